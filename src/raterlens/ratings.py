@@ -1,0 +1,67 @@
+"""Ratings: validated, integer-coded, immutable. Everything after reading works on this one object."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.errors import InputError
+
+Codes = NDArray[np.int32]
+Backend = Literal["polars", "pandas", "pyarrow"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """One entry a rating; students, raters and items are codes into their sorted labels.
+
+    Levels are sorted, so the order of the rows never changes a result. A (student, rater, item) may
+    occur more than once: repeated ratings are data.
+    """
+
+    student: Codes
+    rater: Codes
+    item: Codes
+    score: NDArray[np.int16]
+    students: pl.Series
+    raters: pl.Series
+    items: pl.Series
+    notes: tuple[str, ...] = ()
+    """What reading did, in plain words: columns recognised, rows left out and why."""
+    backend: Backend = field(default="polars")
+    """The kind of dataframe that results are returned as: the kind that came in."""
+
+    def __post_init__(self) -> None:
+        n = len(self.score)
+        if n < 2:
+            raise InputError(f"{n} rating{'s' * (n != 1)} left; a fit needs at least two raters' or items' worth")
+        if len(self.students) < 2:
+            raise InputError(
+                f"all {n} ratings are of one student ({self.students[0]!r}); "
+                "a rater can only be seen telling students apart with two or more: check the student column"
+            )
+        for array in (self.student, self.rater, self.item, self.score):
+            array.setflags(write=False)
+
+    @property
+    def n_ratings(self) -> int:
+        return len(self.score)
+
+    @property
+    def n_students(self) -> int:
+        return len(self.students)
+
+    @property
+    def n_raters(self) -> int:
+        return len(self.raters)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_categories(self) -> int:
+        """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
+        return int(self.score.max()) + 1
