@@ -1,0 +1,71 @@
+"""Ratings to the sparse matrices an engine works on. Time and memory are linear in the ratings."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.models.parameters import Pairs
+from raterlens.ratings import Ratings
+
+
+def rating_cells(ratings: Ratings, pairs: Pairs, n_categories: int) -> sparse.csr_array:
+    """(students, pairs x categories): how often a student has each score of each rater-item pair."""
+    cell = pairs.of_rating * n_categories + ratings.score
+    return _tally(ratings, cell, np.ones(ratings.n_ratings), len(pairs) * n_categories)
+
+
+@dataclass(frozen=True, slots=True)
+class Essays:
+    """All ratings of a student by a rater as one cell: which items (and how often each), and their sum."""
+
+    counts: sparse.csr_array
+    """(students, item sets)"""
+    sets: sparse.csr_array
+    """(item sets, pairs): how often a pair occurs in the set."""
+    sums: sparse.csr_array
+    """(students, slopes): sum of a student's scores among the ratings that share a slope."""
+
+
+def essays(ratings: Ratings, pairs: Pairs, slope_of_pair: NDArray[np.int64]) -> Essays:
+    """Collapse ratings whose log-probability depends on the scores only through their sum."""
+    # A multiset of items is known by the sum of its items' random 64-bit keys (two differ with probability 1 - 2^-64).
+    keys = np.random.default_rng(0).integers(2**64, size=len(pairs), dtype=np.uint64)
+    per_rater = _tally(ratings, ratings.rater, keys[pairs.of_rating], ratings.n_raters)
+    _, first, which = np.unique(per_rater.data, return_index=True, return_inverse=True)
+    counts = sparse.csr_array(
+        (np.ones(per_rater.nnz), which, per_rater.indptr), shape=(ratings.n_students, len(first))
+    )
+    slope = slope_of_pair[pairs.of_rating]
+    sums = _tally(ratings, slope, ratings.score.astype(float), int(slope_of_pair.max()) + 1)
+    return Essays(counts, _members(ratings, pairs, per_rater, first), sums)
+
+
+def _members(
+    ratings: Ratings, pairs: Pairs, per_rater: sparse.csr_array, first: NDArray[np.int64]
+) -> sparse.csr_array:
+    """Spell out each set from the one (student, rater) that shows it first."""
+    student = np.repeat(np.arange(ratings.n_students), np.diff(per_rater.indptr))[first]
+    shown = student * ratings.n_raters + per_rater.indices[first]
+    order = np.argsort(shown)
+    essay = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
+    place = np.minimum(np.searchsorted(shown[order], essay), len(shown) - 1)
+    inside = shown[order][place] == essay
+    sets = sparse.coo_array(
+        (np.ones(int(inside.sum())), (order[place[inside]], pairs.of_rating[inside])),
+        shape=(len(first), len(pairs)),
+    ).tocsr()
+    sets.sum_duplicates()
+    return sets
+
+
+def _tally(
+    ratings: Ratings, column: NDArray[np.integer], values: NDArray[np.generic], n_columns: int
+) -> sparse.csr_array:
+    """Sum `values` over the ratings of each (student, column)."""
+    table = sparse.coo_array(
+        (values, (ratings.student, column)), shape=(ratings.n_students, n_columns)
+    ).tocsr()
+    table.sum_duplicates()
+    return table

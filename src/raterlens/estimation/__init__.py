@@ -1,0 +1,1 @@
+"""Estimation: marginal likelihood by quadrature, its Laplace approximation, hierarchical likelihood."""

@@ -1,0 +1,1 @@
+"""Inference: how sure the estimates are."""

@@ -1,0 +1,136 @@
+"""How the linear predictor of a rater-item pair becomes the probability of each score.
+
+A pair has a slope a and K - 1 intercepts e_1 .. e_{K-1} for K score categories; binary is K = 2. Everything is
+tabulated over pairs (C) and ability nodes t (Q).
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.links import Link
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """Slope and intercepts of every rater-item pair."""
+
+    slope: Array
+    """(pairs,)"""
+    intercepts: Array
+    """(pairs, categories - 1)"""
+
+
+class Response(Protocol):
+    """Log-probabilities of the scores and their derivatives in the intercepts.
+
+    The slope's derivative is `t * sum_k lever_k d/de_k`, so it never needs a table of its own.
+    """
+
+    @property
+    def n_categories(self) -> int: ...
+
+    @property
+    def lever(self) -> Array: ...
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        """(pairs, categories, nodes)"""
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        """(categories - 1, pairs, categories, nodes): derivative of each log-probability in each intercept."""
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        """(pairs, nodes, categories - 1, categories - 1): second derivative in the intercepts of
+        the counted log-probability, for counts of shape (pairs, categories, nodes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjacent:
+    """Adjacent-category logits: log P(y) = y a t + e_y - log(sum_k exp(k a t + e_k)), e_0 = 0.
+
+    With two categories this is the logistic model. The data enter only as sums of scores, so all ratings of a
+    student by a rater collapse into one cell.
+    """
+
+    n_categories: int = 2
+
+    @property
+    def lever(self) -> Array:
+        return np.arange(1.0, self.n_categories)
+
+    def log_partition(self, predictor: Predictor, t: Array) -> Array:
+        """(pairs, nodes): log sum_k exp(k a t + e_k)."""
+        if self.n_categories == 2:
+            return np.logaddexp(0, self._logits(predictor, t)[:, 0])
+        return np.asarray(special.logsumexp(self._with_zero(self._logits(predictor, t)), axis=1))
+
+    def probabilities(self, predictor: Predictor, t: Array) -> Array:
+        """(pairs, categories - 1, nodes): P(y = k), k >= 1."""
+        logits = self._logits(predictor, t)
+        if self.n_categories == 2:
+            return np.asarray(special.expit(logits))
+        return np.asarray(special.softmax(self._with_zero(logits), axis=1)[:, 1:])
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        logits = self._with_zero(self._logits(predictor, t))
+        return logits - self.log_partition(predictor, t)[:, None]
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        p = self.probabilities(predictor, t)
+        seen = np.eye(self.n_categories)[1:]
+        return seen[:, None, :, None] - p.transpose(1, 0, 2)[:, :, None]
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        p = self.probabilities(predictor, t).transpose(0, 2, 1)
+        variance = p[..., None] * np.eye(self.n_categories - 1) - p[..., None] * p[..., None, :]
+        return -counts.sum(axis=1)[..., None, None] * variance
+
+    def _logits(self, predictor: Predictor, t: Array) -> Array:
+        reach = np.multiply.outer(predictor.slope, t)
+        return self.lever[:, None] * reach[:, None] + predictor.intercepts[..., None]
+
+    @staticmethod
+    def _with_zero(logits: Array) -> Array:
+        return np.concatenate([np.zeros_like(logits[:, :1]), logits], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Pass or fail through any link: P(y = 1) = F(a t + e)."""
+
+    link: Link
+
+    @property
+    def n_categories(self) -> int:
+        return 2
+
+    @property
+    def lever(self) -> Array:
+        return np.ones(1)
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        s = self._predict(predictor, t)
+        return np.stack([self.link.log_fail(s), self.link.log_pass(s)], axis=1)
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        s = self._predict(predictor, t)
+        return np.stack([self.link.slopes(s, passed)[0] for passed in (False, True)], axis=1)[None]
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        s = self._predict(predictor, t)
+        total = sum(counts[:, y] * self.link.slopes(s, bool(y))[1] for y in (0, 1))
+        return np.asarray(total)[..., None, None]
+
+    @staticmethod
+    def _predict(predictor: Predictor, t: Array) -> Array:
+        return np.multiply.outer(predictor.slope, t) + predictor.intercepts
+
+
+def response_for(link: Link) -> Response:
+    """The response of a pass/fail model with this link; the logistic one collapses to sums."""
+    return Adjacent() if link.name == "logit" else Linked(link)
