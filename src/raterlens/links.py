@@ -15,6 +15,8 @@ from raterlens.errors import choose
 
 Array = NDArray[np.float64]
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -40,6 +42,18 @@ class Link:
 
     def density(self, s: Array) -> Array:
         return np.exp(self.log_density(s))
+
+    def mass(self, end: Array, width: Array) -> Array:
+        """F(end) - F(end - width), by the density where narrow and else by the smaller tail: no cancellation."""
+        begin = end - width
+        high, low = np.minimum(end, self.upper), np.minimum(begin, self.upper)
+        gap = np.where((high == end) & (low == begin), width, high - low)
+        narrow = np.clip(gap, -0.5, 0.5)
+        inside = np.expand_dims(low, -1) + np.multiply.outer(narrow, (_NODES + 1) / 2)
+        by_density = narrow * (self.density(inside) @ _WEIGHTS) / 2
+        by_pass = np.exp(self.log_pass(high)) - np.exp(self.log_pass(low))
+        by_fail = np.exp(self.log_fail(low)) - np.exp(self.log_fail(high))
+        return np.where(np.abs(gap) < 0.5, by_density, np.where(high + low < 0, by_pass, by_fail))
 
     def slopes(self, s: Array, passed: Array) -> tuple[Array, Array, Array]:
         """First three derivatives in S of log P(y | S), y = 1 where `passed`.
