@@ -44,7 +44,7 @@ class Link:
         return np.exp(self.log_density(s))
 
     def mass(self, end: Array, width: Array) -> Array:
-        """F(end) - F(end - width), by the density where narrow and else by the smaller tail: no cancellation."""
+        """F(end) - F(end - width) without cancellation: by the density where narrow, else by a tail."""
         begin = end - width
         high, low = np.minimum(end, self.upper), np.minimum(begin, self.upper)
         gap = np.where((high == end) & (low == begin), width, high - low)
