@@ -35,12 +35,21 @@ class Ratings:
 
     def __post_init__(self) -> None:
         n = len(self.score)
+        for codes, labels in (
+            (self.student, self.students),
+            (self.rater, self.raters),
+            (self.item, self.items),
+        ):
+            if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
+                raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
         if n < 2:
-            raise InputError(f"{n} rating{'s' * (n != 1)} left; a fit needs at least two raters' or items' worth")
+            raise InputError(
+                f"{n} rating{'s' * (n != 1)} in the table; give at least two, of different students"
+            )
         if len(self.students) < 2:
             raise InputError(
-                f"all {n} ratings are of one student ({self.students[0]!r}); "
-                "a rater can only be seen telling students apart with two or more: check the student column"
+                f"all {n:,} ratings are of one student, {self.students[0]!r}; "
+                "raters are judged by how they tell students apart: check the student column, or add students"
             )
         for array in (self.student, self.rater, self.item, self.score):
             array.setflags(write=False)

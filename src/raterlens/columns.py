@@ -1,0 +1,136 @@
+"""Which column plays which role: as the user says, or by its usual name."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from raterlens.errors import InputError, OptionError
+from raterlens.wording import listed
+
+Spec = str | Sequence[str] | None
+"""One column, several whose combination counts, or none: recognise it."""
+
+# The usual names, then those that are taken only where there is none of the usual ones.
+USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "student": (
+        ("student", "person", "pid", "examinee", "candidate"),
+        ("subject", "respondent", "participant", "pupil", "learner", "response", "sample", "example"),
+    ),
+    "rater": (
+        ("rater", "judge", "annotator", "marker"),
+        ("scorer", "grader", "assessor", "examiner", "reviewer", "evaluator", "coder"),
+    ),
+    "item": (
+        ("item", "criterion", "task", "question"),
+        ("trait", "criteria", "dimension", "aspect", "prompt"),
+    ),
+    "score": (
+        ("score", "rating", "label", "y"),
+        ("verdict", "mark", "grade", "points", "pass", "passed", "outcome"),
+    ),
+}
+SUFFIX = re.compile(r"_?(id|name|no|nr|number|code)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns of each role. `wide`: each score column is an item. Otherwise no item column: one item."""
+
+    student: tuple[str, ...]
+    rater: tuple[str, ...]
+    item: tuple[str, ...]
+    scores: tuple[str, ...]
+    wide: bool
+    notes: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.student + self.rater + self.item + self.scores
+
+
+def assign_roles(
+    columns: Sequence[str], student: Spec, rater: Spec, item: Spec, score: str | None, items: Spec
+) -> Roles:
+    """Give each role its columns; those left out are recognised among the columns not yet taken."""
+    wide = items is not None
+    if wide and (item is not None or score is not None):
+        other = f"item={item!r}" if item is not None else f"score={score!r}"
+        raise OptionError(
+            f"both items={items!r} and {other} are given; choose one: "
+            "items= for one row an essay with a column an item, item= and score= for one row a rating"
+        )
+    if score is not None and not isinstance(score, str):
+        raise OptionError(f"score={score!r} names several columns; for a column an item, give them as items=")
+    given = {"student": student, "rater": rater, "item": item, "score": score, "items": items}
+    taken = {
+        role: _given(columns, role, [spec] if isinstance(spec, str) else list(spec))
+        for role, spec in given.items()
+        if spec is not None
+    }
+    _refuse_shared(taken)
+    notes = []
+    for role in ("student", "rater") if wide else ("student", "rater", "item", "score"):
+        if role not in taken:
+            used = {column for names in taken.values() for column in names}
+            found = _recognised([column for column in columns if column not in used], columns, role)
+            if found:
+                notes.append(f"{role} column: {found!r} (recognised)")
+            elif role == "item":
+                notes.append("no item column: all ratings are of one item, 'all'")
+            taken[role] = (found,) if found else ()
+    scores = taken["items"] if wide else taken["score"]
+    return Roles(taken["student"], taken["rater"], taken.get("item", ()), scores, wide, tuple(notes))
+
+
+def _given(columns: Sequence[str], role: str, names: list[str]) -> tuple[str, ...]:
+    if not names:
+        raise OptionError(f"{role}=[] names no column; choose from: {listed(columns, 20)}")
+    for name in names:
+        if name not in columns:
+            raise InputError(f"no column {name!r} for {role}; {_near(name, columns)}{_those(columns)}")
+    return tuple(names)
+
+
+def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
+    roles: dict[str, list[str]] = {}
+    for role, names in taken.items():
+        for name in names:
+            roles.setdefault(name, []).append(role)
+    for name, shared in roles.items():
+        if len(shared) > 1:
+            times = Counter(shared)
+            where = " and ".join(role if n == 1 else f"{role} ({n} times)" for role, n in times.items())
+            raise OptionError(f"column {name!r} is given for {where}; give each role a column of its own")
+
+
+def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str | None:
+    names = {column: _plain(column) for column in free}
+    for usual in USUAL[role]:
+        found = [column for column, plain in names.items() if {plain, SUFFIX.sub("", plain)} & set(usual)]
+        if len(found) > 1:
+            raise InputError(
+                f"{listed(found)} could each be the {role} column; say which, for example {role}={found[0]!r}"
+            )
+        if found:
+            return found[0]
+    if role == "item":
+        return None
+    wide = ", or items= where each item has a column of scores" if role == "score" else ""
+    raise InputError(f"no {role} column recognised; name it with {role}={wide}; {_those(columns)}")
+
+
+def _plain(column: str) -> str:
+    """'Student ID', 'studentId' and 'student.id' are all student_id or studentid."""
+    return re.sub(r"[^a-z0-9]+", "_", column.casefold()).strip("_")
+
+
+def _near(name: str, columns: Sequence[str]) -> str:
+    folded = {column.casefold(): column for column in columns}
+    near = get_close_matches(str(name).casefold(), folded, n=1)
+    return f"did you mean {folded[near[0]]!r}? " if near else ""
+
+
+def _those(columns: Sequence[str]) -> str:
+    return f"the columns are: {listed(columns, 20)}" if columns else "the table has no columns"

@@ -1,0 +1,162 @@
+"""Text tables (csv, tsv). Every field is read as the text that stands there; nothing is guessed.
+
+polars reads the rows. Where it refuses, or pads a short row without saying so, Python's csv module reads
+them again, slowly, and names the line at fault.
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import polars as pl
+from polars.exceptions import PolarsError
+
+from raterlens.errors import InputError, OptionError
+from raterlens.formats.table import Rows, Table
+from raterlens.wording import counted
+
+SEPARATORS = (",", ";", "\t", "|")
+PEEK = 1 << 16
+Text = Path | bytes
+"""UTF-8 text, in a file or in memory."""
+Record = tuple[int, list[str]]
+"""The line that a row begins on, and its fields."""
+
+
+def read_delimited(path: Path, encoding: str) -> Table:
+    """Open a text table: encoding, separator and header are settled here."""
+    text = _as_utf8(path, encoding)
+    try:
+        separator, header = _header(text, path)
+    except UnicodeDecodeError:
+        _refuse_encoding(path, encoding)
+
+    def take(wanted: Sequence[str]) -> Rows:
+        try:
+            frame = _read(text, path.name, separator, len(header))
+        except UnicodeDecodeError:
+            _refuse_encoding(path, encoding)
+        chosen = frame.select(pl.nth(header.index(name)).alias(name) for name in wanted)
+        # Blank lines are not rows; the others keep their number, to name the line of a bad value.
+        row = np.arange(len(frame))
+        if frame.to_series(-1).null_count():
+            filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+            chosen, row = chosen.filter(filled), row[filled.to_numpy()]
+        return Rows(chosen, lambda i: f"line {_line(text, separator, int(row[i])):,}")
+
+    return Table(path.name, tuple(header), take)
+
+
+def _as_utf8(path: Path, encoding: str) -> Text:
+    """Return the path of a UTF-8 file, or what is in it made UTF-8 with ordinary line ends."""
+    try:
+        "".encode(encoding)
+        codec = codecs.lookup(encoding).name
+    except LookupError as error:
+        raise OptionError(f"unknown encoding {encoding!r}; try 'utf-8', 'cp1252' or 'utf-16'") from error
+    with path.open("rb") as file:
+        start = file.read(PEEK)
+    if not start.removeprefix(codecs.BOM_UTF8).strip():
+        raise InputError(f"{path.name!r} is an empty file; a table needs a header line and rows under it")
+    if codec in ("utf-8", "utf-8-sig") and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path.name!r} is UTF-16, not UTF-8; save it as UTF-8, or give encoding='utf-16'")
+    if b"\0" in start and not codec.startswith(("utf-16", "utf-32")):
+        raise InputError(
+            f"{path.name!r} is not a text table: byte {start.index(0):,} is NUL, as in a binary file; "
+            "save the table as csv and give that file"
+        )
+    old_mac = b"\r" in start and b"\n" not in start
+    if codec in ("utf-8", "utf-8-sig") and not old_mac:
+        return path
+    try:
+        text = path.read_bytes().decode(encoding)
+    except UnicodeDecodeError:
+        _refuse_encoding(path, encoding)
+    return (text.replace("\r", "\n") if old_mac else text).encode()
+
+
+def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
+    data = path.read_bytes()
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path.name!r} is not {encoding}: byte 0x{data[error.start]:02x} at position {error.start:,} "
+            f"(line {line:,}) does not belong there; save the file as UTF-8, or give its encoding "
+            "(encoding='cp1252' for most files from Excel)"
+        ) from None
+    raise InputError(f"{path.name!r} changed while it was read; try again")
+
+
+def _header(text: Text, path: Path) -> tuple[str, list[str]]:
+    separators = ("\t", *SEPARATORS) if path.suffix.lower() == ".tsv" else SEPARATORS
+    headers = {separator: _first(text, path.name, separator) for separator in separators}
+    separator = max(headers, key=lambda candidate: len(headers[candidate]))
+    header = [name.strip() for name in headers[separator]]
+    if len(header) < 2:
+        raise InputError(
+            f"{path.name!r} is not a table of ratings: its first line, {header[0][:60]!r}, has no comma, "
+            "semicolon, tab or | between columns; the first line must name the columns"
+        )
+    return separator, header
+
+
+def _first(text: Text, name: str, separator: str) -> list[str]:
+    for _, fields in _records(text, name, separator):
+        return fields
+    raise InputError(f"{name!r} is an empty file; a table needs a header line and rows under it")
+
+
+def _records(text: Text, name: str, separator: str) -> Iterator[Record]:
+    """Read the header and the rows under it as RFC 4180 has it; a blank line is a row without fields."""
+    file = io.BytesIO(text) if isinstance(text, bytes) else text.open("rb")
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(lines, delimiter=separator, strict=True)
+        started, line = False, 1
+        try:
+            for fields in reader:
+                started = started or bool(fields)
+                if started:
+                    yield line, fields
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f"{name!r} cannot be read from line {line:,} on: {error}; look for a quote that is not closed"
+            ) from error
+
+
+def _read(text: Text, name: str, separator: str, width: int) -> pl.DataFrame:
+    """Read all rows as text, columns named by position; a row too long or too short is an error."""
+    names = [str(position) for position in range(width)]
+    try:
+        frame = pl.read_csv(text, separator=separator, infer_schema=False, new_columns=names, glob=False)
+    except PolarsError:
+        rows = [fields or [""] * width for _, fields in _even_records(text, name, separator, width)]
+        frame = pl.DataFrame(rows[1:], schema=dict.fromkeys(names, pl.String), orient="row")
+        return frame.with_columns(pl.all().replace("", None))
+    if frame.to_series(-1).null_count():
+        for _ in _even_records(text, name, separator, width):
+            pass
+    return frame
+
+
+def _even_records(text: Text, name: str, separator: str, width: int) -> Iterator[Record]:
+    for line, fields in _records(text, name, separator):
+        if len(fields) != width and any(field.strip() for field in fields):
+            raise InputError(
+                f"{name!r}, line {line:,}: {counted(len(fields), 'field')} where the header has {width}; "
+                "put quotes around a field that contains the separator, and fill or remove the row"
+            )
+        yield line, fields if len(fields) == width else []
+
+
+def _line(text: Text, separator: str, row: int) -> int:
+    for number, (line, _) in enumerate(_records(text, "", separator)):
+        if number == row + 1:
+            return line
+    raise IndexError(row)

@@ -1,0 +1,87 @@
+"""Dataframes of any library that narwhals knows. pandas and pyarrow are never imported here."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from raterlens.errors import InputError
+from raterlens.formats.table import Rows, Table, row_place
+from raterlens.ratings import Backend
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+NAME = "the table"
+PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
+
+
+def read_frame(source: Any) -> Table:
+    """Open a dataframe: polars as it is, every other kind through narwhals."""
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        lazy = source.lazy()
+        columns = tuple(lazy.collect_schema().names())
+        return Table(NAME, columns, lambda wanted: _rows(lazy.select(wanted).collect().get_columns()))
+    # Imported on first need: files and polars frames do without it.
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame = nw.from_native(source)
+        names = {str(column): column for column in frame.columns}
+    except DuplicateError as error:
+        twice = "; ".join(line.strip("- ") for line in str(error).splitlines()[1:])
+        raise InputError(
+            f"{NAME} has doubled column names: {twice}; give each column a name of its own"
+        ) from error
+    except TypeError as error:
+        raise InputError(
+            f"cannot read ratings from an object of type {type(source).__name__!r}; "
+            "give the path of a file or a dataframe (polars, pandas, pyarrow)"
+        ) from error
+
+    def take(wanted: Sequence[str]) -> Rows:
+        chosen = frame.select(*(nw.col(names[name]) for name in wanted))
+        if isinstance(chosen, nw.LazyFrame):
+            chosen = chosen.collect(backend="polars")
+        return _rows([_column(chosen[names[name]], name) for name in wanted])
+
+    return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame))
+
+
+def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
+    if frame.implementation.is_pandas():
+        return "pandas"
+    return "pyarrow" if frame.implementation.is_pyarrow() else "polars"
+
+
+def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
+    try:
+        column = series.to_polars().alias(name)
+    except (ValueError, TypeError, NotImplementedError, ImportError):
+        # Values of several types in one pandas column, or pandas text without pyarrow.
+        missing = series.is_null().to_list()
+        values = [None if gone else value for gone, value in zip(missing, series.to_list(), strict=True)]
+        same = len({type(value) for value in values if value is not None}) <= 1
+        return pl.Series(name, values, dtype=None if same else pl.Object)
+    if column.dtype.is_float() and column.null_count():
+        # pandas has no missing integers: 1, 2, missing arrives as 1.0, 2.0, NaN.
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count() == column.null_count() and (whole == column).all():
+            return whole
+    return column
+
+
+def _rows(columns: Sequence[pl.Series]) -> Rows:
+    notes: list[str] = []
+    plain: list[pl.Series] = []
+    for column in columns:
+        if column.dtype.is_numeric() or column.dtype.is_temporal() or isinstance(column.dtype, PLAIN):
+            plain.append(column)
+            continue
+        values = column.to_list()
+        types = sorted({type(value).__name__ for value in values if value is not None})
+        notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
+        text = [None if value is None else str(value) for value in values]
+        plain.append(pl.Series(column.name, text, dtype=pl.String))
+    return Rows(pl.DataFrame(plain), row_place, tuple(notes))

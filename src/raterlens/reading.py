@@ -1,0 +1,172 @@
+"""A path or a dataframe -> Ratings: open, assign columns, code labels, parse scores, leave out, check."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.columns import Roles, Spec, assign_roles
+from raterlens.errors import InputError
+from raterlens.formats import Rows, Table, open_table
+from raterlens.levels import Levels, alike, code, combine
+from raterlens.ratings import Codes, Ratings
+from raterlens.scores import checked_cut, parse_scores
+from raterlens.wording import counted, listed
+
+ONE_ITEM = "all"
+Mask = NDArray[np.bool_]
+
+
+def read(
+    source: object,
+    student: Spec = None,
+    rater: Spec = None,
+    item: Spec = None,
+    score: str | None = None,
+    *,
+    items: Spec = None,
+    cut: float | None = None,
+    encoding: str = "utf-8",
+) -> Ratings:
+    """Read ratings from a file or a dataframe.
+
+    Parameters
+    ----------
+    source
+        The path of a csv, tsv or parquet file, or a dataframe (polars, pandas, pyarrow or another that
+        narwhals knows).
+    student, rater, item
+        The column of each; several columns mean their combination, labelled with ":" ("AM:Sport"). Columns
+        left out are recognised by their usual names. Without an item column there is one item, "all".
+    score
+        The column of scores, one row a rating: 0/1, or whole numbers from 0.
+    items
+        Instead of `item` and `score`, where one row is an essay: the columns of scores, one an item.
+    cut
+        Where given, a rating is a pass (1) if its score is at least `cut`, else a fail (0).
+    encoding
+        The encoding of a text file.
+
+    Returns
+    -------
+    Ratings
+        Validated and integer-coded; `notes` says which columns were recognised and what was left out.
+
+    Raises
+    ------
+    InputError, OptionError
+        The message says what is wrong, the value seen and what to do.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> essays = pl.DataFrame(
+    ...     {"pid": [7, 7, 8], "judge": ["AM", "BE", "AM"], "style": [3, 1, None], "plot": [2, 3, 0]}
+    ... )
+    >>> ratings = read(essays, items=["style", "plot"], cut=3)
+    >>> ratings.n_ratings, ratings.raters.to_list(), ratings.items.to_list(), ratings.score.tolist()
+    (5, ['AM', 'BE'], ['plot', 'style'], [1, 0, 0, 1, 0])
+    >>> for note in ratings.notes:
+    ...     print(note)
+    student column: 'pid' (recognised)
+    rater column: 'judge' (recognised)
+    1 of 6 ratings left out: no score
+    """
+    limit = checked_cut(cut)
+    table = open_table(source, encoding)
+    roles = assign_roles(table.columns, student, rater, item, score, items)
+    rows = table.take(roles.columns)
+    if rows.frame.is_empty():
+        raise InputError(
+            f"{table.name} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
+        )
+    ratings = _assemble(table, roles, rows, limit)
+    _refuse_constant(ratings, limit)
+    return ratings
+
+
+def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Ratings:
+    """Put codes and scores together, without the ratings that miss a label or a score."""
+    frame = rows.frame
+    students = _levels(frame, "student", roles.student)
+    raters = _levels(frame, "rater", roles.rater)
+    items, item_codes = _items(frame, roles)
+    scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
+    labelled = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
+    scored = scores >= 0
+    kept = scored & labelled[:, None]
+    notes = [*roles.notes, *rows.notes, *_left_out(roles, labelled, scored, kept)]
+
+    students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
+    raters = raters.used_in(np.broadcast_to(raters.codes[:, None], kept.shape)[kept])
+    items = items.used_in(np.broadcast_to(item_codes, kept.shape)[kept])
+    for role, levels in (("student", students), ("rater", raters), ("item", items)):
+        notes += alike(levels.labels, role)
+    if len(raters.labels) == 1:
+        notes.append(
+            f"one rater, {raters.labels[0]!r}: with no other to compare, capability is relative to itself"
+        )
+    return Ratings(
+        student=students.codes,
+        rater=raters.codes,
+        item=items.codes,
+        score=scores[kept],
+        students=students.labels.alias("student"),
+        raters=raters.labels.alias("rater"),
+        items=items.labels.alias("item"),
+        notes=tuple(notes),
+        backend=table.backend,
+    )
+
+
+def _levels(frame: pl.DataFrame, role: str, names: tuple[str, ...]) -> Levels:
+    levels = combine([frame[name] for name in names])
+    if levels.labels.is_empty():
+        raise InputError(
+            f"the {role} column {listed(names)} is blank in all {counted(len(frame), 'row')}; "
+            f"fill it in, or name another with {role}="
+        )
+    return levels
+
+
+def _items(frame: pl.DataFrame, roles: Roles) -> tuple[Levels, Codes]:
+    """Return the items, and their codes as an array that broadcasts to rows x score columns."""
+    if roles.item:
+        levels = _levels(frame, "item", roles.item)
+        return levels, levels.codes[:, None]
+    levels = code(pl.Series(roles.scores if roles.wide else [ONE_ITEM]))
+    return levels, levels.codes[None, :]
+
+
+def _left_out(roles: Roles, labelled: Mask, scored: Mask, kept: Mask) -> list[str]:
+    """Count the rows without a label and, of the others, the ratings without a score."""
+    if not scored.any():
+        raise InputError(
+            f"all {counted(scored.size, 'score')} in {listed(roles.scores)} are missing; "
+            "check that these are the columns of scores"
+        )
+    if not kept.any():
+        names = listed((*roles.student, *roles.rater, *roles.item))
+        raise InputError(
+            f"none of the {counted(len(labelled), 'row')} has a score and a label in each of {names}"
+        )
+    notes = []
+    unlabelled = int((~labelled).sum())
+    if unlabelled:
+        what = "student, rater or item" if roles.item else "student or rater"
+        notes.append(f"{unlabelled:,} of {counted(len(labelled), 'row')} left out: no {what} label")
+    unscored = int(labelled.sum()) * scored.shape[1] - int(kept.sum())
+    if unscored:
+        notes.append(f"{unscored:,} of {counted(scored.size, 'rating')} left out: no score")
+    return notes
+
+
+def _refuse_constant(ratings: Ratings, cut: float | None) -> None:
+    lowest, highest = int(ratings.score.min()), int(ratings.score.max())
+    if lowest < highest:
+        return
+    verdict = {0: "fails", 1: "passes"}.get(highest, "the same")
+    seen = f"score {highest}" if cut is None else f"score {'>=' if highest else '<'} cut={cut:g}"
+    raise InputError(
+        f"all {ratings.n_ratings:,} ratings are {verdict} ({seen}), so nothing can be estimated; "
+        f"check the score column{' and the cut' if cut is not None else ', or give a cut'}"
+    )

@@ -1,0 +1,70 @@
+"""A column of scores to whole numbers, or to pass and fail by a cut."""
+
+import math
+from collections.abc import Callable
+from numbers import Real
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.errors import InputError, OptionError
+
+MISSING = ("", "na", "n/a", "nan", "null", "none", ".")
+TRUTH = {"true": 1.0, "false": 0.0}
+HIGHEST = 50
+NEED = "scores are 0/1, or whole numbers from 0"
+CUT = "give a cut: cut=3 makes every score >= 3 a pass and every other a fail"
+Place = Callable[[int], str]
+
+
+def checked_cut(cut: object) -> float | None:
+    """Return the cut as a number, or refuse it."""
+    if cut is None:
+        return None
+    if not isinstance(cut, Real) or isinstance(cut, bool | np.bool_) or not math.isfinite(cut):
+        raise OptionError(f"cut={cut!r} is not a finite number; a pass is score >= cut, for example cut=3")
+    return float(cut)
+
+
+def parse_scores(column: pl.Series, cut: float | None, place: Place) -> NDArray[np.int16]:
+    """Return whole numbers, -1 where missing; an error names the first bad value and its place."""
+    values = _numbers(column, place)
+    _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
+    if cut is None:
+        _refuse(column, values < 0, "is negative", f"{NEED}; {CUT}", place)
+        _refuse(column, values != values.floor(), "is a fraction", f"{NEED}; {CUT}", place)
+        _refuse(column, values > HIGHEST, f"is above {HIGHEST}, too many categories to model", CUT, place)
+    else:
+        values = values >= cut
+    return values.cast(pl.Int16).fill_null(-1).to_numpy()
+
+
+def _numbers(column: pl.Series, place: Place) -> pl.Series:
+    """Return the column as Float64, null where missing."""
+    if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+        return column.cast(pl.Float64).fill_nan(None)
+    text = column.cast(pl.String).str.strip_chars()
+    values = text.cast(pl.Float64, strict=False).fill_nan(None)
+    unread = text.filter(values.is_null()).drop_nulls().unique().to_list()
+    bad = [word for word in unread if word.lower() not in (*MISSING, *TRUTH)]
+    if bad:
+        advice = f"{NEED}: write numbers, and leave a missing score blank"
+        _refuse(column, text.is_in(bad), "is not a number", advice, place)
+    truth = {word: TRUTH[word.lower()] for word in unread if word.lower() in TRUTH}
+    return (
+        values.fill_null(text.replace_strict(truth, default=None, return_dtype=pl.Float64))
+        if truth
+        else values
+    )
+
+
+def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Place) -> None:
+    where = bad.arg_true()
+    if len(where) == 0:
+        return
+    first = where[0]
+    others = f" (the first of {len(where):,})" if len(where) > 1 else ""
+    raise InputError(
+        f"score {column[first]!r} in column {column.name!r}, {place(first)}, {what}{others}; {advice}"
+    )
