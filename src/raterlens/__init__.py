@@ -1,0 +1,57 @@
+"""Raterlens: how capable is each rater?
+
+>>> import raterlens as rl
+>>> fit = rl.fit(rl.load_example())
+>>> best = fit.raters.sort("kappa", descending=True)["rater"][0]
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from raterlens import capability
+    from raterlens.errors import RaterlensError
+    from raterlens.fitting import fit
+    from raterlens.ratings import Ratings
+    from raterlens.reading import read
+    from raterlens.results import Fit, load
+    from raterlens.studies.example import load_example
+    from raterlens.studies.simulate import simulate
+
+# Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
+_WHERE = {
+    "read": "raterlens.reading",
+    "Ratings": "raterlens.ratings",
+    "fit": "raterlens.fitting",
+    "Fit": "raterlens.results",
+    "load": "raterlens.results",
+    "load_example": "raterlens.studies.example",
+    "simulate": "raterlens.studies.simulate",
+    "RaterlensError": "raterlens.errors",
+}
+
+__all__ = [
+    "Fit",
+    "Ratings",
+    "RaterlensError",
+    "capability",
+    "fit",
+    "load",
+    "load_example",
+    "read",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "capability":
+        return import_module("raterlens.capability")
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'raterlens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

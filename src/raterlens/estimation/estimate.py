@@ -1,0 +1,132 @@
+"""Three ways from a model and ratings to estimates, all to the same record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.engine.seam import Moments, Nodes
+from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.grid import nodes_for
+from raterlens.estimation.hierarchical import fit_hierarchical
+from raterlens.estimation.laplace import Laplace
+from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.mml import fit_mml
+from raterlens.estimation.optimise import OnProgress, Optimiser, maximise
+from raterlens.estimation.start import information_scale, starting_values, starting_widths
+from raterlens.links import Link
+from raterlens.models.facets import FacetsModel
+from raterlens.models.responses import response_for
+from raterlens.ratings import Ratings
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Estimates by any method, with the marginal problem at hand for inference."""
+
+    problem: FacetsMarginal
+    parameters: Array
+    """Centred."""
+    loglik: float
+    nodes: Nodes
+    """A grid fine enough for the posteriors at the estimates."""
+    moments: Moments
+    record: Optimiser
+
+    @property
+    def model(self) -> FacetsModel:
+        return self.problem.model
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    ratings: Ratings
+    link: Link
+    problem: FacetsMarginal
+    start: Array
+    information: Array
+    bounds: tuple[Array, Array]
+    max_iterations: int
+    on_progress: OnProgress | None
+
+
+def estimate(
+    ratings: Ratings,
+    model: FacetsModel,
+    link: Link,
+    method: str,
+    *,
+    allow_reversed: bool = False,
+    max_iterations: int = 500,
+    on_progress: OnProgress | None = None,
+) -> Estimate:
+    """Estimate `model` on `ratings` by one of METHODS."""
+    pseudo = pseudo_ratings(ratings, model.pairs, 2)
+    task = _Task(
+        ratings,
+        link,
+        marginal(ratings, model, response_for(link), pseudo),
+        starting_values(ratings, model, link),
+        information_scale(model),
+        model.bounds(allow_reversed=allow_reversed),
+        max_iterations,
+        on_progress,
+    )
+    return METHODS[method](task)
+
+
+def _mml(task: _Task) -> Estimate:
+    found = fit_mml(
+        task.problem,
+        task.start,
+        task.information,
+        task.bounds,
+        starting_widths(task.ratings),
+        max_iterations=task.max_iterations,
+        on_progress=task.on_progress,
+    )
+    parameters = task.problem.model.centre(found.optimum.parameters)
+    loglik = found.optimum.value.loglik
+    return Estimate(task.problem, parameters, loglik, found.nodes, found.moments, found.optimum.record)
+
+
+def _laplace(task: _Task) -> Estimate:
+    model = task.problem.model
+    approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)
+    optimum = maximise(
+        approximation.value,
+        task.start,
+        task.information,
+        task.bounds,
+        stage="Laplace approximation",
+        max_iterations=task.max_iterations,
+        on_progress=task.on_progress,
+    )
+    moments = approximation.moments(optimum.parameters)
+    parameters = model.centre(optimum.parameters)
+    return Estimate(task.problem, parameters, optimum.value.loglik, nodes_for(moments), moments, optimum.record)
+
+
+def _hierarchical(task: _Task) -> Estimate:
+    model = task.problem.model
+    found = fit_hierarchical(
+        Conditional(task.ratings, model, task.link),
+        model,
+        task.problem.pseudo,
+        task.start,
+        task.information,
+        task.bounds,
+        max_iterations=task.max_iterations,
+        on_progress=task.on_progress,
+    )
+    nodes = nodes_for(found.moments)
+    # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
+    loglik = task.problem.value(found.parameters, nodes).loglik
+    return Estimate(task.problem, model.centre(found.parameters), loglik, nodes, found.moments, found.record)
+
+
+METHODS: dict[str, Callable[[_Task], Estimate]] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}

@@ -1,0 +1,57 @@
+"""Covariance of the estimates from their information, with redundant and undetermined directions told apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from raterlens.models.facets import FacetsModel
+
+Array = NDArray[np.float64]
+
+# A direction with less information than this, relative to the parameters' own, is undetermined by the data.
+_UNDETERMINED = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """Of the centred parameters."""
+
+    matrix: Array
+    undetermined: NDArray[np.int64]
+    """Parameters that the data say next to nothing about; their variances are large but finite."""
+
+
+def covariance(information: Array, model: FacetsModel, held: NDArray[np.bool_]) -> Covariance:
+    """Invert the information over the parameters that are not held at a bound.
+
+    Difficulties are centred, so the redundant directions D get no variance: with constraints U,
+    `inv(I + U'U) = V + D' (U D')^-2 D`.
+    """
+    constraints, directions = model.redundant()
+    full = information + constraints.T @ constraints
+    free = np.flatnonzero(~held)
+    inverse, undetermined = _inverse(full[np.ix_(free, free)])
+    matrix = np.zeros_like(full)
+    matrix[np.ix_(free, free)] = inverse
+    sizes = constraints.sum(axis=1)
+    matrix -= directions.T @ (directions / sizes[:, None] ** 2)
+    return Covariance(matrix, free[undetermined])
+
+
+def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
+    scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
+    correlation = information / np.outer(scale, scale)
+    try:
+        factor = linalg.cho_factor(correlation)
+        inverse = linalg.cho_solve(factor, np.eye(len(correlation)))
+        if np.diag(inverse).max() < 1 / _UNDETERMINED:
+            return inverse / np.outer(scale, scale), np.empty(0, dtype=np.int64)
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(correlation)
+    weak = values < _UNDETERMINED
+    inverse = (vectors / np.maximum(values, _UNDETERMINED)) @ vectors.T
+    undetermined = np.flatnonzero((vectors[:, weak] ** 2).sum(axis=1) > 0.05)
+    return inverse / np.outer(scale, scale), undetermined

@@ -1,0 +1,187 @@
+"""Fit: what an estimation found. Thin: numbers come from the layers above, pages from those below."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from raterlens.errors import InputError, choose
+from raterlens.estimation.optimise import Optimiser
+from raterlens.ratings import Backend
+
+_FORMAT, _VERSION = "raterlens fit", 1
+_TABLES = ("raters", "items", "students")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Estimates with their uncertainty, as dataframes of the kind that came in.
+
+    `raters` has one row a rater: rho (discrimination relative to the yardstick), eta (severity, average 0),
+    kappa (mean capability, 1 is the best possible rater) with standard error and 95 % interval.
+    """
+
+    model: str
+    method: str
+    link: str
+    loglik: float
+    """Marginal log-likelihood at the estimates (its Laplace approximation for method `laplace`)."""
+    sigma: float
+    """Slope of the yardstick: how strongly the most discriminating rater responds to ability."""
+    sigma_se: float
+    alpha: float
+    """Predictor of an average student, rater and item."""
+    n_parameters: int
+    n_ratings: int
+    n_students: int
+    n_raters: int
+    n_items: int
+    optimiser: Optimiser
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    tables: Mapping[str, pl.DataFrame]
+    backend: Backend = "polars"
+
+    @property
+    def converged(self) -> bool:
+        return self.optimiser.converged
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.n_parameters - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        """With the number of students: they, not single ratings, are independent."""
+        return float(np.log(self.n_students)) * self.n_parameters - 2 * self.loglik
+
+    @property
+    def raters(self) -> Any:
+        return self._native("raters")
+
+    @property
+    def items(self) -> Any:
+        return self._native("items")
+
+    @property
+    def students(self) -> Any:
+        return self._native("students")
+
+    def table(self, name: str) -> pl.DataFrame:
+        """`raters`, `items` or `students` as a polars DataFrame, whatever kind came in."""
+        return self.tables[choose("table", name, _TABLES)]
+
+    def summary(self) -> str:
+        """The fit in a few lines: raters from most to least capable, then the model."""
+        lines = [f"{'rater':<20}{'n':>7}{'kappa':>8}{'95 % interval':>16}{'severity':>10}{'discrimination':>16}"]
+        for row in self.table("raters").sort("kappa", descending=True).iter_rows(named=True):
+            interval = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
+            lines.append(
+                f"{row['rater']!s:<20}{row['n']:>7}{row['kappa']:>8.2f}{interval:>16}"
+                f"{row['eta']:>10.2f}{row['rho']:>16.2f}"
+            )
+        lines.append("")
+        lines.append(
+            f"{self.model.upper()}, {self.link} link, method {self.method}: log-likelihood {self.loglik:.4f}, "
+            f"sigma {self.sigma:.3f}, {self.n_parameters} parameters, AIC {self.aic:.1f}, BIC {self.bic:.1f}"
+        )
+        outcome = "converged" if self.converged else "NOT converged"
+        lines.append(f"{outcome} after {self.optimiser.iterations} iterations: {self.optimiser.stopped}")
+        lines.extend(f"Warning: {warning}" for warning in self.warnings)
+        return "\n".join(lines)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page."""
+        from raterlens.report import render  # a layer below: pages know fits, not the other way round
+
+        path = Path(path)
+        path.write_text(render(self), encoding="utf-8")
+        return path
+
+    def to_json(self) -> str:
+        """The whole fit as JSON: what `save` writes and `load` reads."""
+        scalars = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("optimiser", "tables", "sigma_se")
+        }
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            **scalars,
+            "sigma_se": _plain(self.sigma_se),
+            "converged": self.converged,
+            "aic": self.aic,
+            "bic": self.bic,
+            "optimiser": asdict(self.optimiser),
+            "tables": {name: _columns(table) for name, table in self.tables.items()},
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fit as JSON; `rl.load` reads it back."""
+        path = Path(path)
+        path.write_text(self.to_json(), encoding="utf-8")
+        return path
+
+    def _native(self, name: str) -> Any:
+        table = self.tables[name]
+        if self.backend == "polars":
+            return table
+        columns = {column: table[column].to_list() for column in table.columns}
+        return nw.from_dict(columns, backend=self.backend).to_native()
+
+
+def load(path: str | Path) -> Fit:
+    """Read a fit that `Fit.save` wrote. The file is data only: nothing in it is ever run."""
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"no such file: {str(path)!r}; give the path of a fit.json") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as problem:
+        raise InputError(f"{str(path)!r} is not JSON ({problem}); give a file that `save` wrote") from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise InputError(f"{str(path)!r} is JSON, but not a saved fit; give a file that `save` wrote")
+    if content.get("version") != _VERSION:
+        raise InputError(
+            f"{str(path)!r} has format version {content.get('version')!r}, this release reads {_VERSION}; "
+            "fit again, or use the release that wrote it"
+        )
+    try:
+        known = {f.name: content[f.name] for f in fields(Fit)}
+        known["optimiser"] = Optimiser(**content["optimiser"])
+        known["tables"] = {name: _frame(content["tables"][name]) for name in _TABLES}
+        known["sigma_se"] = float("nan") if content["sigma_se"] is None else content["sigma_se"]
+        known["warnings"], known["notes"] = tuple(content["warnings"]), tuple(content["notes"])
+        return Fit(**known)
+    except (KeyError, TypeError) as problem:
+        raise InputError(f"{str(path)!r} is a saved fit with a part missing ({problem}); fit again") from None
+
+
+def _plain(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _columns(table: pl.DataFrame) -> dict[str, list[Any]]:
+    """Columns as lists; not-a-number becomes null, and labels that JSON does not know become text."""
+    columns = {}
+    for column in table:
+        if column.dtype.is_float():
+            columns[column.name] = column.fill_nan(None).to_list()
+        elif column.dtype.is_integer() or column.dtype in (pl.String, pl.Boolean):
+            columns[column.name] = column.to_list()
+        else:
+            columns[column.name] = column.cast(pl.String).to_list()
+    return columns
+
+
+def _frame(columns: dict[str, list[Any]]) -> pl.DataFrame:
+    table = pl.DataFrame(columns, strict=False, infer_schema_length=None)
+    floats = [c.name for c in table if c.dtype.is_float() or c.dtype == pl.Null]
+    return table.with_columns(pl.col(floats).cast(pl.Float64).fill_null(float("nan")))
