@@ -12,7 +12,7 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     '0, 1, 2 and 12 more'
     """
     names = list(names)
-    shown = ", ".join(repr(name) for name in names[:most])
+    shown = ", ".join(repr(name) if isinstance(name, str) else str(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
