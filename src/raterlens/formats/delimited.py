@@ -95,9 +95,9 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
 
 def _header(text: Text, path: Path) -> tuple[str, list[str]]:
     separators = ("\t", *SEPARATORS) if path.suffix.lower() == ".tsv" else SEPARATORS
-    headers = {separator: _first(text, path.name, separator) for separator in separators}
-    separator = max(headers, key=lambda candidate: len(headers[candidate]))
-    header = [name.strip() for name in headers[separator]]
+    # Quotes are taken loosely while guessing: under the wrong separator even good ones look misplaced.
+    separator = max(separators, key=lambda guess: len(_first(text, path.name, guess, strict=False)))
+    header = [name.strip() for name in _first(text, path.name, separator, strict=True)]
     if len(header) < 2:
         raise InputError(
             f"{path.name!r} is not a table of ratings: its first line, {header[0][:60]!r}, has no comma, "
@@ -106,17 +106,17 @@ def _header(text: Text, path: Path) -> tuple[str, list[str]]:
     return separator, header
 
 
-def _first(text: Text, name: str, separator: str) -> list[str]:
-    for _, fields in _records(text, name, separator):
+def _first(text: Text, name: str, separator: str, *, strict: bool) -> list[str]:
+    for _, fields in _records(text, name, separator, strict=strict):
         return fields
     raise InputError(f"{name!r} is an empty file; a table needs a header line and rows under it")
 
 
-def _records(text: Text, name: str, separator: str) -> Iterator[Record]:
+def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> Iterator[Record]:
     """Read the header and the rows under it as RFC 4180 has it; a blank line is a row without fields."""
     file = io.BytesIO(text) if isinstance(text, bytes) else text.open("rb")
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, delimiter=separator, strict=True)
+        reader = csv.reader(lines, delimiter=separator, strict=strict)
         started, line = False, 1
         try:
             for fields in reader:

@@ -44,7 +44,7 @@ def read_frame(source: Any) -> Table:
         chosen = frame.select(*(nw.col(names[name]) for name in wanted))
         if isinstance(chosen, nw.LazyFrame):
             chosen = chosen.collect(backend="polars")
-        return _rows([_column(chosen[names[name]], name) for name in wanted])
+        return _rows([_column(chosen.get_column(names[name]), name) for name in wanted])
 
     return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame))
 
