@@ -1,0 +1,1 @@
+"""What the estimates say about each rater."""

@@ -1,0 +1,194 @@
+"""Verdicts: each rule, its boundary, and which rule silences which."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from raterlens.capability import gmf
+from raterlens.diagnostics.verdicts import (
+    CAPABLE,
+    FEWEST,
+    Verdict,
+    attention,
+    caveats,
+    headline,
+    judged,
+    verdict,
+    verdicts,
+)
+
+SIGMA = 2.0
+
+
+def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdict:
+    """The verdict on a rater whose kappa is what rho and eta make it."""
+    kappa = float(gmf(rho=rho, eta=eta, sigma=SIGMA))
+    facts: dict[str, Any] = {
+        "kappa_low": kappa - margin,
+        "kappa_high": kappa + margin,
+        "eta_se": 0.2,
+        "n": 300,
+    }
+    return verdict(**(facts | {"kappa": kappa, "rho": rho, "eta": eta, "sigma": SIGMA} | other))
+
+
+@pytest.mark.parametrize(
+    ("rho", "eta", "label", "standing"),
+    [
+        (0.95, 0.1, "capable", "fine"),
+        (0.95, 1.2, "capable, rather severe", "fine"),
+        (0.95, -1.2, "capable, rather lenient", "fine"),
+        (1.0, 3.5, "too severe", "attention"),
+        (1.0, -3.5, "too lenient", "attention"),
+        (0.3, 0.0, "weak discrimination", "attention"),
+        (0.05, 0.0, "cannot tell students apart", "attention"),
+    ],
+)
+def test_what_loses_capability_names_the_verdict(rho: float, eta: float, label: str, standing: str) -> None:
+    found = rate(rho, eta)
+    assert (found.label, found.standing) == (label, standing)
+    assert found.sentence.endswith(".")
+    assert found.advice.endswith(".")
+
+
+def test_severity_is_told_in_passes_out_of_a_hundred() -> None:
+    # logit: F(-1.2) = 1 / (1 + e^1.2) = 0.231, F(0) = 0.5
+    assert "Passes about 23 in 100 where the average rater passes 50" in rate(0.95, 1.2).sentence
+    # cloglog: F(0) = 1 - 1/e = 0.632
+    assert "passes 63" in rate(0.95, 1.2, link="cloglog").sentence
+
+
+def test_severity_that_may_be_chance_is_not_spoken_of() -> None:
+    assert rate(0.95, 1.2, eta_se=0.7).label == "capable"
+
+
+def test_a_second_cause_is_named() -> None:
+    assert "Discrimination is weak as well" in rate(0.4, 4.5).sentence
+    assert "Passes about 18 in 100" in rate(0.3, 1.5).sentence
+
+
+def test_low_capability_within_the_margin_of_error_is_borderline() -> None:
+    dull, strict = rate(0.45, 0.0, margin=0.15), rate(1.0, 2.3, margin=0.15)
+    assert (dull.label, dull.standing) == ("borderline discrimination", "borderline")
+    assert (strict.label, strict.standing) == ("borderline, rather severe", "borderline")
+    assert rate(0.45, 0.0, margin=0.01).standing == "attention"
+
+
+def test_capable_is_hedged_where_the_interval_reaches_below() -> None:
+    assert "margin of error" in rate(0.6, 0.0, margin=0.15).sentence
+    assert "margin of error" not in rate(0.95, 0.0, margin=0.05).sentence
+
+
+def test_the_line_for_capable_belongs_to_capable() -> None:
+    base = {"rho": 0.5, "eta": 0.0, "eta_se": 0.2, "n": 300, "sigma": SIGMA}
+    assert verdict(kappa=CAPABLE, kappa_low=0.65, kappa_high=0.75, **base).label == "capable"
+    assert (
+        verdict(kappa=CAPABLE - 1e-9, kappa_low=0.65, kappa_high=0.69, **base).label == "weak discrimination"
+    )
+
+
+def test_wide_interval_around_the_line_says_nothing() -> None:
+    found = rate(0.7, 0.0, margin=0.25)
+    assert (found.label, found.standing) == ("too few ratings to say", "unclear")
+    assert "anywhere from" in found.sentence
+
+
+def test_wide_interval_wholly_below_the_line_says_enough() -> None:
+    assert rate(0.1, 0.0, kappa_low=0.0, kappa_high=0.6).standing == "attention"
+
+
+def test_few_ratings_silence_everything() -> None:
+    for flag in ("", "all pass", "slope at 0"):
+        assert rate(0.9, 0.0, n=FEWEST - 1, flag=flag).label == "too few ratings to say"
+    assert rate(0.9, 0.0, n=1).sentence.startswith("1 rating is")
+
+
+@pytest.mark.parametrize(
+    ("flag", "label"),
+    [
+        ("all pass", "passes everyone"),
+        ("all fail", "passes nobody"),
+        ("slope at limit", "too few ratings to say"),
+    ],
+)
+def test_flags(flag: str, label: str) -> None:
+    assert rate(0.9, 0.0, flag=flag, margin=0.5).label == label
+
+
+def test_slope_at_zero() -> None:
+    found = verdict(
+        kappa=0.0,
+        kappa_low=0.0,
+        kappa_high=0.2,
+        rho=0.0,
+        eta=0.5,
+        eta_se=0.1,
+        n=300,
+        flag="slope at 0",
+        sigma=SIGMA,
+    )
+    assert found.label == "cannot tell students apart"
+
+
+def test_scores_against_ability() -> None:
+    found = verdict(
+        kappa=-0.4, kappa_low=-0.6, kappa_high=-0.2, rho=-0.5, eta=0.0, eta_se=0.1, n=300, sigma=SIGMA
+    )
+    assert (found.label, found.standing) == ("scores against ability", "attention")
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_without_intervals_the_estimate_decides(nothing: float | None) -> None:
+    row = {
+        "kappa": [0.5, 0.9],
+        "kappa_low": nothing,
+        "kappa_high": nothing,
+        "rho": [0.3, 1.0],
+        "eta": [0.0, 0.0],
+    }
+    table = pl.DataFrame(row | {"eta_se": nothing, "n": 300, "flag": ""})
+    assert verdicts(table, sigma=SIGMA, link="logit")["label"].to_list() == ["weak discrimination", "capable"]
+
+
+@pytest.fixture
+def panel() -> pl.DataFrame:
+    rho, eta = [1.0, 0.3, 1.0, 0.45, 0.9], [0.0, 0.0, 3.5, 0.0, 1.2]
+    kappa = gmf(rho=rho, eta=eta, sigma=SIGMA)
+    table = pl.DataFrame(
+        {"rater": list("ABCDE"), "rho": rho, "eta": eta, "kappa": kappa, "eta_se": 0.2, "n": 300}
+    )
+    return table.with_columns(kappa_low=kappa - 0.1, kappa_high=kappa + 0.1, flag=pl.lit(""))
+
+
+def test_table_is_sorted_and_agrees_with_single_verdicts(panel: pl.DataFrame) -> None:
+    table = judged(panel, sigma=SIGMA, link="logit")
+    assert table["kappa"].is_sorted(descending=True)
+    for row in table.iter_rows(named=True):
+        assert row["label"] == rate(row["rho"], row["eta"], margin=0.1).label
+
+
+def test_clear_cases_come_first_then_borderline(panel: pl.DataFrame) -> None:
+    wanting = attention(judged(panel, sigma=SIGMA, link="logit"))
+    assert wanting["standing"].to_list() == ["attention", "attention", "borderline"]
+    assert wanting["rater"].to_list()[2] == "D"
+    assert wanting["kappa"][0] <= wanting["kappa"][1]
+
+
+def test_headline(panel: pl.DataFrame) -> None:
+    table = judged(panel, sigma=SIGMA, link="logit")
+    assert headline(table) == (
+        "2 of 5 raters need attention",
+        "1 is borderline; 1 capable one is rather severe or lenient",
+    )
+    assert headline(table.filter(pl.col("standing") == "fine")).text == "All 2 raters are capable"
+    assert (
+        headline(table.filter(pl.col("standing") == "borderline")).text == "No rater clearly needs attention"
+    )
+    assert headline(table.filter(pl.col("standing") == "attention")).text == "All 2 raters need attention"
+    assert headline(table.filter(rater="A")).text == "The rater is capable"
+
+
+def test_a_model_of_severity_only_says_so() -> None:
+    assert "severity" in caveats("tfm")[0]
+    assert caveats("gmf") == ()
