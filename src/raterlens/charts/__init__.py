@@ -1,0 +1,1 @@
+"""Charts: plot data first (plain frames, tested), drawing second (SVG that needs nothing else)."""
