@@ -1,0 +1,5 @@
+"""The report: one HTML file that stands alone."""
+
+from raterlens.report.page import render
+
+__all__ = ["render"]
