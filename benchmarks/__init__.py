@@ -1,0 +1,1 @@
+"""Measured comparisons with other software."""
