@@ -1,5 +1,6 @@
 """Bad input: each refusal says what is wrong, the value seen and what to do, in one line."""
 
+import datetime as dt
 from pathlib import Path
 
 import pandas as pd
@@ -294,6 +295,7 @@ SCORES: dict[str, tuple[list[object], dict[str, object], tuple[str, ...]]] = {
         {},
         ("score datetime.date(2026, 1, 1)", "row 1", "not a number (the first of 3)"),
     ),
+    "durations": ([dt.timedelta(1)] * 3, {}, ("score '1 day, 0:00:00'", "row 1", "not a number")),
     "fraction": ([0, 1, 2.5, 1.5], {}, ("score 2.5", "row 3", "is a fraction (the first of 2)", "cut=3")),
     "fraction as text": (["0", "1", "2.5"], {}, ("score '2.5'", "is a fraction", "cut")),
     "negative": ([0, -1, 1], {}, ("score -1", "row 2", "is negative", "cut")),

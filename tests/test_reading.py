@@ -3,6 +3,7 @@
 import datetime as dt
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -248,8 +249,33 @@ def test_pandas_text_is_read_without_pyarrow(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_column_names_need_not_be_text() -> None:
-    ratings = read(pd.DataFrame([[1, 5, 0], [2, 5, 1]]), student="0", rater="1", score="2")
-    assert ratings.students.to_list() == [1, 2]
+    frame = pd.DataFrame([[1, 5, 0], [2, 5, 1]])
+    assert read(frame, student="0", rater="1", score="2").students.to_list() == [1, 2]
+    assert read(frame, student=0, rater=1, items=[2]).students.to_list() == [1, 2]  # type: ignore[arg-type, list-item]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([uuid.UUID(int=1), uuid.UUID(int=2)], [str(uuid.UUID(int=1)), str(uuid.UUID(int=2))]),
+        (pd.period_range("2026-01", periods=2, freq="M"), ["2026-01", "2026-02"]),
+        ([(1, 2), (1, 3)], ["(1, 2)", "(1, 3)"]),
+    ],
+)
+def test_labels_that_no_column_type_fits_become_text_and_are_noted(values: object, text: list[str]) -> None:
+    ratings = read(pd.DataFrame({"student": values, "rater": ["a", "b"], "score": [0, 1]}))
+    assert ratings.students.to_list() == text
+    assert any(note.endswith("taken as text") for note in ratings.notes)
+
+
+def test_durations_and_lists_in_parquet_become_text(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"student": [[1], [2]], "rater": [dt.timedelta(1), dt.timedelta(2)], "score": [0, 1]}
+    )
+    frame.write_parquet(tmp_path / "x.parquet")
+    ratings = read(tmp_path / "x.parquet")
+    assert ratings.students.to_list() == ["[1]", "[2]"]
+    assert ratings.raters.to_list() == ["1 day, 0:00:00", "2 days, 0:00:00"]
 
 
 # Columns

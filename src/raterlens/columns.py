@@ -61,14 +61,10 @@ def assign_roles(
             f"both items={items!r} and {other} are given; choose one: "
             "items= for one row an essay with a column an item, item= and score= for one row a rating"
         )
-    if score is not None and not isinstance(score, str):
+    if score is not None and len(_names(score)) > 1:
         raise OptionError(f"score={score!r} names several columns; for a column an item, give them as items=")
     given = {"student": student, "rater": rater, "item": item, "score": score, "items": items}
-    taken = {
-        role: _given(columns, role, [spec] if isinstance(spec, str) else list(spec))
-        for role, spec in given.items()
-        if spec is not None
-    }
+    taken = {role: _given(columns, role, _names(spec)) for role, spec in given.items() if spec is not None}
     _refuse_shared(taken)
     notes = []
     for role in ("student", "rater") if wide else ("student", "rater", "item", "score"):
@@ -82,6 +78,13 @@ def assign_roles(
             taken[role] = (found,) if found else ()
     scores = taken["items"] if wide else taken["score"]
     return Roles(taken["student"], taken["rater"], taken.get("item", ()), scores, wide, tuple(notes))
+
+
+def _names(spec: object) -> list[str]:
+    """One name or several, as text: pandas columns may be called 0, 1, 2."""
+    if isinstance(spec, str) or not isinstance(spec, Iterable):
+        return [str(spec)]
+    return [str(name) for name in spec]
 
 
 def _given(columns: Sequence[str], role: str, names: list[str]) -> tuple[str, ...]:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError
-from raterlens.formats.table import Rows, Table, row_place
+from raterlens.formats.table import Rows, Table, is_plain, rows_of
 from raterlens.ratings import Backend
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 NAME = "the table"
-PLAIN = (pl.Boolean, pl.String, pl.Categorical, pl.Enum, pl.Null)
 
 
 def read_frame(source: Any) -> Table:
@@ -21,7 +21,7 @@ def read_frame(source: Any) -> Table:
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()
         columns = tuple(lazy.collect_schema().names())
-        return Table(NAME, columns, lambda wanted: _rows(lazy.select(wanted).collect().get_columns()))
+        return Table(NAME, columns, lambda wanted: rows_of(lazy.select(wanted).collect().get_columns()))
     # Imported on first need: files and polars frames do without it.
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
@@ -44,7 +44,7 @@ def read_frame(source: Any) -> Table:
         chosen = frame.select(*(nw.col(names[name]) for name in wanted))
         if isinstance(chosen, nw.LazyFrame):
             chosen = chosen.collect(backend="polars")
-        return _rows([_column(chosen.get_column(names[name]), name) for name in wanted])
+        return rows_of([_column(chosen.get_column(names[name]), name) for name in wanted])
 
     return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame))
 
@@ -58,12 +58,11 @@ def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
 def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
     try:
         column = series.to_polars().alias(name)
-    except (ValueError, TypeError, NotImplementedError, ImportError):
+    except (ValueError, TypeError, NotImplementedError, ImportError, PolarsError):
         # Values of several types in one pandas column, or pandas text without pyarrow.
-        missing = series.is_null().to_list()
-        values = [None if gone else value for gone, value in zip(missing, series.to_list(), strict=True)]
-        same = len({type(value) for value in values if value is not None}) <= 1
-        return pl.Series(name, values, dtype=None if same else pl.Object)
+        return _by_value(series, name)
+    if not is_plain(column.dtype):
+        return _by_value(series, name)
     if column.dtype.is_float() and column.null_count():
         # pandas has no missing integers: 1, 2, missing arrives as 1.0, 2.0, NaN.
         whole = column.cast(pl.Int64, strict=False)
@@ -72,16 +71,9 @@ def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
     return column
 
 
-def _rows(columns: Sequence[pl.Series]) -> Rows:
-    notes: list[str] = []
-    plain: list[pl.Series] = []
-    for column in columns:
-        if column.dtype.is_numeric() or column.dtype.is_temporal() or isinstance(column.dtype, PLAIN):
-            plain.append(column)
-            continue
-        values = column.to_list()
-        types = sorted({type(value).__name__ for value in values if value is not None})
-        notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
-        text = [None if value is None else str(value) for value in values]
-        plain.append(pl.Series(column.name, text, dtype=pl.String))
-    return Rows(pl.DataFrame(plain), row_place, tuple(notes))
+def _by_value(series: "nw.Series[Any]", name: str) -> pl.Series:
+    missing = series.is_null().to_list()
+    values = [None if gone else value for gone, value in zip(missing, series.to_list(), strict=True)]
+    types = {type(value) for value in values if value is not None}
+    simple = len(types) <= 1 and types <= {str, int, float, bool}
+    return pl.Series(name, values, dtype=None if simple else pl.Object)

@@ -7,7 +7,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError
-from raterlens.formats.table import Rows, Table, row_place
+from raterlens.formats.table import Rows, Table, rows_of
 
 MARK = b"PAR1"
 
@@ -34,7 +34,7 @@ def read_parquet(path: Path, encoding: str) -> Table:
 
     def take(wanted: Sequence[str]) -> Rows:
         try:
-            return Rows(lazy.select(wanted).collect(), row_place)
+            return rows_of(lazy.select(wanted).collect().get_columns())
         except (PolarsError, PanicException, OSError) as error:
             raise _damaged(path, error) from error
 

@@ -39,6 +39,24 @@ class Table:
             )
 
 
-def row_place(row: int) -> str:
-    """Where a row stands in a table without lines: data rows counted from 1."""
-    return f"row {row + 1:,}"
+def is_plain(dtype: pl.DataType) -> bool:
+    """Whether values of this type can be sorted, and written as text, as they are."""
+    if dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.String | pl.Categorical | pl.Enum | pl.Null):
+        return True
+    return dtype.is_temporal() and not isinstance(dtype, pl.Duration)
+
+
+def rows_of(columns: Sequence[pl.Series]) -> Rows:
+    """Make rows of a table without lines, counted from 1. Lists, objects and the like become their text."""
+    notes: list[str] = []
+    plain: list[pl.Series] = []
+    for column in columns:
+        if is_plain(column.dtype):
+            plain.append(column)
+            continue
+        values = column.to_list()
+        types = sorted({type(value).__name__ for value in values if value is not None})
+        notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
+        text = [None if value is None else str(value) for value in values]
+        plain.append(pl.Series(column.name, text, dtype=pl.String))
+    return Rows(pl.DataFrame(plain), lambda row: f"row {row + 1:,}", tuple(notes))
