@@ -34,8 +34,8 @@ _WHERE = {
 
 __all__ = [
     "Fit",
-    "Ratings",
     "RaterlensError",
+    "Ratings",
     "capability",
     "fit",
     "load",

@@ -224,5 +224,7 @@ def _raters_of(found: Estimate, parameters: NDArray[np.int64]) -> NDArray[np.int
     """Raters whose slope or severity is among these parameters."""
     blocks, n = found.model.blocks, found.model.pairs.n_raters
     severity = blocks["severity"].start
-    own_slopes = parameters[parameters < blocks["slope"].stop] if blocks["slope"].stop == n else parameters[:0]
+    own_slopes = (
+        parameters[parameters < blocks["slope"].stop] if blocks["slope"].stop == n else parameters[:0]
+    )
     return np.concatenate([own_slopes, parameters[(parameters >= severity)] - severity])

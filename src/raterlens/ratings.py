@@ -14,6 +14,15 @@ Backend = Literal["polars", "pandas", "pyarrow"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Facet:
+    """A further facet that ratings differ in, such as the topic of an essay: codes into its labels."""
+
+    name: str
+    codes: Codes
+    labels: pl.Series
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
     """One entry a rating; students, raters and items are codes into their sorted labels.
 
@@ -32,6 +41,7 @@ class Ratings:
     """What reading did, in plain words: columns recognised, rows left out and why."""
     backend: Backend = field(default="polars")
     """The kind of dataframe that results are returned as: the kind that came in."""
+    facets: tuple[Facet, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.score)
@@ -39,6 +49,7 @@ class Ratings:
             (self.student, self.students),
             (self.rater, self.raters),
             (self.item, self.items),
+            *((facet.codes, facet.labels) for facet in self.facets),
         ):
             if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")

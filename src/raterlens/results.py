@@ -78,7 +78,9 @@ class Fit:
 
     def summary(self) -> str:
         """The fit in a few lines: raters from most to least capable, then the model."""
-        lines = [f"{'rater':<20}{'n':>7}{'kappa':>8}{'95 % interval':>16}{'severity':>10}{'discrimination':>16}"]
+        lines = [
+            f"{'rater':<20}{'n':>7}{'kappa':>8}{'95 % interval':>16}{'severity':>10}{'discrimination':>16}"
+        ]
         for row in self.table("raters").sort("kappa", descending=True).iter_rows(named=True):
             interval = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
             lines.append(

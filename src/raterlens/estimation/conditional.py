@@ -1,7 +1,7 @@
 """Ratings given abilities: each student's h(theta) = loglik - theta^2 / 2, its mode and its derivatives.
 
 Shared by the Laplace approximation and hierarchical likelihood, which need no grid. Work is per distinct
-(student, rater-item pair, score).
+(student, context, score).
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.engine.compress import rating_cells
 from raterlens.links import Link
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Predictor
+from raterlens.models.responses import Linked, Predictor
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -36,17 +36,18 @@ class Conditional:
     """Pass/fail ratings given students' abilities."""
 
     def __init__(self, ratings: Ratings, model: FacetsModel, link: Link) -> None:
-        cells = rating_cells(ratings, model.pairs, 2)
+        cells = rating_cells(ratings, model.contexts, 2)
         self.link = link
-        self.n_pairs = len(model.pairs)
+        self.response = Linked(link)
+        self.n_contexts = len(model.contexts)
         self.student = np.repeat(np.arange(ratings.n_students), np.diff(cells.indptr))
-        self.pair, score = np.divmod(cells.indices, 2)
+        self.context, score = np.divmod(cells.indices, 2)
         self.passed = score == 1
         self.weight = cells.data
         self._first = cells.indptr[:-1]
 
     def derivatives(self, predictor: Predictor, theta: Array) -> Derivatives:
-        s = predictor.slope[self.pair] * theta[self.student] + predictor.intercepts[self.pair, 0]
+        s = predictor.slope[self.context] * theta[self.student] + predictor.intercepts[self.context, 0]
         log_prob = np.where(self.passed, self.link.log_pass(s), self.link.log_fail(s))
         first, second, third = self.link.slopes(s, self.passed)
         w = self.weight
@@ -55,13 +56,13 @@ class Conditional:
     def per_student(self, values: Array) -> Array:
         return np.add.reduceat(values, self._first)
 
-    def per_pair(self, values: Array) -> Array:
-        return np.bincount(self.pair, values, minlength=self.n_pairs)
+    def per_context(self, values: Array) -> Array:
+        return np.bincount(self.context, values, minlength=self.n_contexts)
 
     def modes(self, predictor: Predictor, start: Array) -> Array:
         """Each student's most probable ability, by Newton steps that are halved where they overshoot."""
         theta = start.copy()
-        slope = predictor.slope[self.pair]
+        slope = predictor.slope[self.context]
 
         def height_and_step(theta: Array) -> tuple[Array, Array]:
             d = self.derivatives(predictor, theta)

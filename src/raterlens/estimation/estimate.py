@@ -18,7 +18,8 @@ from raterlens.estimation.optimise import OnProgress, Optimiser, maximise
 from raterlens.estimation.start import information_scale, starting_values, starting_widths
 from raterlens.links import Link
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import response_for
+from raterlens.models.redundancy import centre
+from raterlens.models.responses import Response
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -57,6 +58,7 @@ class _Task:
 def estimate(
     ratings: Ratings,
     model: FacetsModel,
+    response: Response,
     link: Link,
     method: str,
     *,
@@ -65,13 +67,14 @@ def estimate(
     on_progress: OnProgress | None = None,
 ) -> Estimate:
     """Estimate `model` on `ratings` by one of METHODS."""
-    pseudo = pseudo_ratings(ratings, model.pairs, 2)
+    pseudo = pseudo_ratings(ratings, model, response.n_categories)
+    start = starting_values(ratings, model, link)
     task = _Task(
         ratings,
         link,
-        marginal(ratings, model, response_for(link), pseudo),
-        starting_values(ratings, model, link),
-        information_scale(model),
+        marginal(ratings, model, response, pseudo),
+        start,
+        information_scale(model, start),
         model.bounds(allow_reversed=allow_reversed),
         max_iterations,
         on_progress,
@@ -89,7 +92,7 @@ def _mml(task: _Task) -> Estimate:
         max_iterations=task.max_iterations,
         on_progress=task.on_progress,
     )
-    parameters = task.problem.model.centre(found.optimum.parameters)
+    parameters = centre(task.problem.model, found.optimum.parameters)
     loglik = found.optimum.value.loglik
     return Estimate(task.problem, parameters, loglik, found.nodes, found.moments, found.optimum.record)
 
@@ -107,8 +110,10 @@ def _laplace(task: _Task) -> Estimate:
         on_progress=task.on_progress,
     )
     moments = approximation.moments(optimum.parameters)
-    parameters = model.centre(optimum.parameters)
-    return Estimate(task.problem, parameters, optimum.value.loglik, nodes_for(moments), moments, optimum.record)
+    parameters = centre(model, optimum.parameters)
+    return Estimate(
+        task.problem, parameters, optimum.value.loglik, nodes_for(moments), moments, optimum.record
+    )
 
 
 def _hierarchical(task: _Task) -> Estimate:
@@ -126,7 +131,7 @@ def _hierarchical(task: _Task) -> Estimate:
     nodes = nodes_for(found.moments)
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
     loglik = task.problem.value(found.parameters, nodes).loglik
-    return Estimate(task.problem, model.centre(found.parameters), loglik, nodes, found.moments, found.record)
+    return Estimate(task.problem, centre(model, found.parameters), loglik, nodes, found.moments, found.record)
 
 
 METHODS: dict[str, Callable[[_Task], Estimate]] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}

@@ -1,6 +1,6 @@
 """Raters and items that only ever pass, or only fail, have no finite maximum likelihood estimate.
 
-Each gets half a rating of the other kind, spread over its rater-item pairs and over the ability population, as
+Each gets half a rating of the other kind, spread over its contexts and over the ability population, as
 in the familiar half-count correction of a proportion. Nobody is dropped, everybody is flagged.
 """
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.engine.seam import Nodes
 from raterlens.models.facets import FacetsModel
-from raterlens.models.parameters import Pairs
-from raterlens.models.responses import Response
+from raterlens.models.responses import Response, counted_scores
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -23,7 +22,7 @@ PSEUDO_NODES = Nodes.equally_spaced(-6.0, 6.0, 0.4)
 
 @dataclass(frozen=True, slots=True)
 class Pseudo:
-    """(pairs, categories): pseudo-ratings, given to students of the whole population alike."""
+    """(contexts, categories): pseudo-ratings, given to students of the whole population alike."""
 
     counts: Array
 
@@ -35,23 +34,31 @@ class Pseudo:
         predictor = model.predictor(parameters)
         counts = self.spread()
         value = float(np.sum(counts * response.log_prob(predictor, t)))
-        d_intercepts = np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts)
-        return value, model.pullback(d_intercepts @ response.lever @ t, d_intercepts.sum(axis=1))
+        at_nodes = counted_scores(response, predictor, t, counts)
+        d_slope = at_nodes @ response.lever @ t
+        return value, model.pullback(parameters, d_slope, at_nodes.sum(axis=1))
 
     def spread(self) -> Array:
-        """(pairs, categories, nodes)"""
+        """(contexts, categories, nodes)"""
         return np.multiply.outer(self.counts, np.exp(PSEUDO_NODES.log_weights))
 
 
-def pseudo_ratings(ratings: Ratings, pairs: Pairs, n_categories: int) -> Pseudo:
-    """Half a rating of the other kind for every rater and item that is extreme."""
-    top = n_categories - 1
-    given = np.bincount(pairs.of_rating, minlength=len(pairs)).astype(float)
-    total = np.bincount(pairs.of_rating, ratings.score, minlength=len(pairs))
-    counts = np.zeros((len(pairs), n_categories))
-    for level in (pairs.rater, pairs.item):
-        n, score = np.bincount(level, given), np.bincount(level, total)
-        share = HALF_A_RATING * given / n[level]
-        counts[:, top] += np.where(score[level] == 0, share, 0.0)
-        counts[:, 0] += np.where(score[level] == top * n[level], share, 0.0)
+def pseudo_ratings(ratings: Ratings, model: FacetsModel, n_categories: int) -> Pseudo:
+    """Half a rating of the other kind for every extreme level, and of each score that an item with thresholds
+    of its own never got."""
+    contexts, top = model.contexts, n_categories - 1
+    cell = contexts.of_rating * n_categories + ratings.score
+    seen = np.bincount(cell, minlength=len(contexts) * n_categories).reshape(-1, n_categories).astype(float)
+    given, total = seen.sum(axis=1), seen @ np.arange(n_categories)
+    counts = np.zeros_like(seen)
+    for level in (contexts.rater, contexts.item, *contexts.facets):
+        n, score = np.bincount(level, given)[level], np.bincount(level, total)[level]
+        share = HALF_A_RATING * given / n
+        counts[:, top] += np.where(score == 0, share, 0.0)
+        counts[:, 0] += np.where(score == top * n, share, 0.0)
+    if model.thresholds is not None and model.thresholds.n_scales > 1:
+        share = HALF_A_RATING * given / np.bincount(contexts.item, given)[contexts.item]
+        for k in range(n_categories):
+            never = np.bincount(contexts.item, seen[:, k])[contexts.item] == 0
+            counts[:, k] += np.where(never, share, 0.0)
     return Pseudo(counts)

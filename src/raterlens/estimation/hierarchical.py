@@ -10,6 +10,7 @@ which they cannot be reproduced. With few ratings a student it is biased (see do
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,8 @@ from numpy.typing import NDArray
 from raterlens.engine.seam import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.marginal import Value
-from raterlens.estimation.optimise import OnProgress, Optimiser, Progress, maximise
+from raterlens.estimation.optimise import OnProgress, Optimiser, Progress, Value, maximise
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import response_for
 
 Array = NDArray[np.float64]
 
@@ -46,9 +45,10 @@ def ratings_given_abilities(
     d = conditional.derivatives(predictor, theta)
     loglik = float(d.value.sum())
     gradient = model.pullback(
-        conditional.per_pair(theta[conditional.student] * d.first), conditional.per_pair(d.first)[:, None]
+        parameters,
+        conditional.per_context(theta[conditional.student] * d.first), conditional.per_context(d.first)[:, None]
     )
-    extra, extra_gradient = pseudo.value(model, response_for(conditional.link), parameters)
+    extra, extra_gradient = pseudo.value(model, conditional.response, parameters)
     return Value(loglik, loglik + extra, gradient + extra_gradient)
 
 
@@ -72,7 +72,7 @@ def fit_hierarchical(
         spread = float(theta.std(ddof=1))
         standard = (theta - theta.mean()) / spread
         optimum = maximise(
-            lambda p, standard=standard: ratings_given_abilities(conditional, model, pseudo, standard, p),
+            partial(ratings_given_abilities, conditional, model, pseudo, standard),
             parameters,
             information,
             bounds,
@@ -98,7 +98,7 @@ def fit_hierarchical(
     # theta* = (theta - mean) / s has coefficient a; abilities of N(0, 1) have s a.
     scaled = parameters.copy()
     scaled[model.blocks["slope"]] *= spread
-    a = model.predictor(parameters).slope[conditional.pair]
+    a = model.predictor(parameters).slope[conditional.context]
     second = conditional.per_student(
         a**2 * conditional.derivatives(model.predictor(parameters), standard).second
     )

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from raterlens.engine.seam import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.marginal import Value
+from raterlens.estimation.optimise import Value
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Response, response_for
 
 Array = NDArray[np.float64]
 
@@ -24,14 +23,13 @@ class Laplace:
 
     def __init__(self, conditional: Conditional, model: FacetsModel, pseudo: Pseudo) -> None:
         self._conditional, self._model, self._pseudo = conditional, model, pseudo
-        self._response: Response = response_for(conditional.link)
         self._modes = np.zeros(int(conditional.student[-1]) + 1)
 
     def value(self, parameters: Array) -> Value:
         data, predictor = self._conditional, self._model.predictor(parameters)
         theta = self._modes = data.modes(predictor, self._modes)
         d = data.derivatives(predictor, theta)
-        a, t = predictor.slope[data.pair], theta[data.student]
+        a, t = predictor.slope[data.context], theta[data.student]
         second = data.per_student(a**2 * d.second) - 1
         third = data.per_student(a**3 * d.third)
         height = data.per_student(d.value) - theta**2 / 2
@@ -43,14 +41,14 @@ class Laplace:
         d_slope = t * d.first - half * (
             2 * a * d.second + a**2 * t * d.third - pull * (d.first + a * t * d.second)
         )
-        gradient = self._model.pullback(data.per_pair(d_slope), data.per_pair(d_intercept)[:, None])
-        extra, extra_gradient = self._pseudo.value(self._model, self._response, parameters)
+        gradient = self._model.pullback(parameters, data.per_context(d_slope), data.per_context(d_intercept)[:, None])
+        extra, extra_gradient = self._pseudo.value(self._model, data.response, parameters)
         return Value(loglik, loglik + extra, gradient + extra_gradient)
 
     def moments(self, parameters: Array) -> Moments:
         """Each student's most probable ability with the width of its peak."""
         data, predictor = self._conditional, self._model.predictor(parameters)
         theta = data.modes(predictor, self._modes)
-        a = predictor.slope[data.pair]
+        a = predictor.slope[data.context]
         second = data.per_student(a**2 * data.derivatives(predictor, theta).second) - 1
         return Moments(theta, 1 / np.sqrt(-second))

@@ -1,20 +1,32 @@
 """Marginal maximum likelihood: quadrature on a grid that follows the posteriors' widths."""
 
+from functools import partial
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Moments, Nodes
+from raterlens.engine.seam import Engine, Moments, Nodes, Tables
 from raterlens.estimation.grid import ACCURACY, finer, first_nodes, nodes_for
-from raterlens.estimation.marginal import Marginal
-from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimum, maximise
+from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimum, Value, maximise
 
 Array = NDArray[np.float64]
 
 # The first grid only has to bring the parameters near; the last one decides.
 _ROUGH_TOLERANCE = 1e-1
 _MOST_ROUNDS = 8
+
+
+class Marginal(Protocol):
+    """A model on data: the marginal log-likelihood on a grid, and what gives posteriors."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    def tables(self, parameters: Array, nodes: Nodes) -> Tables: ...
+
+    def value(self, parameters: Array, nodes: Nodes) -> Value: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +59,7 @@ def fit_mml(
     accuracy, tolerance, evaluations, iterations = ACCURACY, _ROUGH_TOLERANCE, 0, 0
     for _ in range(_MOST_ROUNDS):
         optimum = maximise(
-            lambda parameters, nodes=nodes: problem.value(parameters, nodes),
+            partial(problem.value, nodes=nodes),
             start,
             information,
             bounds,

@@ -7,12 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from raterlens.estimation.marginal import Value
-
 Array = NDArray[np.float64]
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
 TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An objective at its parameters."""
+
+    loglik: float
+    """Of the data alone."""
+    objective: float
+    """With the half rating that extreme raters and items get: what is maximised."""
+    gradient: Array
+    """Of the objective."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,13 @@ def maximise(
         method="L-BFGS-B",
         bounds=optimize.Bounds(lower * scale, upper * scale),
         callback=each_iteration,
-        options={"maxcor": 20, "gtol": tolerance, "ftol": 0.0, "maxiter": max_iterations, "maxfun": 20 * max_iterations},
+        options={
+            "maxcor": 20,
+            "gtol": tolerance,
+            "ftol": 0.0,
+            "maxiter": max_iterations,
+            "maxfun": 20 * max_iterations,
+        },
     )
     parameters = np.clip(result.x / scale, lower, upper)
     value = objective(parameters)

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from raterlens.links import Link
 from raterlens.models.facets import FacetsModel
+from raterlens.models.thresholds import Thresholds
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -15,31 +16,44 @@ _INFORMATION = 0.15
 
 
 def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
-    """Severities and difficulties from pass rates through the link, all slopes equal."""
-    start = np.zeros(model.blocks.size)
-    start[model.blocks["slope"]] = _SLOPE
-    overall = _through(link, np.array([ratings.score.mean()]))
-    # Averaging over ability flattens the curve; sqrt(1 + a^2 / 3) undoes it (exact for the probit link up to scale).
+    """Severities and difficulties from pass rates through the link, all slopes equal, thresholds evenly spread."""
+    blocks, n = model.blocks, ratings.n_raters
+    start = np.zeros(blocks.size)
+    start[blocks["slope"]] = model.slope.invert(np.full(n, _SLOPE))
+    overall = _through(link, np.array([ratings.score.mean() / (ratings.n_categories - 1)]))
+    # Averaging over ability flattens the curve; sqrt(1 + a^2 / 3) undoes most of it.
     stretch = np.sqrt(1 + _SLOPE**2 / 3)
-    start[model.blocks["severity"]] = -stretch * _through(link, _rates(ratings.rater, ratings.score))
-    start[model.blocks["difficulty"]] = stretch * (overall - _through(link, _rates(ratings.item, ratings.score)))
+    start[blocks["severity"]] = model.severity.invert(-stretch * _through(link, _rates(ratings.rater, ratings)))
+    # On the scale of ability, divided by the slope, which starts at 1.
+    start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(ratings.item, ratings)))
+    if model.thresholds is not None:
+        start[blocks["threshold"]] = np.tile(_first_thresholds(model.thresholds), model.thresholds.n_scales)
     return start
 
 
-def information_scale(model: FacetsModel) -> Array:
+def information_scale(model: FacetsModel, start: Array) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
-    per_pair = _INFORMATION * np.bincount(model.pairs.of_rating, minlength=len(model.pairs))
-    return np.asarray((model.design.power(2)).T @ np.concatenate([per_pair, per_pair]))
+    given = np.bincount(model.contexts.of_rating, minlength=len(model.contexts))
+    per_row = _INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
+    return np.asarray(model.jacobian(start).power(2).T @ per_row)
 
 
 def starting_widths(ratings: Ratings) -> Array:
     """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
     given = np.bincount(ratings.student, minlength=ratings.n_students)
-    return 1 / np.sqrt(1 + _SLOPE**2 * _INFORMATION * given)
+    return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * _INFORMATION * given * (ratings.n_categories - 1) ** 2))
 
 
-def _rates(codes: NDArray[np.int32], score: NDArray[np.int16]) -> Array:
-    return (np.bincount(codes, score) + 0.5) / (np.bincount(codes) + 1)
+def _first_thresholds(thresholds: Thresholds) -> Array:
+    """Half a unit apart around zero: values for adjacent categories, a first one and gaps for graded ones."""
+    steps = thresholds.n_steps
+    values = 0.5 * (np.arange(steps) - (steps - 1) / 2)
+    return np.diff(values, prepend=0.0) if thresholds.graded else values
+
+
+def _rates(codes: NDArray[np.int32], ratings: Ratings) -> Array:
+    total = np.bincount(codes, ratings.score) / (ratings.n_categories - 1)
+    return np.asarray((total + 0.5) / (np.bincount(codes) + 1))
 
 
 def _through(link: Link, rate: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.models.facets import FacetsModel
+from raterlens.models.redundancy import Redundancy
 
 Array = NDArray[np.float64]
 
@@ -23,20 +23,20 @@ class Covariance:
     """Parameters that the data say next to nothing about; their variances are large but finite."""
 
 
-def covariance(information: Array, model: FacetsModel, held: NDArray[np.bool_]) -> Covariance:
-    """Invert the information over the parameters that are not held at a bound.
+def covariance(information: Array, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
+    """Invert the information over the parameters that are not held fixed.
 
-    Difficulties are centred, so the redundant directions D get no variance: with constraints U,
-    `inv(I + U'U) = V + D' (U D')^-2 D`.
+    Centring gives the redundant directions D no variance. With its constraints U,
+    `inv(I + U'U) = V + D' inv(D U') inv(U D') D`.
     """
-    constraints, directions = model.redundant()
-    full = information + constraints.T @ constraints
+    u, d = redundant.constraints, redundant.directions
+    full = information + u.T @ u
     free = np.flatnonzero(~held)
     inverse, undetermined = _inverse(full[np.ix_(free, free)])
     matrix = np.zeros_like(full)
     matrix[np.ix_(free, free)] = inverse
-    sizes = constraints.sum(axis=1)
-    matrix -= directions.T @ (directions / sizes[:, None] ** 2)
+    excess = np.linalg.solve(u @ d.T, d)
+    matrix -= excess.T @ excess
     return Covariance(matrix, free[undetermined])
 
 

@@ -17,92 +17,118 @@ from raterlens.engine.compress import rating_cells
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.models.responses import Predictor
+from raterlens.models.responses import Predictor, counted_scores
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
 
-# Terms of the expansion; eight leave less than 1e-6 of the covariance on posteriors as wide as the prior.
-_TERMS = 8
+# Terms of the expansion. Eight leave less than 1e-6 of the covariance for smooth links; the posteriors of
+# cauchit can have several peaks and need more.
+_TERMS, _TERMS_FOR_PEAKS = 8, 48
 # Numbers gathered at a time.
 _BLOCK = 2**21
 
 
-def observed_information(
-    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
-) -> Array:
+def observed_information(problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes) -> Array:
     """(parameters, parameters): minus the second derivative of what was maximised."""
-    predictor = problem.model.predictor(parameters)
-    expected = problem.engine.evaluate(problem.tables(parameters, nodes), nodes)
-    curvature = _pair_curvature(problem, predictor, nodes, problem.pair_counts(expected))
-    curvature = curvature + _pair_curvature(problem, predictor, PSEUDO_NODES, problem.pseudo.spread())
-    design = problem.model.design
-    information = -(design.T @ curvature @ design).toarray()
+    model = problem.model
+    predictor = model.predictor(parameters)
+    found = problem.derivatives(parameters, nodes)
+    pseudo = problem.pseudo.spread()
+    curvature = _context_curvature(problem, predictor, nodes, found.counts)
+    curvature = curvature + _context_curvature(problem, predictor, PSEUDO_NODES, pseudo)
+    jacobian = model.jacobian(parameters)
+    at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
+    d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
+    second = jacobian.T @ curvature @ jacobian
+    second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
+    information = -second.toarray()
     for scores in _posterior_scores(problem, ratings, parameters, nodes):
-        information -= (scores.T @ scores).toarray()
+        through = scores @ jacobian
+        information -= (through.T @ through).toarray()
     return np.asarray((information + information.T) / 2)
 
 
-def _pair_curvature(
+def _context_curvature(
     problem: FacetsMarginal, predictor: Predictor, nodes: Nodes, counts: Array
 ) -> sparse.csr_array:
-    """(2 pairs, 2 pairs): expected second derivatives in the slopes and intercepts of the pairs."""
+    """Expected second derivatives in the slopes, then the intercepts, of the contexts."""
     t, lever = nodes.points, problem.response.lever
     curvature = problem.response.curvature(predictor, t, counts)
-    intercepts = curvature.sum(axis=1)[:, 0, 0]
-    mixed = np.einsum("cqjk,k,q->cj", curvature, lever, t)[:, 0]
-    slopes = np.einsum("cqjk,j,k,q->c", curvature, lever, lever, t**2)
-    return sparse.block_array(
-        [
-            [sparse.diags_array(slopes), sparse.diags_array(mixed)],
-            [sparse.diags_array(mixed), sparse.diags_array(intercepts)],
-        ],
-        format="csr",
-    )
+    n, steps = len(predictor.slope), len(lever)
+    slopes = np.einsum("cqjk,j,k,q->c", curvature, lever, lever, t**2, optimize=True)
+    mixed = np.einsum("cqjk,k,q->cj", curvature, lever, t, optimize=True)
+    context = np.arange(n)
+    intercept = n + context[:, None] * steps + np.arange(steps)
+    across, down = np.broadcast_arrays(intercept[:, None, :], intercept[:, :, None])
+    slope = np.broadcast_to(context[:, None], intercept.shape)
+    values = np.concatenate([slopes, mixed.ravel(), mixed.ravel(), curvature.sum(axis=1).ravel()])
+    rows = np.concatenate([context, slope.ravel(), intercept.ravel(), down.ravel()])
+    columns = np.concatenate([context, intercept.ravel(), slope.ravel(), across.ravel()])
+    return sparse.csr_array((values, (rows, columns)), shape=(n * (1 + steps),) * 2)
 
 
 def _posterior_scores(
     problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
 ) -> Iterator[sparse.csr_array]:
-    """Blocks of (students x terms, parameters): coefficients of the students' scores in their polynomials."""
-    cells = rating_cells(ratings, problem.model.pairs, problem.response.n_categories)
-    scores = problem.response.scores(problem.model.predictor(parameters), nodes.points)[0]
-    table = scores.reshape(-1, len(nodes.points))
-    pair_of_cell = np.repeat(np.arange(len(problem.model.pairs)), problem.response.n_categories)
-    n_pairs = len(problem.model.pairs)
+    """Blocks of (students x terms, slopes and intercepts): the students' scores in their polynomials."""
+    response, contexts = problem.response, problem.model.contexts
+    k, steps = response.n_categories, len(response.lever)
+    cells = rating_cells(ratings, contexts, k)
+    tables = response.scores(problem.model.predictor(parameters), nodes.points)
+    tables = tables.reshape(steps, -1, len(nodes.points))
+    width = len(contexts) * (1 + steps)
+    terms = _TERMS_FOR_PEAKS if _has_peaks(response) else _TERMS
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
-        weights = _weighted_polynomials(posterior, nodes.points)
+        weights = _weighted_polynomials(posterior, nodes.points, terms)
         both = np.concatenate([weights * nodes.points, weights], axis=1).transpose(0, 2, 1)
         block = cells[rows]
-        length = np.diff(block.indptr)
-        for size in np.unique(length):
-            alike = np.flatnonzero(length == size)
-            step = max(1, _BLOCK // (int(size) * len(nodes.points)))
-            for first in range(0, len(alike), step):
-                students = alike[first : first + step]
-                place = block.indptr[students][:, None] + np.arange(size)
-                cell = block.indices[place]
-                projected = (table[cell] * block.data[place][..., None]) @ both[students]
-                yield _to_parameters(projected, pair_of_cell[cell], n_pairs) @ problem.model.design
+        for students, place in _alike(block, len(nodes.points)):
+            context = block.indices[place] // k
+            slope, columns, values = 0.0, [], []
+            for j in range(steps):
+                counted = tables[j][block.indices[place]] * block.data[place][..., None]
+                projected = counted @ both[students]
+                slope = slope + response.lever[j] * projected[..., :terms]
+                columns.append(len(contexts) + context * steps + j)
+                values.append(projected[..., terms:])
+            yield _rows_of_terms([slope, *values], [context, *columns], width)
 
 
-def _to_parameters(projected: Array, pair: NDArray[np.int64], n_pairs: int) -> sparse.csr_array:
-    """(students, ratings, 2 terms) -> (students x terms, 2 pairs)."""
-    students, size, _ = projected.shape
-    values = projected.reshape(students, size, 2, _TERMS).transpose(0, 3, 2, 1)
-    columns = np.concatenate([pair, pair + n_pairs], axis=1)
-    columns = np.broadcast_to(columns[:, None], (students, _TERMS, 2 * size))
-    rows = np.arange(0, students * _TERMS * 2 * size + 1, 2 * size)
-    return sparse.csr_array((values.ravel(), columns.ravel(), rows), shape=(students * _TERMS, 2 * n_pairs))
+def _has_peaks(response: object) -> bool:
+    link = getattr(response, "link", None)
+    return link is not None and link.name == "cauchit"
 
 
-def _weighted_polynomials(posterior: Array, t: Array) -> Array:
+def _alike(block: sparse.csr_array, n_nodes: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Students with the same number of cells, in batches: their rows, and where their cells are."""
+    length = np.diff(block.indptr)
+    for size in np.unique(length):
+        alike = np.flatnonzero(length == size)
+        step = max(1, _BLOCK // (int(size) * n_nodes))
+        for first in range(0, len(alike), step):
+            students = alike[first : first + step]
+            yield students, block.indptr[students][:, None] + np.arange(size)
+
+
+def _rows_of_terms(
+    values: list[Array], columns: list[NDArray[np.int64]], width: int
+) -> sparse.csr_array:
+    """Values (students, cells, terms) and columns (students, cells) -> (students x terms, width)."""
+    value = np.concatenate(values, axis=1).transpose(0, 2, 1)
+    students, terms, entries = value.shape
+    column = np.broadcast_to(np.concatenate(columns, axis=1)[:, None], value.shape)
+    first = np.arange(0, value.size + 1, entries)
+    return sparse.csr_array((value.ravel(), column.ravel(), first), shape=(students * terms, width))
+
+
+def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
     """(students, terms, nodes): posterior times its orthonormal polynomials of degree 1 .. terms."""
     root = np.sqrt(posterior)
     previous, current = np.zeros_like(root), root
-    out = np.empty((len(root), _TERMS, len(t)))
-    for k in range(_TERMS):
-        # Three-term recurrence; re-orthogonalised on the two before, which is all that it can lose.
+    out = np.empty((len(root), terms, len(t)))
+    for k in range(terms):
+        # Three-term recurrence, orthogonalised twice against the two before: all that rounding can spoil.
         following = t * current
         for basis in (current, previous, current, previous):
             following = following - np.sum(following * basis, axis=1, keepdims=True) * basis

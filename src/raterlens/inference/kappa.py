@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens import capability
+from raterlens.inference.index import Index
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ _BLOCK = 100
 
 @dataclass(frozen=True, slots=True)
 class RaterEstimates:
-    """One entry a rater."""
+    """One entry a rater; standard errors and intervals are NaN where no covariance was computed."""
 
     slope: Array
     rho: Array
@@ -40,54 +40,53 @@ class RaterEstimates:
     yardstick: int
 
 
-def rater_estimates(model: FacetsModel, parameters: Array, covariance: Array | None, link: str) -> RaterEstimates:
-    """Capability of every rater at centred parameters.
+def rater_estimates(
+    model: FacetsModel, parameters: Array, covariance: Array | None, index: Index, *, centred: bool = True
+) -> RaterEstimates:
+    """Capability of every rater.
 
     Parameters
     ----------
     covariance
-        Of the parameters; None where it was not computed, and then every standard error is NaN.
+        Of the parameters; None where it was not computed.
+    centred
+        Severities relative to the average rater (alpha takes the mean), or as they are.
     """
-    slopes, severity = parameters[model.blocks["slope"]], parameters[model.blocks["severity"]]
-    n = len(severity)
-    yardstick = _yardstick(slopes)
-    sigma = float(abs(slopes[yardstick]))
-    which = np.arange(n) if len(slopes) == n else np.zeros(n, dtype=np.int64)
-    a = slopes[which]
-    eta = severity - severity.mean()
-    rho = np.clip(a / sigma, -1.0, 1.0)
-    kappa = capability.gmf(rho=rho, eta=eta, sigma=sigma, link=link)
-    if covariance is None:
-        unknown = np.full(n, np.nan)
-        spread = _Spread(unknown, unknown, unknown, unknown, unknown, np.nan)
-    else:
-        joint = _joint_covariance(model, covariance, which, yardstick)
-        spread = _spread(a, eta, sigma, joint, which == yardstick, link)
+    effects, at = model.effects_at(parameters), model.effects
+    a, severity = effects[at["slope"]], effects[at["severity"]]
+    yardstick = _yardstick(a)
+    sigma = float(abs(a[yardstick]))
+    origin = float(severity.mean()) if centred else 0.0
+    eta = severity - origin
+    # Slopes that ran to the limit count as the yardstick's.
+    a = np.clip(a, -sigma, sigma)
+    kappa = index.kappa(a, eta, np.full_like(a, sigma))
+    nowhere = np.full_like(a, np.nan)
+    rho_se = eta_se = kappa_se = low = high = nowhere
+    sigma_se = np.nan
+    if covariance is not None:
+        joint = _joint_covariance(model, parameters, covariance, yardstick, centred=centred)
+        gradient = np.stack(index.gradient(a, eta, np.full_like(a, sigma)), axis=1)
+        rho_gradient = np.stack([np.full_like(a, 1 / sigma), np.zeros_like(a), -a / sigma**2], axis=1)
+        rho_se, kappa_se = _standard_error(rho_gradient, joint), _standard_error(gradient, joint)
+        eta_se = np.sqrt(np.maximum(joint[:, 1, 1], 0.0))
+        sigma_se = float(np.sqrt(joint[0, 2, 2]))
+        low, high = _intervals(a, eta, sigma, joint, index)
     return RaterEstimates(
-        a,
-        rho,
-        spread.rho_se,
-        eta,
-        spread.eta_se,
-        kappa,
-        spread.kappa_se,
-        spread.low,
-        spread.high,
-        sigma,
-        spread.sigma_se,
-        float(-severity.mean()),
-        yardstick,
+        slope=effects[at["slope"]],
+        rho=a / sigma,
+        rho_se=rho_se,
+        eta=eta,
+        eta_se=eta_se,
+        kappa=kappa,
+        kappa_se=kappa_se,
+        kappa_low=low,
+        kappa_high=high,
+        sigma=sigma,
+        sigma_se=sigma_se,
+        alpha=-origin,
+        yardstick=yardstick,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    rho_se: Array
-    eta_se: Array
-    kappa_se: Array
-    low: Array
-    high: Array
-    sigma_se: float
 
 
 def _yardstick(slopes: Array) -> int:
@@ -98,51 +97,34 @@ def _yardstick(slopes: Array) -> int:
 
 
 def _joint_covariance(
-    model: FacetsModel, covariance: Array, which: NDArray[np.int64], yardstick: int
+    model: FacetsModel, parameters: Array, covariance: Array, yardstick: int, *, centred: bool
 ) -> Array:
-    """(raters, 3, 3): covariance of (a_r, eta_r, sigma), where eta is severity minus its mean."""
-    slope, severity = model.blocks["slope"], model.blocks["severity"]
-    slopes = covariance[slope, slope]
-    mixed = covariance[slope, severity]
-    mixed = mixed - mixed.mean(axis=1, keepdims=True)
-    severities = covariance[severity, severity]
-    mean = severities.mean(axis=0)
-    raters = np.arange(len(which))
-    joint = np.empty((len(which), 3, 3))
-    joint[:, 0, 0] = slopes[which, which]
-    joint[:, 1, 1] = np.diag(severities) - 2 * mean + mean.mean()
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma)."""
+    through = model.effect_jacobian(parameters)[: 2 * model.contexts.n_raters]
+    n = model.contexts.n_raters
+    both = through @ (through @ covariance).T
+    slopes, mixed, severities = both[:n, :n], both[:n, n:], both[n:, n:]
+    if centred:
+        mixed = mixed - mixed.mean(axis=1, keepdims=True)
+        mean = severities.mean(axis=0)
+        own = np.diag(severities) - 2 * mean + mean.mean()
+    else:
+        own = np.diag(severities)
+    joint = np.empty((n, 3, 3))
+    joint[:, 0, 0] = np.diag(slopes)
+    joint[:, 1, 1] = own
     joint[:, 2, 2] = slopes[yardstick, yardstick]
-    joint[:, 0, 1] = joint[:, 1, 0] = mixed[which, raters]
-    joint[:, 0, 2] = joint[:, 2, 0] = slopes[which, yardstick]
-    joint[:, 1, 2] = joint[:, 2, 1] = mixed[yardstick, raters]
+    joint[:, 0, 1] = joint[:, 1, 0] = np.diag(mixed)
+    joint[:, 0, 2] = joint[:, 2, 0] = slopes[:, yardstick]
+    joint[:, 1, 2] = joint[:, 2, 1] = mixed[yardstick]
     return joint
 
 
-def _spread(
-    a: Array, eta: Array, sigma: float, joint: Array, is_yardstick: NDArray[np.bool_], link: str
-) -> _Spread:
-    d_a, d_eta, d_sigma = capability.gmf_gradient(a, eta, sigma, link)
-    gradient = np.stack([d_a, d_eta, d_sigma], axis=1)
-    rho_gradient = np.stack([np.full_like(a, 1 / sigma), np.zeros_like(a), -a / sigma**2], axis=1)
-    low, high = _intervals(a, eta, sigma, joint, is_yardstick, link)
-    return _Spread(
-        _standard_error(rho_gradient, joint),
-        np.sqrt(joint[:, 1, 1]),
-        _standard_error(gradient, joint),
-        low,
-        high,
-        float(np.sqrt(joint[0, 2, 2])),
-    )
-
-
 def _standard_error(gradient: Array, joint: Array) -> Array:
-    variance = np.einsum("ri,rij,rj->r", gradient, joint, gradient)
-    return np.sqrt(np.maximum(variance, 0.0))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0)))
 
 
-def _intervals(
-    a: Array, eta: Array, sigma: float, joint: Array, is_yardstick: NDArray[np.bool_], link: str
-) -> tuple[Array, Array]:
+def _intervals(a: Array, eta: Array, sigma: float, joint: Array, index: Index) -> tuple[Array, Array]:
     """Quantiles of kappa-bar over draws of (a, eta, sigma); one-sided for a slope at the bound 0."""
     half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
     normal = np.concatenate([half, -half])
@@ -154,12 +136,12 @@ def _intervals(
         rows = slice(first, first + _BLOCK)
         centre = np.stack([a[rows], eta[rows], np.full(len(a[rows]), sigma)], axis=1)
         draws = centre[:, None] + np.einsum("rij,dj->rdi", root[rows], normal)
-        slope, yardstick = draws[..., 0], np.abs(draws[..., 2])
-        slope = slope if (a < 0).any() else np.maximum(slope, 0.0)
+        slope = draws[..., 0] if (a < 0).any() else np.maximum(draws[..., 0], 0.0)
         # A draw that discriminates better than the yardstick is the yardstick.
-        yardstick = np.maximum(np.maximum(np.abs(slope), yardstick), 1e-6)
-        kappa = capability.gmf(rho=slope / yardstick, eta=draws[..., 1], sigma=yardstick, link=link)
+        yardstick = np.maximum(np.maximum(np.abs(slope), np.abs(draws[..., 2])), 1e-6)
+        kappa = index.kappa(slope, draws[..., 1], yardstick)
         at_zero = a[rows] == 0
         low[rows] = np.where(at_zero, 0.0, np.quantile(kappa, tail, axis=1))
-        high[rows] = np.where(at_zero, np.quantile(kappa, _LEVEL, axis=1), np.quantile(kappa, 1 - tail, axis=1))
+        two_sided, one_sided = np.quantile(kappa, [1 - tail, _LEVEL], axis=1)
+        high[rows] = np.where(at_zero, one_sided, two_sided)
     return low, high

@@ -1,11 +1,10 @@
-"""Facets models: the slope and intercept of a rater-item pair are linear in the parameters.
+"""Facets models: a rating depends on ability through the slope and intercepts of its context.
 
-    S = a_r theta - b_r - delta_i,     theta ~ N(0, 1)
+    slope = a_r g_i,      base = -b_r - w_r (delta_i + facets),      intercepts = lever base - thresholds
 
-A model is a sparse design matrix: `[slopes; intercepts] = design @ parameters`. The three-facets model has one
-slope for all raters, the generalized multi-facets model one each. Severity eta_r = b_r - mean(b) and the
-intercept alpha = -mean(b) follow afterwards; only the mean of b and of delta can be exchanged, so delta is
-centred within every group of items that raters connect.
+with a_r and b_r each rater's slope and severity (own, common to all, or explained by covariates: effects.py),
+g_i = 1 unless items have slopes of their own, and w_r = 1, or a_r where difficulty is on the scale of ability
+(the probit rater model). Everything follows from this one map and its derivatives.
 """
 
 from dataclasses import dataclass
@@ -15,8 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from raterlens.models.parameters import Blocks, Pairs
+from raterlens.models.effects import Effect, Linear
+from raterlens.models.parameters import Blocks, Contexts
 from raterlens.models.responses import Predictor
+from raterlens.models.thresholds import Thresholds
 
 Array = NDArray[np.float64]
 
@@ -27,77 +28,223 @@ LARGEST_SLOPE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FacetsModel:
-    """A pass/fail facets model on the pairs of one data set."""
+    """A facets model on the contexts of one data set."""
 
-    pairs: Pairs
-    slope_of_pair: NDArray[np.int64]
-    """Which slope parameter a pair has."""
+    contexts: Contexts
+    slope: Effect
+    severity: Effect
+    lever: Array
+    """What a unit of `base` adds to each intercept: 1, or 1 .. K - 1 for adjacent categories."""
+    item_slopes: bool
+    difficulty_on_ability_scale: bool
+    thresholds: Thresholds | None
     blocks: Blocks
-    design: sparse.csr_array
-    """(2 pairs, parameters): rows of slopes, then rows of intercepts."""
-    item_group: NDArray[np.int64]
-    """Group of each item; raters link the items of a group."""
     rater_group: NDArray[np.int64]
+    """Groups of raters and items that share no rating; severity and difficulty are confounded between them."""
+    item_group: NDArray[np.int64]
 
     @staticmethod
-    def build(pairs: Pairs, *, slope_per_rater: bool) -> "FacetsModel":
-        slope_of_pair = pairs.rater if slope_per_rater else np.zeros(len(pairs), dtype=np.int64)
-        n_slopes = pairs.n_raters if slope_per_rater else 1
-        blocks = Blocks({"slope": n_slopes, "severity": pairs.n_raters, "difficulty": pairs.n_items})
-        slopes = _indicator(slope_of_pair, n_slopes)
-        raters = _indicator(pairs.rater, pairs.n_raters)
-        items = _indicator(pairs.item, pairs.n_items)
-        design = sparse.block_array([[slopes, None, None], [None, -raters, -items]], format="csr")
-        _, group = connected_components(sparse.block_array([[None, raters.T @ items], [items.T @ raters, None]]))
+    def build(
+        contexts: Contexts,
+        slope: Effect,
+        severity: Effect,
+        lever: Array,
+        *,
+        item_slopes: bool = False,
+        difficulty_on_ability_scale: bool = False,
+        thresholds: Thresholds | None = None,
+    ) -> "FacetsModel":
+        sizes = {"slope": slope.size, "severity": severity.size, "difficulty": contexts.n_items}
+        if item_slopes:
+            sizes["item_slope"] = contexts.n_items
+        sizes |= {f"facet {name}": size for name, size in contexts.facet_sizes.items()}
+        if thresholds is not None:
+            sizes["threshold"] = thresholds.size
+        rater_group, item_group = _groups(contexts)
+        if severity.size < contexts.n_raters:  # explained severities connect all raters
+            rater_group, item_group = np.zeros_like(rater_group), np.zeros_like(item_group)
         return FacetsModel(
-            pairs, slope_of_pair, blocks, design, group[pairs.n_raters :], group[: pairs.n_raters]
+            contexts=contexts,
+            slope=slope,
+            severity=severity,
+            lever=lever,
+            item_slopes=item_slopes,
+            difficulty_on_ability_scale=difficulty_on_ability_scale,
+            thresholds=thresholds,
+            blocks=Blocks(sizes),
+            rater_group=rater_group,
+            item_group=item_group,
         )
 
     @property
-    def n_redundant(self) -> int:
-        """Directions that change no probability: one for each group of connected items."""
-        return int(self.item_group.max()) + 1
+    def effects(self) -> Blocks:
+        """Layout of effects: one slope and severity a rater, then the other parameters as they are."""
+        n = self.contexts.n_raters
+        return Blocks(self.blocks.sizes | {"slope": n, "severity": n})
 
     @property
-    def n_parameters(self) -> int:
-        return self.blocks.size - self.n_redundant
+    def slope_of_context(self) -> NDArray[np.int64]:
+        """Contexts of the same number have the same slope, whatever the parameters."""
+        if self.item_slopes:
+            return np.arange(len(self.contexts))
+        return self.contexts.rater if self.slope.size > 1 else np.zeros(len(self.contexts), dtype=np.int64)
+
+    # -- the map from parameters to slopes and intercepts ---------------------------------------------------
+
+    def effects_at(self, parameters: Array) -> Array:
+        slope, severity = self.blocks["slope"], self.blocks["severity"]
+        rest = parameters[severity.stop :]
+        return np.concatenate([self.slope(parameters[slope]), self.severity(parameters[severity]), rest])
 
     def predictor(self, parameters: Array) -> Predictor:
-        slope, intercept = np.split(self.design @ parameters, 2)
-        return Predictor(slope, intercept[:, None])
+        parts = self._parts(parameters)
+        base = -parts.severity - parts.weight * parts.difficulty
+        intercepts = np.multiply.outer(base, self.lever)
+        if self.thresholds is not None:
+            tau = self.thresholds.design @ parameters[self.blocks["threshold"]]
+            intercepts -= tau.reshape(intercepts.shape)
+        return Predictor(parts.slope * parts.stretch, intercepts)
 
-    def pullback(self, d_slope: Array, d_intercepts: Array) -> Array:
-        """Derivatives in the pairs' slopes and intercepts -> derivatives in the parameters."""
-        return np.asarray(self.design.T @ np.concatenate([d_slope, d_intercepts[:, 0]]))
+    def pullback(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> Array:
+        """Derivatives in the contexts' slopes and intercepts -> derivatives in the parameters."""
+        parts, contexts, at = self._parts(parameters), self.contexts, self.effects
+        d_base = d_intercepts @ self.lever
+        d_effect = np.zeros(at.size)
+        d_own = d_slope * parts.stretch
+        if self.difficulty_on_ability_scale:
+            d_own = d_own - d_base * parts.difficulty
+        d_effect[at["slope"]] = np.bincount(contexts.rater, d_own, contexts.n_raters)
+        d_effect[at["severity"]] = -np.bincount(contexts.rater, d_base, contexts.n_raters)
+        for name, level, size in self._difficulties():
+            d_effect[at[name]] = -np.bincount(level, d_base * parts.weight, size)
+        if self.item_slopes:
+            d_log = d_slope * parts.slope * parts.stretch
+            d_effect[at["item_slope"]] = np.bincount(contexts.item, d_log, contexts.n_items)
+        if self.thresholds is not None:
+            d_effect[at["threshold"]] = -(self.thresholds.design.T @ d_intercepts.ravel())
+        slope, severity = self.blocks["slope"], self.blocks["severity"]
+        return np.concatenate(
+            [
+                self.slope.jacobian(parameters[slope]).T @ d_effect[at["slope"]],
+                self.severity.jacobian(parameters[severity]).T @ d_effect[at["severity"]],
+                d_effect[at["severity"].stop :],
+            ]
+        )
+
+    def jacobian(self, parameters: Array) -> sparse.csr_array:
+        """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.
+
+        The same derivatives as `pullback`, spelled out; inference needs the matrix.
+        """
+        parts, contexts, at = self._parts(parameters), self.contexts, self.effects
+        every, one = np.arange(len(contexts)), np.ones(len(contexts))
+        slope_part = [(contexts.rater + at["slope"].start, parts.stretch)]
+        if self.item_slopes:
+            slope_part.append((contexts.item + at["item_slope"].start, parts.slope * parts.stretch))
+        base_part = [(contexts.rater + at["severity"].start, -one)]
+        if self.difficulty_on_ability_scale:
+            base_part.append((contexts.rater + at["slope"].start, -parts.difficulty))
+        base_part += [(level + at[name].start, -parts.weight) for name, level, _ in self._difficulties()]
+        slopes, bases = (
+            sparse.csr_array(
+                (
+                    np.concatenate([value * one for _, value in part]),
+                    (np.tile(every, len(part)), np.concatenate([column for column, _ in part])),
+                ),
+                shape=(len(contexts), at.size),
+            )
+            for part in (slope_part, base_part)
+        )
+        intercepts = sparse.kron(bases, self.lever[:, None], format="csr")
+        if self.thresholds is not None:
+            intercepts = intercepts - _placed(self.thresholds.design, at["threshold"], at.size)
+        return sparse.vstack([slopes, intercepts], format="csr") @ self.effect_jacobian(parameters)
+
+    def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
+        """(parameters, parameters): the map's own curvature, weighted by derivatives in slopes and intercepts."""
+        parts, contexts, at = self._parts(parameters), self.contexts, self.effects
+        d_base = d_intercepts @ self.lever
+        corner = sparse.csr_array((at.size, at.size))
+        rater = contexts.rater + at["slope"].start
+        if self.item_slopes:
+            item = contexts.item + at["item_slope"].start
+            mixed = d_slope * parts.stretch
+            corner = corner + _symmetric(rater, item, mixed, at.size)
+            corner = corner + _symmetric(item, item, mixed * parts.slope / 2, at.size)
+        if self.difficulty_on_ability_scale:
+            for name, level, _ in self._difficulties():
+                corner = corner + _symmetric(rater, level + at[name].start, -d_base, at.size)
+        outer = self.effect_jacobian(parameters)
+        total = outer.T @ corner @ outer
+        d_own = np.bincount(contexts.rater, d_slope * parts.stretch, contexts.n_raters)
+        own = self.slope.second(parameters[self.blocks["slope"]], d_own)
+        if own is not None:
+            padding = sparse.csr_array((self.blocks.size - self.slope.size,) * 2)
+            total = total + sparse.block_diag([own, padding], format="csr")
+        return sparse.csr_array(total)
+
+    def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
+        """(effects, parameters)"""
+        slope, severity = self.blocks["slope"], self.blocks["severity"]
+        rest = sparse.eye_array(self.blocks.size - severity.stop)
+        parts = (self.slope.jacobian(parameters[slope]), self.severity.jacobian(parameters[severity]), rest)
+        return sparse.block_diag(parts, format="csr")
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         lower = np.full(self.blocks.size, -np.inf)
         upper = np.full(self.blocks.size, np.inf)
-        lower[self.blocks["slope"]] = -LARGEST_SLOPE if allow_reversed else 0.0
-        upper[self.blocks["slope"]] = LARGEST_SLOPE
+        if isinstance(self.slope, Linear):
+            lower[self.blocks["slope"]] = -LARGEST_SLOPE if allow_reversed else 0.0
+            upper[self.blocks["slope"]] = LARGEST_SLOPE
+        if self.thresholds is not None:
+            lower[self.blocks["threshold"]] = self.thresholds.lower_bounds()
         return lower, upper
 
-    def centre(self, parameters: Array) -> Array:
-        """The same model with item difficulties that average zero in every group."""
-        centred = parameters.copy()
-        difficulty, severity = self.blocks["difficulty"], self.blocks["severity"]
-        sizes = np.bincount(self.item_group)
-        mean = np.bincount(self.item_group, parameters[difficulty]) / sizes
-        centred[difficulty] -= mean[self.item_group]
-        centred[severity] += mean[self.rater_group]
-        return centred
+    # -- parts ----------------------------------------------------------------------------------------------
 
-    def redundant(self) -> tuple[Array, Array]:
-        """(constraints, directions), each (groups, parameters): the redundant directions, and the sums of
-        difficulties that centring holds at zero."""
-        groups = np.arange(self.n_redundant)[:, None]
-        constraints = np.zeros((self.n_redundant, self.blocks.size))
-        constraints[:, self.blocks["difficulty"]] = self.item_group == groups
-        directions = constraints.copy()
-        directions[:, self.blocks["severity"]] = -1.0 * (self.rater_group == groups)
-        return constraints, directions
+    def _parts(self, parameters: Array) -> "_Parts":
+        contexts, at, effects = self.contexts, self.effects, self.effects_at(parameters)
+        slope = effects[at["slope"]][contexts.rater]
+        stretch = np.exp(effects[at["item_slope"]])[contexts.item] if self.item_slopes else np.ones(1)
+        difficulty = sum(effects[at[name]][level] for name, level, _ in self._difficulties())
+        weight = slope if self.difficulty_on_ability_scale else np.ones(1)
+        return _Parts(slope, stretch, effects[at["severity"]][contexts.rater], np.asarray(difficulty), weight)
+
+    def _difficulties(self) -> list[tuple[str, NDArray[np.int64], int]]:
+        """Everything that makes a context harder for all raters alike: block, level of each context, levels."""
+        facets = zip(self.contexts.facet_sizes.items(), self.contexts.facets, strict=True)
+        return [
+            ("difficulty", self.contexts.item, self.contexts.n_items),
+            *((f"facet {name}", level, size) for (name, size), level in facets),
+        ]
 
 
-def _indicator(codes: NDArray[np.int64], size: int) -> sparse.csr_array:
-    n = len(codes)
-    return sparse.csr_array((np.ones(n), codes, np.arange(n + 1)), shape=(n, size))
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Of each context; `stretch` and `weight` have length one where they are 1 throughout."""
+
+    slope: Array
+    stretch: Array
+    severity: Array
+    difficulty: Array
+    weight: Array
+
+
+def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Connected groups of raters and items."""
+    n = contexts.n_raters
+    size = n + contexts.n_items
+    shared = sparse.coo_array((np.ones(len(contexts)), (contexts.rater, contexts.item + n)), shape=(size, size))
+    _, group = connected_components(shared, directed=False)
+    return group[:n], group[n:]
+
+
+def _placed(matrix: sparse.csr_array, columns: slice, width: int) -> sparse.csr_array:
+    """`matrix` in these columns of a wider one."""
+    coo = matrix.tocoo()
+    return sparse.csr_array((coo.data, (coo.row, coo.col + columns.start)), shape=(matrix.shape[0], width))
+
+
+def _symmetric(row: NDArray[np.int64], column: NDArray[np.int64], value: Array, size: int) -> sparse.csr_array:
+    half = sparse.csr_array((value, (row, column)), shape=(size, size))
+    return half + half.T

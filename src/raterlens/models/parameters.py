@@ -1,4 +1,4 @@
-"""A flat parameter vector with named blocks, and the distinct rater-item pairs it is about."""
+"""A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
 
 from dataclasses import dataclass
 
@@ -12,34 +12,49 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """The distinct (rater, item) pairs in the data: a rating's probability depends on its pair and ability."""
+class Contexts:
+    """The distinct (rater, item, further facets) of the data: with ability, all that a rating depends on."""
 
     rater: Indices
     item: Indices
+    facets: tuple[Indices, ...]
     of_rating: Indices
-    """Each rating's pair."""
+    """Each rating's context."""
     n_raters: int
     n_items: int
+    facet_sizes: dict[str, int]
 
     def __len__(self) -> int:
         return len(self.rater)
 
     @staticmethod
-    def of(ratings: Ratings) -> "Pairs":
-        code = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
-        if ratings.n_raters * ratings.n_items <= 4 * ratings.n_ratings:
-            seen = np.bincount(code, minlength=ratings.n_raters * ratings.n_items) > 0
-            distinct, of_rating = np.flatnonzero(seen), (np.cumsum(seen) - 1)[code]
-        else:
-            distinct, of_rating = np.unique(code, return_inverse=True)
-        return Pairs(
-            distinct // ratings.n_items,
-            distinct % ratings.n_items,
+    def of(ratings: Ratings) -> "Contexts":
+        sizes = [ratings.n_raters, ratings.n_items, *(len(facet.labels) for facet in ratings.facets)]
+        code = np.zeros(ratings.n_ratings, dtype=np.int64)
+        for codes, size in zip(
+            (ratings.rater, ratings.item, *(facet.codes for facet in ratings.facets)), sizes, strict=True
+        ):
+            code = code * size + codes
+        distinct, of_rating = _distinct(code, int(np.prod(sizes)))
+        rater, item, *facets = np.unravel_index(distinct, sizes)
+        return Contexts(
+            rater,
+            item,
+            tuple(facets),
             of_rating,
             ratings.n_raters,
             ratings.n_items,
+            {facet.name: len(facet.labels) for facet in ratings.facets},
         )
+
+
+def _distinct(code: Indices, size: int) -> tuple[Indices, Indices]:
+    """Sorted distinct codes and each entry's place among them; by counting where the range is small."""
+    if size > 4 * len(code):
+        distinct, place = np.unique(code, return_inverse=True)
+        return distinct, place
+    seen = np.bincount(code, minlength=size) > 0
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[code]
 
 
 @dataclass(frozen=True, slots=True)

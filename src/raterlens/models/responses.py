@@ -1,7 +1,7 @@
-"""How the linear predictor of a rater-item pair becomes the probability of each score.
+"""How the linear predictor of a context becomes the probability of each score.
 
-A pair has a slope a and K - 1 intercepts e_1 .. e_{K-1} for K score categories; binary is K = 2. Everything is
-tabulated over pairs (C) and ability nodes t (Q).
+A context has a slope a and K - 1 intercepts e_1 .. e_{K-1} for K score categories; binary is K = 2. Everything is
+tabulated over contexts (C) and ability nodes t (Q).
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """Slope and intercepts of every rater-item pair."""
+    """Slope and intercepts of every context."""
 
     slope: Array
-    """(pairs,)"""
+    """(contexts,)"""
     intercepts: Array
-    """(pairs, categories - 1)"""
+    """(contexts, categories - 1)"""
 
 
 class Response(Protocol):
@@ -39,14 +39,14 @@ class Response(Protocol):
     def lever(self) -> Array: ...
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        """(pairs, categories, nodes)"""
+        """(contexts, categories, nodes)"""
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
-        """(categories - 1, pairs, categories, nodes): derivative of each log-probability in each intercept."""
+        """(categories - 1, contexts, categories, nodes): derivative of each log-probability in each intercept."""
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        """(pairs, nodes, categories - 1, categories - 1): second derivative in the intercepts of
-        the counted log-probability, for counts of shape (pairs, categories, nodes)."""
+        """(contexts, nodes, categories - 1, categories - 1): second derivative in the intercepts of
+        the counted log-probability, for counts of shape (contexts, categories, nodes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Adjacent:
         return np.arange(1.0, self.n_categories)
 
     def log_partition(self, predictor: Predictor, t: Array) -> Array:
-        """(pairs, nodes): log sum_k exp(k a t + e_k)."""
+        """(contexts, nodes): log sum_k exp(k a t + e_k)."""
         if self.n_categories == 2:
             return np.logaddexp(0, self._logits(predictor, t)[:, 0])
         return np.asarray(special.logsumexp(self._with_zero(self._logits(predictor, t)), axis=1))
 
     def probabilities(self, predictor: Predictor, t: Array) -> Array:
-        """(pairs, categories - 1, nodes): P(y = k), k >= 1."""
+        """(contexts, categories - 1, nodes): P(y = k), k >= 1."""
         logits = self._logits(predictor, t)
         if self.n_categories == 2:
             return np.asarray(special.expit(logits))
@@ -131,6 +131,65 @@ class Linked:
         return np.multiply.outer(predictor.slope, t) + predictor.intercepts
 
 
-def response_for(link: Link) -> Response:
-    """The response of a pass/fail model with this link; the logistic one collapses to sums."""
-    return Adjacent() if link.name == "logit" else Linked(link)
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Cumulative scores through any link: P(y >= k) = F(a t + e_k), with e_1 > e_2 > ..."""
+
+    link: Link
+    n_categories: int
+
+    @property
+    def lever(self) -> Array:
+        return np.ones(self.n_categories - 1)
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        s = self._predict(predictor, t)
+        upper, lower = s[:, :-1], s[:, 1:]
+        # F(upper) - F(lower), from the tail in which the two are small.
+        low_tail = upper + lower < 0
+        near = np.where(low_tail, self.link.log_pass(upper), self.link.log_fail(lower))
+        far = np.where(low_tail, self.link.log_pass(lower), self.link.log_fail(upper))
+        with np.errstate(divide="ignore"):
+            middle = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
+        return np.concatenate([self.link.log_fail(s[:, :1]), middle, self.link.log_pass(s[:, -1:])], axis=1)
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        up, down = self._density_ratios(predictor, t)
+        out = np.zeros((self.n_categories - 1, *up.shape))
+        for k in range(1, self.n_categories):
+            out[k - 1, :, k] = up[:, k]
+            out[k - 1, :, k - 1] = -down[:, k - 1]
+        return out
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        up, down = self._density_ratios(predictor, t)
+        tilt = self.link.tilt(self._predict(predictor, t))
+        steps = self.n_categories - 1
+        out = np.zeros((len(up), len(t), steps, steps))
+        for k in range(1, self.n_categories):
+            above, below = counts[:, k], counts[:, k - 1]
+            out[..., k - 1, k - 1] += above * up[:, k] * (tilt[:, k - 1] - up[:, k])
+            out[..., k - 1, k - 1] -= below * down[:, k - 1] * (tilt[:, k - 1] + down[:, k - 1])
+            if k > 1:
+                mixed = below * up[:, k - 1] * down[:, k - 1]
+                out[..., k - 1, k - 2] += mixed
+                out[..., k - 2, k - 1] += mixed
+        return out
+
+    def _density_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
+        """(contexts, categories, nodes): f at the score's own step, and at the next, over its probability."""
+        log_prob = self.log_prob(predictor, t)
+        density = self.link.log_density(self._predict(predictor, t))
+        up, down = np.zeros_like(log_prob), np.zeros_like(log_prob)
+        up[:, 1:] = np.exp(density - log_prob[:, 1:])
+        down[:, :-1] = np.exp(density - log_prob[:, :-1])
+        return up, down
+
+    @staticmethod
+    def _predict(predictor: Predictor, t: Array) -> Array:
+        return np.multiply.outer(predictor.slope, t)[:, None] + predictor.intercepts[..., None]
+
+
+def counted_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
+    """(contexts, nodes, intercepts): derivatives of the counted log-probability in the intercepts."""
+    return np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts)

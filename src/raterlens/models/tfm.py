@@ -3,9 +3,7 @@
     S = sigma theta - eta_r - delta_i + alpha
 """
 
-from raterlens.models.facets import FacetsModel
-from raterlens.models.parameters import Pairs
+from raterlens.models.effects import Linear
+from raterlens.models.spec import Spec
 
-
-def tfm(pairs: Pairs) -> FacetsModel:
-    return FacetsModel.build(pairs, slope_per_rater=False)
+TFM = Spec("tfm", "three-facets model", slopes=lambda n_raters, covariates: Linear.common(n_raters))

@@ -1,0 +1,1 @@
+"""Ways to use Raterlens without writing code."""

@@ -1,0 +1,136 @@
+"""The command line: options, and what becomes of errors.
+
+Exit codes: 0 done; 2 the input is at fault (one message, nothing written); 1 anything else; 130 interrupted.
+Heavy imports wait until a command has something to do, so that help and mistakes are answered at once.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+
+from raterlens.app.options import Columns, Model, Output
+from raterlens.errors import RaterlensError
+
+DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
+
+COLUMNS, MODEL, OUTPUT = Columns(), Model(), Output()
+
+DEMO_FOLDER = Path("raterlens-demo")
+
+File = Annotated[Path, Parameter(name="FILE", help="Table of ratings: csv, tsv or parquet.")]
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("raterlens")
+
+
+app = App(
+    name="raterlens",
+    help="How capable is each rater? From a table of ratings to a capability index for every rater.",
+    help_format="plaintext",
+    help_epilogue="""Examples:
+  raterlens demo
+  raterlens check ratings.csv
+  raterlens fit ratings.csv --out results/
+  raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3""",
+    version=_version,
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+
+
+@app.command(
+    help_epilogue="""Columns left out are recognised by their usual names (student, rater, item, score, ...).
+
+Examples:
+  raterlens fit ratings.csv --out results/
+  raterlens fit long.csv --student pupil --rater judge --item task --score mark
+  raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3
+  raterlens fit ratings.parquet --model tfm --json > fit.json"""
+)
+def fit(file: File, /, *, columns: Columns = COLUMNS, model: Model = MODEL, output: Output = OUTPUT) -> None:
+    """Fit a model: how capable, how severe and how sharp is each rater?"""
+    from raterlens.app import commands
+
+    commands.fit(file, columns, model, output)
+
+
+@app.command(
+    help_epilogue="""Examples:
+  raterlens check ratings.csv
+  raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3"""
+)
+def check(file: File, /, *, columns: Columns = COLUMNS) -> None:
+    """Look at the data and the design only: what was read, and who can be compared with whom."""
+    from raterlens.app import commands
+
+    commands.check(file, columns)
+
+
+@app.command(help_epilogue=f"""Writes to {DEMO_FOLDER}/ in the current folder.""")
+def demo() -> None:
+    """Fit the bundled example (simulated ratings) and write its report."""
+    from raterlens.app import commands
+
+    commands.demo(DEMO_FOLDER)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    _tolerate_any_encoding()
+    try:
+        app(argv, exit_on_error=False, print_error=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except CycloptsError as error:
+        error.verbose = False
+        return _complain(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
+    except RaterlensError as error:
+        return _complain(str(error), AT_FAULT)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _abandon_stdout()
+    except Exception as error:
+        if os.environ.get("RATERLENS_DEBUG"):
+            traceback.print_exc()
+        return _complain(_unforeseen(error), FAILED)
+    return DONE
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"raterlens: {message}", file=sys.stderr)
+    return code
+
+
+def _unforeseen(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"the system would not let it be: {error}"
+    if isinstance(error, MemoryError):
+        return "not enough memory for this many ratings; try a machine with more, or a part of the data"
+    return (
+        f"something unforeseen happened ({type(error).__name__}: {error}). This is a fault in Raterlens, not in your "
+        "data. Please run the command again with RATERLENS_DEBUG=1 set and report what it prints."
+    )
+
+
+def _tolerate_any_encoding() -> None:
+    """A terminal that cannot show a character shows a stand-in for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _abandon_stdout() -> None:
+    """Whoever was reading (`| head`) has seen enough; without this Python complains about it at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

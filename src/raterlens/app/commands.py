@@ -1,0 +1,61 @@
+"""What each command does, step by step: check, read, fit, write, show."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raterlens.app.options import Columns, Model, Output, command_line
+from raterlens.app.progress import watching
+from raterlens.app.terminal import Terminal
+from raterlens.writing import check_folder, write_results
+
+if TYPE_CHECKING:
+    from raterlens.results import Fit
+
+
+def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
+    """Read a table, fit a model to it, write and show the results."""
+    arguments = columns.arguments()
+    if output.out is not None:
+        check_folder(output.out)
+    from raterlens.fitting import fit as estimate
+    from raterlens.reading import read
+
+    with watching(f"reading {file}", unless=output.quiet) as progress:
+        ratings = read(file, **arguments)
+        result = estimate(ratings, **vars(model), progress=progress)
+    if output.out is not None:
+        write_results(result, output.out, command=command_line(file, columns, model, output))
+    if output.json:
+        print_json(result)
+    elif not output.quiet:
+        Terminal().fit(result, out=output.out, everyone=output.everyone)
+
+
+def check(file: Path, columns: Columns) -> None:
+    """Read a table and say what was understood and who can be compared with whom."""
+    from raterlens.design import examine
+    from raterlens.reading import read
+
+    ratings = read(file, **columns.arguments())
+    Terminal().check(ratings, examine(ratings))
+
+
+def demo(out: Path) -> None:
+    """Fit the bundled example."""
+    check_folder(out)
+    from raterlens.fitting import fit as estimate
+    from raterlens.studies.example import load_example
+
+    with watching("fitting the example") as progress:
+        result = estimate(load_example(), progress=progress)
+    write_results(result, out, command="raterlens demo")
+    Terminal().fit(result, out=out)
+
+
+def print_json(fit: "Fit") -> None:
+    """The text of fit.json; characters beyond ASCII are escaped where stdout could not carry them."""
+    text = fit.to_json()
+    universal = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    print(text if universal else json.dumps(json.loads(text)))

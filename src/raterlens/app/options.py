@@ -1,0 +1,96 @@
+"""The options that commands share, as records."""
+
+import csv
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from raterlens.errors import OptionError
+
+_TABLE = Group("Table", sort_key=1)
+_MODEL = Group("Model", sort_key=2)
+_OUTPUT = Group("Output", sort_key=3)
+
+
+@Parameter(name="*", group=_TABLE)
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what."""
+
+    student: Annotated[str | None, Parameter(help="Column of the student.")] = None
+    rater: Annotated[str | None, Parameter(help="Column of the rater; several (a,b) are combined.")] = None
+    item: Annotated[str | None, Parameter(help="Column of the item, where a row is one rating.")] = None
+    score: Annotated[str | None, Parameter(help="Column of the score, where a row is one rating.")] = None
+    items: Annotated[str | None, Parameter(help="Columns of scores (a,b,c), where a row has several.")] = None
+    cut: Annotated[
+        float | None, Parameter(help="A score of this or more is a pass.", allow_leading_hyphen=True)
+    ] = None
+    encoding: Annotated[str, Parameter(help="Encoding of a text file.")] = "utf-8"
+
+    def arguments(self) -> dict[str, Any]:
+        """As `raterlens.read` takes them."""
+        rater, items = _several("--rater", self.rater), _several("--items", self.items)
+        whole = self.cut is not None and self.cut.is_integer()
+        return {
+            "student": self.student,
+            "rater": rater[0] if rater and len(rater) == 1 else rater,
+            "item": self.item,
+            "score": self.score,
+            "items": items,
+            "cut": int(self.cut) if whole and self.cut is not None else self.cut,
+            "encoding": self.encoding,
+        }
+
+
+@Parameter(name="*", group=_MODEL)
+@dataclass(frozen=True)
+class Model:
+    """What is fitted, and how."""
+
+    model: Annotated[str, Parameter(help="gmf: severity and discrimination. tfm: severity only.")] = "gmf"
+    method: Annotated[str, Parameter(help="mml, laplace or hl.")] = "mml"
+    link: Annotated[str, Parameter(help="logit, probit, cauchit or cloglog.")] = "logit"
+
+
+@Parameter(name="*", group=_OUTPUT)
+@dataclass(frozen=True)
+class Output:
+    """What is written and shown."""
+
+    out: Annotated[
+        Path | None,
+        Parameter(help="Folder for raters.csv, items.csv, students.csv, fit.json and report.html."),
+    ] = None
+    json: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Print the whole fit as JSON and nothing else.")
+    ] = False
+    quiet: Annotated[bool, Parameter(negative=(), show_default=False, help="Print nothing but errors.")] = (
+        False
+    )
+    everyone: Annotated[
+        bool, Parameter(name="--all", negative=(), show_default=False, help="List every rater, however many.")
+    ] = False
+
+
+def command_line(file: Path, columns: Columns, model: Model, output: Output) -> str:
+    """The command that does the same again, also where a default should change."""
+    given = {name: value for name, value in vars(columns).items() if value not in (None, "utf-8")}
+    given |= vars(model)
+    if isinstance(cut := given.get("cut"), float):
+        given["cut"] = f"{cut:g}"
+    options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    folder = ["--out", str(output.out)] if output.out else []
+    return shlex.join(["raterlens", "fit", str(file), *options, *folder])
+
+
+def _several(option: str, text: str | None) -> list[str] | None:
+    """Names between commas; a name that holds a comma itself goes in double quotes."""
+    if text is None:
+        return None
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not names or "" in names:
+        raise OptionError(f"{option} {text!r} has an empty name; give column names with commas between them")
+    return names

@@ -1,0 +1,63 @@
+"""From a model's name and options to a model on the data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.links import Link
+from raterlens.models.effects import Linear
+from raterlens.models.facets import FacetsModel
+from raterlens.models.parameters import Contexts
+from raterlens.models.responses import Adjacent, Graded, Linked, Response
+from raterlens.models.spec import Spec
+from raterlens.models.thresholds import Thresholds
+from raterlens.ratings import Ratings
+
+Array = NDArray[np.float64]
+
+SCALES = ("rating scale", "partial credit", "graded")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user chooses about a facets model."""
+
+    spec: Spec
+    link: Link
+    scale: str = "rating scale"
+    """How ordered scores get their thresholds, one of SCALES; no matter with two categories."""
+    item_slopes: bool = False
+    covariates: Array | None = None
+    """(raters, columns), a column of ones first: slopes and severities are explained by them."""
+
+
+def build(ratings: Ratings, options: Options) -> tuple[FacetsModel, Response]:
+    """The model's map from parameters, and the response it goes through."""
+    contexts = Contexts.of(ratings)
+    response = _response(ratings.n_categories, options)
+    graded, per_item = options.scale == "graded", options.scale == "partial credit"
+    ordered = response.n_categories > 2
+    severity = (
+        Linear.own(contexts.n_raters) if options.covariates is None else Linear.explained(options.covariates)
+    )
+    model = FacetsModel.build(
+        contexts,
+        options.spec.slopes(contexts.n_raters, options.covariates),
+        severity,
+        response.lever,
+        item_slopes=options.item_slopes,
+        difficulty_on_ability_scale=options.spec.difficulty_on_ability_scale,
+        thresholds=Thresholds.build(contexts, response.n_categories, graded=graded, per_item=per_item)
+        if ordered
+        else None,
+    )
+    return model, response
+
+
+def _response(n_categories: int, options: Options) -> Response:
+    if n_categories > 2 and options.scale == "graded":
+        return Graded(options.link, n_categories)
+    if options.link.name == "logit":
+        return Adjacent(n_categories)
+    return Linked(options.link)

@@ -1,0 +1,103 @@
+"""How each rater's slope, or severity, comes from parameters: its own, shared, or explained by covariates."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+
+
+class Effect(Protocol):
+    """A smooth map from a block of parameters to one number a rater."""
+
+    @property
+    def size(self) -> int:
+        """Parameters in the block."""
+
+    def __call__(self, x: Array) -> Array: ...
+
+    def jacobian(self, x: Array) -> sparse.csr_array:
+        """(raters, parameters)"""
+
+    def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
+        """(parameters, parameters): second derivative of `d_effect @ effect`; None where the map is linear."""
+
+    def invert(self, effect: Array) -> Array:
+        """Parameters whose effects are nearest to these: starting values, and redundant directions."""
+
+    def scaling(self, x: Array) -> Array:
+        """The direction that scales all effects alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """effect = design @ x. The identity gives every rater its own, a column of ones a common one."""
+
+    design: sparse.csr_array
+
+    @staticmethod
+    def own(n: int) -> "Linear":
+        return Linear(sparse.eye_array(n, format="csr"))
+
+    @staticmethod
+    def common(n: int) -> "Linear":
+        return Linear(sparse.csr_array(np.ones((n, 1))))
+
+    @staticmethod
+    def explained(covariates: Array) -> "Linear":
+        return Linear(sparse.csr_array(covariates))
+
+    @property
+    def size(self) -> int:
+        return int(self.design.shape[1])
+
+    def __call__(self, x: Array) -> Array:
+        return np.asarray(self.design @ x)
+
+    def jacobian(self, x: Array) -> sparse.csr_array:
+        return self.design
+
+    def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
+        return None
+
+    def invert(self, effect: Array) -> Array:
+        if self.size == len(effect):
+            return effect
+        return np.asarray(np.linalg.lstsq(self.design.toarray(), effect)[0])
+
+    def scaling(self, x: Array) -> Array:
+        return x
+
+
+@dataclass(frozen=True, slots=True)
+class LogLinear:
+    """effect = exp(design @ x): positive slopes explained by covariates."""
+
+    covariates: Array
+
+    @property
+    def size(self) -> int:
+        return self.covariates.shape[1]
+
+    def __call__(self, x: Array) -> Array:
+        return np.exp(self.covariates @ x)
+
+    def jacobian(self, x: Array) -> sparse.csr_array:
+        return sparse.csr_array(self(x)[:, None] * self.covariates)
+
+    def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
+        return sparse.csr_array(self.covariates.T @ ((d_effect * self(x))[:, None] * self.covariates))
+
+    def invert(self, effect: Array) -> Array:
+        return np.asarray(np.linalg.lstsq(self.covariates, np.log(effect))[0])
+
+    def scaling(self, x: Array) -> Array:
+        return self.invert(np.full(len(self.covariates), np.e))
+
+
+def own_or_explained(n_raters: int, covariates: Array | None) -> Effect:
+    """A slope of every rater's own, or log-slopes explained by covariates."""
+    return Linear.own(n_raters) if covariates is None else LogLinear(covariates)

@@ -1,0 +1,18 @@
+"""The probit rater model: a rater sees ability through normal noise sigma_r and passes what exceeds a threshold.
+
+    S = (theta - alpha_r - delta_i) / sigma_r = a_r theta - b_r - a_r delta_i,     a_r = 1 / sigma_r,  b_r = eta_r
+
+Its yardstick is a rater without noise, so capability does not depend on who else is on the panel.
+"""
+
+from raterlens.models.effects import own_or_explained
+from raterlens.models.spec import Spec
+
+PROBIT = Spec(
+    "probit",
+    "probit rater model",
+    slopes=own_or_explained,
+    difficulty_on_ability_scale=True,
+    link="probit",
+    absolute=True,
+)

@@ -1,0 +1,81 @@
+"""Directions in which parameters can move without changing any probability, and the centring that removes them.
+
+Severity trades against difficulty, facets and shared thresholds; an item's difficulty against its own thresholds;
+slopes against item slopes. Each is a pair of rows: a direction, and a constraint that centring holds at zero.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.models.facets import FacetsModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Redundancy:
+    """Each (redundancies, parameters)."""
+
+    constraints: Array
+    directions: Array
+
+    def __len__(self) -> int:
+        return len(self.constraints)
+
+
+def redundancy(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Redundancy:
+    """The redundant directions at `parameters`, less those that would move a parameter that is held fixed."""
+    rows = list(_rows(model, parameters))
+    if held is not None:
+        rows = [(constraint, direction) for constraint, direction in rows if not direction[held].any()]
+    empty = np.zeros((0, model.blocks.size))
+    return Redundancy(*(np.array(part) for part in zip(*rows, strict=True))) if rows else Redundancy(empty, empty)
+
+
+def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Array:
+    """The same model with difficulties, facets, thresholds and log item slopes that average zero."""
+    centred = parameters.copy()
+    if model.item_slopes and (held is None or not held[model.blocks["slope"]].any()):
+        # Exactly: the direction is only tangent to a product of slopes.
+        mean = centred[model.blocks["item_slope"]].mean()
+        centred[model.blocks["item_slope"]] -= mean
+        slope = model.blocks["slope"]
+        centred[slope] = model.slope.invert(model.slope(centred[slope]) * np.exp(mean))
+    found = redundancy(model, centred, held)
+    excess = np.linalg.solve(found.constraints @ found.directions.T, found.constraints @ centred)
+    return centred - found.directions.T @ excess
+
+
+def _rows(model: FacetsModel, parameters: Array) -> Iterator[tuple[Array, Array]]:
+    blocks, n_raters = model.blocks, model.contexts.n_raters
+    ones = np.ones(n_raters)
+    slopes = model.slope(parameters[blocks["slope"]])
+    weight = slopes if model.difficulty_on_ability_scale else ones
+
+    def row(**parts: Array | float) -> Array:
+        filled = np.zeros(blocks.size)
+        for name, values in parts.items():
+            filled[blocks[name.replace("__", " ")]] = values
+        return filled
+
+    for group in range(int(model.item_group.max()) + 1):
+        items, raters = model.item_group == group, model.rater_group == group
+        severity = -model.severity.invert(weight * raters)
+        yield row(difficulty=items.astype(float)), row(difficulty=items.astype(float), severity=severity)
+    for name in model.contexts.facet_sizes:
+        facet = {f"facet__{name}": 1.0}
+        yield row(**facet), row(**facet, severity=-model.severity.invert(weight))
+    if model.thresholds is not None:
+        pairs = zip(model.thresholds.averages(), model.thresholds.shift(), strict=True)
+        for scale, (average, shift) in enumerate(pairs):
+            direction = row(threshold=shift)
+            if model.thresholds.n_scales == 1:
+                direction[blocks["severity"]] = -model.severity.invert(ones)
+            else:
+                direction[blocks["difficulty"].start + scale] = -1.0
+            yield row(threshold=average), direction
+    if model.item_slopes:
+        yield row(item_slope=1.0), row(item_slope=1.0, slope=-model.slope.scaling(parameters[blocks["slope"]]))
