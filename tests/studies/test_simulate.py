@@ -1,6 +1,6 @@
 """Simulated ratings against the model they come from, and designs against what was asked."""
 
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -135,11 +135,11 @@ def test_ratings_are_marked_as_simulated():
 
 
 def test_four_million_ratings_are_quick():
-    start = perf_counter()
+    start = process_time()
     ratings = simulate(students=200_000, raters=1_000, items=5, raters_per_student=4).ratings
     assert ratings.n_ratings == 4_000_000
     # 0.7 s on one core; a loop over students would take minutes.
-    assert perf_counter() - start < 10
+    assert process_time() - start < 10
 
 
 @pytest.mark.parametrize(
