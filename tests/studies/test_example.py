@@ -2,8 +2,10 @@
 
 import numpy as np
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
+import raterlens as rl
 from raterlens.studies.example import build_example, example_table, load_example
 
 ITEMS = ["specificity", "coherence", "structure", "grammar", "content"]
@@ -47,3 +49,15 @@ def test_scores_are_pass_or_fail_and_the_table_is_wide():
     table = example_table()
     assert table.columns == ["student", "rater", "topic", *ITEMS]
     assert set(table.select(pl.col(ITEMS)).unpivot()["value"].unique()) == {0, 1}
+
+
+def test_a_fit_recovers_the_published_values():
+    # The truth behind the ratings: rho and eta of three raters as printed, at sigma = 2.51. Estimates are within
+    # three standard errors of it.
+    raters = rl.fit(load_example()).raters
+    for rater, rho, eta in (("AM:Sport", 0.48, -1.77), ("CO:School", 0.88, 0.99), ("DA:Work", 0.82, 1.76)):
+        (row,) = raters.filter(pl.col("rater") == rater).iter_rows(named=True)
+        truth = float(rl.capability.gmf(rho=rho, eta=eta, sigma=2.51))
+        assert row["kappa"] == pytest.approx(truth, abs=3 * row["kappa_se"])
+        assert row["eta"] == pytest.approx(eta, abs=3 * row["eta_se"])
+        assert row["kappa_se"] < 0.15
