@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -29,6 +30,27 @@ def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProce
     return subprocess.run(
         command, capture_output=True, env=os.environ | environment, timeout=120, check=False
     )
+
+
+@pytest.fixture(scope="session")
+def ratings() -> pl.DataFrame:
+    """60 students, 4 raters of whom one is severe, 3 items; one row a rating."""
+    rng = np.random.default_rng(7)
+    student, rater, item = (
+        a.ravel() for a in np.meshgrid(np.arange(60), np.arange(4), np.arange(3), indexing="ij")
+    )
+    ability, severity = rng.normal(0, 1.5, 60), np.array([0.0, 0.3, -0.5, 2.0])
+    chance = 1 / (1 + np.exp(-ability[student] + severity[rater]))
+    names = np.array(["Ann", "Bob", "Cid", "Dot"])
+    table = {"student": student, "rater": names[rater], "item": item, "score": rng.binomial(1, chance)}
+    return pl.DataFrame(table)
+
+
+@pytest.fixture
+def table(ratings: pl.DataFrame, tmp_path: Path) -> Path:
+    path = tmp_path / "ratings.csv"
+    ratings.write_csv(path)
+    return path
 
 
 # ------------------------------------------------------------------------------------------ what works
@@ -130,10 +152,14 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured)
 
 
 def test_large_panel_shows_both_ends(tmp_path: Path, capsys: Captured) -> None:
-    rows = [(s, f"R{r:03d}", (s * 7 + r * 3 + s * r) % 3 != 0) for r in range(60) for s in range(r, r + 12)]
-    pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row").cast({"score": int}).write_csv(
-        tmp_path / "large.csv"
+    rng = np.random.default_rng(3)
+    rater, student = (
+        np.repeat(np.arange(60), 20),
+        (np.repeat(np.arange(60), 20) * 3 + np.tile(np.arange(20), 60)) % 150,
     )
+    score = rng.normal(0, 1, 1200) < rng.normal(0, 1.5, 150)[student]
+    table = {"student": student, "rater": [f"R{r:03d}" for r in rater], "score": score.astype(int)}
+    pl.DataFrame(table).write_csv(tmp_path / "large.csv")
     assert main(["fit", str(tmp_path / "large.csv"), "--model", "tfm"]) == DONE
     shown = capsys.readouterr().out
     assert "40 raters between are not shown; find everyone with --all" in " ".join(shown.split())
@@ -364,10 +390,12 @@ def test_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     with watching("reading", unless=True) as silent:
         assert silent is None
     assert screen.getvalue() == ""
-    with watching("reading [bold]a.csv") as report:
+    with watching("reading [bold]a.csv"):
+        pass
+    assert "reading [bold]a.csv" in screen.getvalue()
+    with watching("reading") as report:
         assert report is not None
         report(SimpleNamespace(stage="mml", iteration=3, loglik=-3297.7409, gradient=0.0012))
-    assert "reading [bold]a.csv" in screen.getvalue()
     assert "mml, iteration 3: log-likelihood -3,297.7409" in screen.getvalue()
 
 

@@ -114,7 +114,7 @@ def _complain(message: str, code: int) -> int:
 
 def _unforeseen(error: Exception) -> str:
     if isinstance(error, OSError):
-        return f"the system would not let it be: {error}"
+        return f"could not finish: {error}"
     if isinstance(error, MemoryError):
         return "not enough memory for this many ratings; try a machine with more, or a part of the data"
     return (

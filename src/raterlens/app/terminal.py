@@ -85,7 +85,7 @@ class Terminal:
         )
         self._line(f"{end} after {counted(fit.optimiser.iterations, 'iteration')}: {fit.optimiser.stopped}")
         if out:
-            self._line(f"Report: {out / 'report.html'} (tables and fit.json beside it)", style="bold")
+            self._path(f"Report: {out / 'report.html'}")
         else:
             self._line("For a report and the tables as files, add --out DIR.")
 
@@ -157,6 +157,10 @@ class Terminal:
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(Text(self._text(text), style=style, overflow="fold"))
+
+    def _path(self, text: str) -> None:
+        """A line that is never broken, to be copied or clicked."""
+        self._console.print(Text(printable(text), style="bold"), soft_wrap=True)
 
     def _text(self, text: str) -> str:
         return text.translate(_PLAIN) if self._plain else text
