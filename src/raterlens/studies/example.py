@@ -4,7 +4,8 @@ The ratings are drawn from the estimates that Wang, Wu and Qiu (2025) publish fo
 a design drawn here with the published number of ratings for each rater and topic. No real rating is in it.
 """
 
-from importlib.resources import as_file, files
+from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -63,6 +64,11 @@ def load_example() -> Ratings:
     return read(example_table(), student="student", rater=["rater", "topic"], items=list(_DIFFICULTY))
 
 
+def example_path() -> Path:
+    """Where the bundled file is, for the command line: `raterlens fit` with --rater rater,topic."""
+    return Path(str(_FILE))
+
+
 def example_table() -> pl.DataFrame:
     """The bundled table as it is stored: one row an essay."""
     return pl.read_parquet(_FILE.read_bytes())
@@ -113,5 +119,4 @@ def _deal(cell: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 if __name__ == "__main__":
-    with as_file(_FILE) as path:
-        build_example().write_parquet(path, compression_level=19, statistics=False)
+    build_example().write_parquet(example_path(), compression_level=19, statistics=False)
