@@ -168,6 +168,14 @@ def test_first_screen_says_who_and_why(make_fit: MakeFit) -> None:
     assert 'class="advice"' in html
 
 
+def test_doubtful_raters_are_listed_apart(make_fit: MakeFit) -> None:
+    page = render(make_fit(16, margin=0.15))
+    assert "Borderline: capability seems low, but it may be chance" in page
+    assert "Too few ratings to say" in render(make_fit(16, n=5))
+    assert "No rater clearly needs attention" in render(make_fit(16, n=5))
+    assert 'class="cards"' not in render(make_fit(16, n=5))
+
+
 def test_warnings_and_missing_convergence_are_announced_at_the_top(make_fit: MakeFit) -> None:
     top = render(make_fit(2, warnings=("raters share no student",))).split("<main>")[0]
     assert "1 thing to keep in mind" in top

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from raterlens.writing import check_folder, write_results
 
 if TYPE_CHECKING:
     from raterlens.results import Fit
+
+EXAMPLE = "the bundled example: ratings simulated from published estimates; no real rating is in it"
 
 
 def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
@@ -48,8 +51,10 @@ def demo(out: Path) -> None:
     from raterlens.fitting import fit as estimate
     from raterlens.studies.example import load_example
 
+    example = load_example()
+    example = replace(example, notes=(EXAMPLE, *example.notes))
     with watching("fitting the example") as progress:
-        result = estimate(load_example(), progress=progress)
+        result = estimate(example, progress=progress)
     write_results(result, out, command="raterlens demo")
     Terminal().fit(result, out=out)
 

@@ -16,7 +16,7 @@ from raterlens.charts.marks import mark
 from raterlens.charts.severity import draw_severity, severity_data
 from raterlens.charts.text import number
 from raterlens.diagnostics.verdicts import CAPABLE, attention, caveats, headline, judged
-from raterlens.report.words import GLOSSARY, LINKS, METHODS, MODELS
+from raterlens.report.words import DOUBTFUL, GLOSSARY, LINKS, METHODS, MODELS
 from raterlens.wording import counted
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CARDS = 9
 """Raters introduced one by one on the first screen; the table has the rest."""
+
+NAMED = 12
+"""Raters named in each list of doubtful cases."""
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -40,6 +43,7 @@ def render(fit: "Fit", command: str | None = None) -> str:
     """
     raters = judged(fit.table("raters"), sigma=fit.sigma, link=fit.link)
     wanting = attention(raters)
+    clear = wanting.filter(standing="attention")
     script = (_FOLDER / "table.js").read_text(encoding="utf-8")
     return (
         templates(_FOLDER)
@@ -48,8 +52,9 @@ def render(fit: "Fit", command: str | None = None) -> str:
             fit=fit,
             headline=headline(raters),
             tally=tally(raters),
-            cards=[_row(row) for row in wanting.head(CARDS).iter_rows(named=True)],
-            more=max(0, wanting.height - CARDS),
+            cards=[_row(row) for row in clear.head(CARDS).iter_rows(named=True)],
+            more=max(0, clear.height - CARDS),
+            doubtful=doubtful(wanting),
             rows=[_row(row) for row in raters.iter_rows(named=True)],
             intervals=draw_intervals(interval_data(raters)),
             severity=draw_severity(severity_data(raters, sigma=fit.sigma, link=fit.link)),
@@ -80,6 +85,18 @@ def tally(raters: pl.DataFrame) -> list[dict[str, Any]]:
         }
         for row in counts.iter_rows(named=True)
     ]
+
+
+def doubtful(wanting: pl.DataFrame) -> list[dict[str, Any]]:
+    """Those of whom nobody can be sure yet, listed in brief."""
+    lists = []
+    for standing, heading in DOUBTFUL.items():
+        group = wanting.filter(standing=standing)
+        if group.height:
+            named = [_row(row) for row in group.head(NAMED).iter_rows(named=True)]
+            rest = group.height - len(named)
+            lists.append({"heading": heading, "advice": group["advice"][0], "raters": named, "rest": rest})
+    return lists
 
 
 def settings(fit: "Fit") -> Sequence[tuple[str, str]]:

@@ -19,6 +19,11 @@ LINKS = {
     "log": "Log",
 }
 
+DOUBTFUL = {
+    "borderline": "Borderline: capability seems low, but it may be chance",
+    "unclear": "Too few ratings to say",
+}
+
 GLOSSARY = (
     (
         "Capability",
