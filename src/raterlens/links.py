@@ -55,7 +55,7 @@ class Link:
         by_fail = np.exp(self.log_fail(low)) - np.exp(self.log_fail(high))
         return np.where(np.abs(gap) < 0.5, by_density, np.where(high + low < 0, by_pass, by_fail))
 
-    def slopes(self, s: Array, passed: Array) -> tuple[Array, Array, Array]:
+    def slopes(self, s: Array, passed: NDArray[np.bool_] | np.bool_) -> tuple[Array, Array, Array]:
         """First three derivatives in S of log P(y | S), y = 1 where `passed`.
 
         With m = f / F (or -f / (1 - F)): l' = m, l'' = m (u - m), l''' = l'' (u - m) + m (u' - l'').

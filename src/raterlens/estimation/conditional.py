@@ -57,7 +57,7 @@ class Conditional:
         return np.add.reduceat(values, self._first)
 
     def per_context(self, values: Array) -> Array:
-        return np.bincount(self.context, values, minlength=self.n_contexts)
+        return np.bincount(self.context, values, minlength=self.n_contexts).astype(float)
 
     def modes(self, predictor: Predictor, start: Array) -> Array:
         """Each student's most probable ability, by Newton steps that are halved where they overshoot."""

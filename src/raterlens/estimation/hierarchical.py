@@ -46,7 +46,8 @@ def ratings_given_abilities(
     loglik = float(d.value.sum())
     gradient = model.pullback(
         parameters,
-        conditional.per_context(theta[conditional.student] * d.first), conditional.per_context(d.first)[:, None]
+        conditional.per_context(theta[conditional.student] * d.first),
+        conditional.per_context(d.first)[:, None],
     )
     extra, extra_gradient = pseudo.value(model, conditional.response, parameters)
     return Value(loglik, loglik + extra, gradient + extra_gradient)
@@ -77,7 +78,8 @@ def fit_hierarchical(
             information,
             bounds,
             stage="ratings given abilities",
-            tolerance=_SETTLED / 10,
+            # No need to place parameters better than the last round moved them.
+            tolerance=max(_SETTLED / 10, min(change / 100, 0.1)),
         )
         evaluations += optimum.record.evaluations
         change = float(np.abs((optimum.parameters - parameters) * np.sqrt(information)).max())

@@ -41,7 +41,9 @@ class Laplace:
         d_slope = t * d.first - half * (
             2 * a * d.second + a**2 * t * d.third - pull * (d.first + a * t * d.second)
         )
-        gradient = self._model.pullback(parameters, data.per_context(d_slope), data.per_context(d_intercept)[:, None])
+        gradient = self._model.pullback(
+            parameters, data.per_context(d_slope), data.per_context(d_intercept)[:, None]
+        )
         extra, extra_gradient = self._pseudo.value(self._model, data.response, parameters)
         return Value(loglik, loglik + extra, gradient + extra_gradient)
 

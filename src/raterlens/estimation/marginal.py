@@ -49,7 +49,9 @@ class FacetsMarginal:
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
         predictor = self.model.predictor(parameters)
-        return self._derivatives(predictor, self.engine.evaluate(self._tables(predictor, nodes), nodes), nodes)
+        return self._derivatives(
+            predictor, self.engine.evaluate(self._tables(predictor, nodes), nodes), nodes
+        )
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         raise NotImplementedError
@@ -87,7 +89,9 @@ class EssayMarginal(FacetsMarginal):
         k = response.n_categories
         cell = model.contexts.of_rating * k + ratings.score
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
-        self._totals = np.bincount(cell, minlength=len(model.contexts) * k).reshape(-1, k)[:, 1:].astype(float)
+        self._totals = (
+            np.bincount(cell, minlength=len(model.contexts) * k).reshape(-1, k)[:, 1:].astype(float)
+        )
         _, self._shown_by = np.unique(model.slope_of_context, return_index=True)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
@@ -99,7 +103,7 @@ class EssayMarginal(FacetsMarginal):
         counts = np.asarray(self._essays.sets.T @ expected.counts)[:, None]
         at_nodes = -(counts * self.response.probabilities(predictor, nodes.points)).transpose(0, 2, 1)
         d_slope = at_nodes @ self.response.lever @ nodes.points
-        d_slope[self._shown_by] += expected.linear
+        d_slope[self._shown_by] += np.asarray(expected.linear)
         return Derivatives(loglik, d_slope, at_nodes.sum(axis=1) + self._totals, counts)
 
 

@@ -1,7 +1,7 @@
 """Marginal maximum likelihood: quadrature on a grid that follows the posteriors' widths."""
 
-from functools import partial
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np

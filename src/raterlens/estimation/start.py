@@ -23,7 +23,9 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     overall = _through(link, np.array([ratings.score.mean() / (ratings.n_categories - 1)]))
     # Averaging over ability flattens the curve; sqrt(1 + a^2 / 3) undoes most of it.
     stretch = np.sqrt(1 + _SLOPE**2 / 3)
-    start[blocks["severity"]] = model.severity.invert(-stretch * _through(link, _rates(ratings.rater, ratings)))
+    start[blocks["severity"]] = model.severity.invert(
+        -stretch * _through(link, _rates(ratings.rater, ratings))
+    )
     # On the scale of ability, divided by the slope, which starts at 1.
     start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(ratings.item, ratings)))
     if model.thresholds is not None:
@@ -48,7 +50,7 @@ def _first_thresholds(thresholds: Thresholds) -> Array:
     """Half a unit apart around zero: values for adjacent categories, a first one and gaps for graded ones."""
     steps = thresholds.n_steps
     values = 0.5 * (np.arange(steps) - (steps - 1) / 2)
-    return np.diff(values, prepend=0.0) if thresholds.graded else values
+    return np.asarray(np.diff(values, prepend=0.0) if thresholds.graded else values)
 
 
 def _rates(codes: NDArray[np.int32], ratings: Ratings) -> Array:

@@ -4,7 +4,8 @@
 
 The expectation follows from the expected counts. The covariance of a student's score over the posterior needs
 no matrix a node: expand the score in the polynomials that are orthonormal under the student's posterior; each
-gives a rank-one term, and they fall off geometrically (Parseval).
+gives a rank-one term, and they fall off geometrically (Parseval). Where too many would be needed, the nodes
+themselves are the basis.
 """
 
 from collections.abc import Iterator
@@ -17,14 +18,14 @@ from raterlens.engine.compress import rating_cells
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.models.responses import Predictor, counted_scores
+from raterlens.models.responses import Linked, Predictor, counted_scores
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
 
-# Terms of the expansion. Eight leave less than 1e-6 of the covariance for smooth links; the posteriors of
-# cauchit can have several peaks and need more.
-_TERMS, _TERMS_FOR_PEAKS = 8, 48
+# Share of the covariance that the expansion may leave out.
+_ACCURACY = 1e-9
+_FEWEST, _MOST = 5, 16
 # Numbers gathered at a time.
 _BLOCK = 2**21
 
@@ -78,26 +79,43 @@ def _posterior_scores(
     tables = response.scores(problem.model.predictor(parameters), nodes.points)
     tables = tables.reshape(steps, -1, len(nodes.points))
     width = len(contexts) * (1 + steps)
-    terms = _TERMS_FOR_PEAKS if _has_peaks(response) else _TERMS
+    polynomials = _terms(problem, parameters, nodes)
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
-        weights = _weighted_polynomials(posterior, nodes.points, terms)
+        weights = (
+            _weighted_polynomials(posterior, nodes.points, polynomials)
+            if polynomials
+            else _weighted_nodes(posterior)
+        )
+        terms = weights.shape[1]
         both = np.concatenate([weights * nodes.points, weights], axis=1).transpose(0, 2, 1)
         block = cells[rows]
         for students, place in _alike(block, len(nodes.points)):
             context = block.indices[place] // k
-            slope, columns, values = 0.0, [], []
+            columns: list[NDArray[np.int64]] = []
+            values: list[Array] = []
+            slope = np.zeros((*place.shape, terms))
             for j in range(steps):
-                counted = tables[j][block.indices[place]] * block.data[place][..., None]
-                projected = counted @ both[students]
-                slope = slope + response.lever[j] * projected[..., :terms]
+                projected = tables[j][block.indices[place]] @ both[students]
+                projected *= block.data[place][..., None]
+                slope += response.lever[j] * projected[..., :terms]
                 columns.append(len(contexts) + context * steps + j)
                 values.append(projected[..., terms:])
             yield _rows_of_terms([slope, *values], [context, *columns], width)
 
 
-def _has_peaks(response: object) -> bool:
-    link = getattr(response, "link", None)
-    return link is not None and link.name == "cauchit"
+def _terms(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> int | None:
+    """Polynomials that the widest posterior needs; None where they are too many.
+
+    Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's poles
+    at +- i pi / a.
+    """
+    if isinstance(problem.response, Linked) and problem.response.link.name == "cauchit":
+        return None  # its posteriors can have several peaks
+    widest = float(problem.engine.moments(problem.tables(parameters, nodes), nodes).sd.max())
+    slope = float(np.abs(problem.model.predictor(parameters).slope).max())
+    ratio = np.clip(widest * slope * len(problem.response.lever) / np.pi, 0.01, 0.99)
+    terms = int(np.ceil(np.log(_ACCURACY) / (2 * np.log(ratio))))
+    return max(terms, _FEWEST) if terms <= _MOST else None
 
 
 def _alike(block: sparse.csr_array, n_nodes: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -111,9 +129,7 @@ def _alike(block: sparse.csr_array, n_nodes: int) -> Iterator[tuple[NDArray[np.i
             yield students, block.indptr[students][:, None] + np.arange(size)
 
 
-def _rows_of_terms(
-    values: list[Array], columns: list[NDArray[np.int64]], width: int
-) -> sparse.csr_array:
+def _rows_of_terms(values: list[Array], columns: list[NDArray[np.int64]], width: int) -> sparse.csr_array:
     """Values (students, cells, terms) and columns (students, cells) -> (students x terms, width)."""
     value = np.concatenate(values, axis=1).transpose(0, 2, 1)
     students, terms, entries = value.shape
@@ -128,13 +144,19 @@ def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
     previous, current = np.zeros_like(root), root
     out = np.empty((len(root), terms, len(t)))
     for k in range(terms):
-        # Three-term recurrence, orthogonalised twice against the two before: all that rounding can spoil.
+        # The three-term recurrence: t times the last is orthogonal to all but the last two.
         following = t * current
-        for basis in (current, previous, current, previous):
-            following = following - np.sum(following * basis, axis=1, keepdims=True) * basis
-        norm = np.linalg.norm(following, axis=1, keepdims=True)
+        for basis in (current, previous):
+            following -= np.einsum("nq,nq->n", following, basis)[:, None] * basis
+        norm = np.sqrt(np.einsum("nq,nq->n", following, following))[:, None]
         # A posterior on fewer nodes than terms runs out of polynomials; nothing is left to expand then.
         following = np.where(norm > 1e-9, following / np.maximum(norm, 1e-9), 0.0)
         out[:, k] = root * following
         previous, current = current, following
     return out
+
+
+def _weighted_nodes(posterior: Array) -> Array:
+    """(students, nodes, nodes): each node's deviation from the posterior mean, as a basis that leaves nothing out."""
+    root = np.sqrt(posterior)
+    return root[:, :, None] * (np.eye(posterior.shape[1]) - posterior[:, None, :])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.inference.index import Index
+from raterlens.inference.index import Gradient, Index
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 
 Array = NDArray[np.float64]
@@ -60,21 +60,22 @@ def rater_estimates(
     eta = severity - origin
     # Slopes that ran to the limit count as the yardstick's.
     a = np.clip(a, -sigma, sigma)
-    kappa = index.kappa(a, eta, np.full_like(a, sigma))
+    everywhere = np.full_like(a, sigma)
+    kappa = index.kappa(a, eta, everywhere)
+    rho, rho_gradient = index.rho(a, everywhere)
     nowhere = np.full_like(a, np.nan)
     rho_se = eta_se = kappa_se = low = high = nowhere
     sigma_se = np.nan
     if covariance is not None:
         joint = _joint_covariance(model, parameters, covariance, yardstick, centred=centred)
-        gradient = np.stack(index.gradient(a, eta, np.full_like(a, sigma)), axis=1)
-        rho_gradient = np.stack([np.full_like(a, 1 / sigma), np.zeros_like(a), -a / sigma**2], axis=1)
-        rho_se, kappa_se = _standard_error(rho_gradient, joint), _standard_error(gradient, joint)
+        rho_se = _standard_error(rho_gradient, joint)
+        kappa_se = _standard_error(index.gradient(a, eta, everywhere), joint)
         eta_se = np.sqrt(np.maximum(joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(joint[0, 2, 2]))
         low, high = _intervals(a, eta, sigma, joint, index)
     return RaterEstimates(
         slope=effects[at["slope"]],
-        rho=a / sigma,
+        rho=rho,
         rho_se=rho_se,
         eta=eta,
         eta_se=eta_se,
@@ -120,8 +121,9 @@ def _joint_covariance(
     return joint
 
 
-def _standard_error(gradient: Array, joint: Array) -> Array:
-    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0)))
+def _standard_error(gradient: Gradient, joint: Array) -> Array:
+    by = np.stack(gradient, axis=1)
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
 
 
 def _intervals(a: Array, eta: Array, sigma: float, joint: Array, index: Index) -> tuple[Array, Array]:

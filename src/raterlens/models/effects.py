@@ -80,7 +80,7 @@ class LogLinear:
 
     @property
     def size(self) -> int:
-        return self.covariates.shape[1]
+        return int(self.covariates.shape[1])
 
     def __call__(self, x: Array) -> Array:
         return np.exp(self.covariates @ x)

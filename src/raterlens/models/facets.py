@@ -176,7 +176,7 @@ class FacetsModel:
                 corner = corner + _symmetric(rater, level + at[name].start, -d_base, at.size)
         outer = self.effect_jacobian(parameters)
         total = outer.T @ corner @ outer
-        d_own = np.bincount(contexts.rater, d_slope * parts.stretch, contexts.n_raters)
+        d_own = np.bincount(contexts.rater, d_slope * parts.stretch, contexts.n_raters).astype(float)
         own = self.slope.second(parameters[self.blocks["slope"]], d_own)
         if own is not None:
             padding = sparse.csr_array((self.blocks.size - self.slope.size,) * 2)
@@ -234,7 +234,9 @@ def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Connected groups of raters and items."""
     n = contexts.n_raters
     size = n + contexts.n_items
-    shared = sparse.coo_array((np.ones(len(contexts)), (contexts.rater, contexts.item + n)), shape=(size, size))
+    shared = sparse.coo_array(
+        (np.ones(len(contexts)), (contexts.rater, contexts.item + n)), shape=(size, size)
+    )
     _, group = connected_components(shared, directed=False)
     return group[:n], group[n:]
 
@@ -245,6 +247,8 @@ def _placed(matrix: sparse.csr_array, columns: slice, width: int) -> sparse.csr_
     return sparse.csr_array((coo.data, (coo.row, coo.col + columns.start)), shape=(matrix.shape[0], width))
 
 
-def _symmetric(row: NDArray[np.int64], column: NDArray[np.int64], value: Array, size: int) -> sparse.csr_array:
+def _symmetric(
+    row: NDArray[np.int64], column: NDArray[np.int64], value: Array, size: int
+) -> sparse.csr_array:
     half = sparse.csr_array((value, (row, column)), shape=(size, size))
     return half + half.T

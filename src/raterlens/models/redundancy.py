@@ -32,7 +32,11 @@ def redundancy(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | 
     if held is not None:
         rows = [(constraint, direction) for constraint, direction in rows if not direction[held].any()]
     empty = np.zeros((0, model.blocks.size))
-    return Redundancy(*(np.array(part) for part in zip(*rows, strict=True))) if rows else Redundancy(empty, empty)
+    return (
+        Redundancy(*(np.array(part) for part in zip(*rows, strict=True)))
+        if rows
+        else Redundancy(empty, empty)
+    )
 
 
 def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Array:
@@ -78,4 +82,7 @@ def _rows(model: FacetsModel, parameters: Array) -> Iterator[tuple[Array, Array]
                 direction[blocks["difficulty"].start + scale] = -1.0
             yield row(threshold=average), direction
     if model.item_slopes:
-        yield row(item_slope=1.0), row(item_slope=1.0, slope=-model.slope.scaling(parameters[blocks["slope"]]))
+        yield (
+            row(item_slope=1.0),
+            row(item_slope=1.0, slope=-model.slope.scaling(parameters[blocks["slope"]])),
+        )

@@ -66,7 +66,8 @@ class Adjacent:
     def log_partition(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, nodes): log sum_k exp(k a t + e_k)."""
         if self.n_categories == 2:
-            return np.logaddexp(0, self._logits(predictor, t)[:, 0])
+            s = self._logits(predictor, t)[:, 0]
+            return np.asarray(np.maximum(s, 0) + np.log(1 + np.exp(-np.abs(s))))
         return np.asarray(special.logsumexp(self._with_zero(self._logits(predictor, t)), axis=1))
 
     def probabilities(self, predictor: Predictor, t: Array) -> Array:
@@ -88,7 +89,7 @@ class Adjacent:
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         p = self.probabilities(predictor, t).transpose(0, 2, 1)
         variance = p[..., None] * np.eye(self.n_categories - 1) - p[..., None] * p[..., None, :]
-        return -counts.sum(axis=1)[..., None, None] * variance
+        return np.asarray(-counts.sum(axis=1)[..., None, None] * variance)
 
     def _logits(self, predictor: Predictor, t: Array) -> Array:
         reach = np.multiply.outer(predictor.slope, t)
@@ -119,12 +120,12 @@ class Linked:
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
         s = self._predict(predictor, t)
-        return np.stack([self.link.slopes(s, passed)[0] for passed in (False, True)], axis=1)[None]
+        return np.stack([self.link.slopes(s, np.bool_(y))[0] for y in (0, 1)], axis=1)[None]
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         s = self._predict(predictor, t)
-        total = sum(counts[:, y] * self.link.slopes(s, bool(y))[1] for y in (0, 1))
-        return np.asarray(total)[..., None, None]
+        fail, passed = (counts[:, y] * self.link.slopes(s, np.bool_(y))[1] for y in (0, 1))
+        return (fail + passed)[..., None, None]
 
     @staticmethod
     def _predict(predictor: Predictor, t: Array) -> Array:
@@ -192,4 +193,4 @@ class Graded:
 
 def counted_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
     """(contexts, nodes, intercepts): derivatives of the counted log-probability in the intercepts."""
-    return np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts)
+    return np.asarray(np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts))

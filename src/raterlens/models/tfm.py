@@ -1,6 +1,6 @@
 """The three-facets model (Linacre): every rater tells students apart equally well, and differs in severity.
 
-    S = sigma theta - eta_r - delta_i + alpha
+S = sigma theta - eta_r - delta_i + alpha
 """
 
 from raterlens.models.effects import Linear

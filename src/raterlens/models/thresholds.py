@@ -57,12 +57,12 @@ class Thresholds:
         """(n_scales, size): the parameters' direction that raises every threshold of a scale by one."""
         raised = np.zeros(self.n_steps) if self.graded else np.ones(self.n_steps)
         raised[0] = 1.0
-        return np.kron(np.eye(self.n_scales), raised)
+        return np.asarray(np.kron(np.eye(self.n_scales), raised), float)
 
     def averages(self) -> Array:
         """(n_scales, size): rows that give the mean threshold of each scale."""
         weights = np.arange(self.n_steps, 0, -1) if self.graded else np.ones(self.n_steps)
-        return np.kron(np.eye(self.n_scales), weights / self.n_steps)
+        return np.asarray(np.kron(np.eye(self.n_scales), weights / self.n_steps), float)
 
     def values(self, x: Array) -> Array:
         """(n_scales, steps): the thresholds themselves."""

@@ -1,0 +1,36 @@
+"""Data that several tests use, read once."""
+
+from pathlib import Path
+
+import pytest
+
+import raterlens as rl
+from raterlens import Ratings
+
+WRITING = Path(__file__).parents[2] / "shared" / "data" / "writing.csv"
+ITEMS = ["spe", "coh", "str", "gra", "con"]
+
+
+@pytest.fixture(scope="session")
+def writing_path() -> Path:
+    if not WRITING.exists():
+        pytest.skip("the writing data (data.cqc04 of the R package TAM) is not part of this project")
+    return WRITING
+
+
+@pytest.fixture(scope="session")
+def writing(writing_path: Path) -> Ratings:
+    """The paper's data: pass is the highest score."""
+    return rl.read(writing_path, student="pid", rater=["rater", "topic"], items=ITEMS, cut=3)
+
+
+@pytest.fixture(scope="session")
+def writing_scores(writing_path: Path) -> Ratings:
+    """The same with all four scores."""
+    return rl.read(writing_path, student="pid", rater=["rater", "topic"], items=ITEMS)
+
+
+@pytest.fixture(scope="session")
+def small() -> Ratings:
+    """Sixty students, five raters, three items; each student rated by three raters, some twice."""
+    return rl.simulate(students=60, raters=5, items=3, raters_per_student=3, seed=4).ratings
