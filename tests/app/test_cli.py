@@ -190,7 +190,7 @@ def test_command_for_the_report_gives_the_same_fit() -> None:
     line = command_line(Path("my essays.csv"), columns, Model(model="tfm"), Output(out=Path("results")))
     assert line == (
         "raterlens fit 'my essays.csv' --student pid --rater rater,topic --items a,b --cut 3 "
-        "--model tfm --method mml --link logit --out results"
+        "--model tfm --method mml --out results"
     )
 
 
@@ -212,7 +212,8 @@ BAD_FILES: dict[str, tuple[str | bytes, Sequence[str], str]] = {
     "fractional score": (GOOD + "3,A,x,0.5\n", (), "0.5"),
     "negative score": (GOOD + "3,A,x,-1\n", (), "-1"),
     "infinite score": (GOOD + "3,A,x,inf\n", (), "inf"),
-    "ordered scores without a cut": (GOOD + "3,A,x,7\n", (), "7"),
+    "ordered scores for a model of pass and fail": (GOOD + "3,A,x,7\n", ("--model", "probit"), "7"),
+    "unknown scale": (GOOD, ("--scale", "likert"), "likert"),
     "all scores missing": (HEADER + "1,A,x,\n2,A,x,\n", (), "missing"),
     "one rating": (HEADER + "1,A,x,1\n", (), "1 rating"),
     "one student": (HEADER + "77,A,x,1\n77,B,x,0\n", (), "77"),

@@ -2,23 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.capability import gmf
-from raterlens.diagnostics.verdicts import (
-    CAPABLE,
-    FEWEST,
-    Verdict,
-    attention,
-    caveats,
-    headline,
-    judged,
-    verdict,
-    verdicts,
-)
+from raterlens.capability import gmf, probit
+from raterlens.diagnostics.panel import attention, caveats, headline, judged
+from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdict, verdicts
+from raterlens.diagnostics.yardstick import Yardstick
 
 SIGMA = 2.0
+SCALE = Yardstick(SIGMA)
 
 
 def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdict:
@@ -30,7 +24,7 @@ def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdi
         "eta_se": 0.2,
         "n": 300,
     }
-    return verdict(**(facts | {"kappa": kappa, "rho": rho, "eta": eta, "sigma": SIGMA} | other))
+    return verdict(**(facts | {"kappa": kappa, "rho": rho, "eta": eta, "yardstick": SCALE} | other))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +50,7 @@ def test_severity_is_told_in_passes_out_of_a_hundred() -> None:
     # logit: F(-1.2) = 1 / (1 + e^1.2) = 0.231, F(0) = 0.5
     assert "Passes about 23 in 100 where the average rater passes 50" in rate(0.95, 1.2).sentence
     # cloglog: F(0) = 1 - 1/e = 0.632
-    assert "passes 63" in rate(0.95, 1.2, link="cloglog").sentence
+    assert "passes 63" in rate(0.95, 1.2, yardstick=Yardstick(SIGMA, "cloglog")).sentence
 
 
 def test_severity_that_may_be_chance_is_not_spoken_of() -> None:
@@ -81,7 +75,7 @@ def test_capable_is_hedged_where_the_interval_reaches_below() -> None:
 
 
 def test_the_line_for_capable_belongs_to_capable() -> None:
-    base = {"rho": 0.5, "eta": 0.0, "eta_se": 0.2, "n": 300, "sigma": SIGMA}
+    base = {"rho": 0.5, "eta": 0.0, "eta_se": 0.2, "n": 300, "yardstick": SCALE}
     assert verdict(kappa=CAPABLE, kappa_low=0.65, kappa_high=0.75, **base).label == "capable"
     assert (
         verdict(kappa=CAPABLE - 1e-9, kappa_low=0.65, kappa_high=0.69, **base).label == "weak discrimination"
@@ -116,6 +110,24 @@ def test_flags(flag: str, label: str) -> None:
     assert rate(0.9, 0.0, flag=flag, margin=0.5).label == label
 
 
+def test_ordered_scores_are_spoken_of_as_scores() -> None:
+    scores = Yardstick(SIGMA, ordered=True)
+    strict = rate(1.0, 3.5, yardstick=scores)
+    assert strict.label == "too severe"
+    assert strict.sentence.startswith("Scores lower than the average rater")
+    assert rate(0.9, 0.0, flag="all highest", yardstick=scores).label == "always the highest score"
+    assert "pass" not in (strict.sentence + strict.advice).lower()
+
+
+def test_probit_yardstick_is_the_closed_form() -> None:
+    noise, threshold = np.array([0.3, 1.0, 2.5]), np.array([-1.0, 0.4, 2.0])
+    rho, eta = 1 / np.sqrt(1 + noise**2), threshold / noise
+    scale = Yardstick(link="probit", model="probit")
+    np.testing.assert_allclose(
+        scale.capability(rho, eta), probit(noise=noise, threshold=threshold), rtol=1e-12
+    )
+
+
 def test_slope_at_zero() -> None:
     found = verdict(
         kappa=0.0,
@@ -126,14 +138,14 @@ def test_slope_at_zero() -> None:
         eta_se=0.1,
         n=300,
         flag="slope at 0",
-        sigma=SIGMA,
+        yardstick=SCALE,
     )
     assert found.label == "cannot tell students apart"
 
 
 def test_scores_against_ability() -> None:
     found = verdict(
-        kappa=-0.4, kappa_low=-0.6, kappa_high=-0.2, rho=-0.5, eta=0.0, eta_se=0.1, n=300, sigma=SIGMA
+        kappa=-0.4, kappa_low=-0.6, kappa_high=-0.2, rho=-0.5, eta=0.0, eta_se=0.1, n=300, yardstick=SCALE
     )
     assert (found.label, found.standing) == ("scores against ability", "attention")
 
@@ -148,7 +160,7 @@ def test_without_intervals_the_estimate_decides(nothing: float | None) -> None:
         "eta": [0.0, 0.0],
     }
     table = pl.DataFrame(row | {"eta_se": nothing, "n": 300, "flag": ""})
-    assert verdicts(table, sigma=SIGMA, link="logit")["label"].to_list() == ["weak discrimination", "capable"]
+    assert verdicts(table, SCALE)["label"].to_list() == ["weak discrimination", "capable"]
 
 
 @pytest.fixture
@@ -162,21 +174,21 @@ def panel() -> pl.DataFrame:
 
 
 def test_table_is_sorted_and_agrees_with_single_verdicts(panel: pl.DataFrame) -> None:
-    table = judged(panel, sigma=SIGMA, link="logit")
+    table = judged(panel, SCALE)
     assert table["kappa"].is_sorted(descending=True)
     for row in table.iter_rows(named=True):
         assert row["label"] == rate(row["rho"], row["eta"], margin=0.1).label
 
 
 def test_clear_cases_come_first_then_borderline(panel: pl.DataFrame) -> None:
-    wanting = attention(judged(panel, sigma=SIGMA, link="logit"))
+    wanting = attention(judged(panel, SCALE))
     assert wanting["standing"].to_list() == ["attention", "attention", "borderline"]
     assert wanting["rater"].to_list()[2] == "D"
     assert wanting["kappa"][0] <= wanting["kappa"][1]
 
 
 def test_headline(panel: pl.DataFrame) -> None:
-    table = judged(panel, sigma=SIGMA, link="logit")
+    table = judged(panel, SCALE)
     assert headline(table) == (
         "2 of 5 raters need attention",
         "1 is borderline; 1 capable one is rather severe or lenient",

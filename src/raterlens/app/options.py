@@ -50,9 +50,17 @@ class Columns:
 class Model:
     """What is fitted, and how."""
 
-    model: Annotated[str, Parameter(help="gmf: severity and discrimination. tfm: severity only.")] = "gmf"
+    model: Annotated[
+        str,
+        Parameter(help="gmf: severity and discrimination. tfm: severity only. probit: noise and threshold."),
+    ] = "gmf"
     method: Annotated[str, Parameter(help="mml, laplace or hl.")] = "mml"
-    link: Annotated[str, Parameter(help="logit, probit, cauchit or cloglog.")] = "logit"
+    link: Annotated[
+        str | None, Parameter(help="logit, probit, cauchit or cloglog; the model's own if left out.")
+    ] = None
+    scale: Annotated[
+        str, Parameter(help="Of ordered scores: 'rating scale', 'partial credit' or 'graded'.")
+    ] = "rating scale"
 
 
 @Parameter(name="*", group=_OUTPUT)
@@ -77,8 +85,10 @@ class Output:
 
 def command_line(file: Path, columns: Columns, model: Model, output: Output) -> str:
     """The command that does the same again, also where a default should change."""
-    given = {name: value for name, value in vars(columns).items() if value not in (None, "utf-8")}
-    given |= vars(model)
+    given = {name: value for name, value in (vars(columns) | vars(model)).items() if value is not None}
+    for name, default in (("encoding", Columns.encoding), ("scale", Model.scale)):
+        if given[name] == default:
+            del given[name]
     if isinstance(cut := given.get("cut"), float):
         given["cut"] = f"{cut:g}"
     options = [text for name, value in given.items() for text in (f"--{name}", str(value))]

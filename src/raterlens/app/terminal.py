@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from raterlens.charts.text import MISSING, interval, number, printable, sentence
-from raterlens.diagnostics.verdicts import attention, caveats, headline, judged
+from raterlens.diagnostics.panel import attention, caveats, headline, judged
+from raterlens.diagnostics.yardstick import Yardstick
 from raterlens.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ class Terminal:
 
     def fit(self, fit: "Fit", *, out: Path | None = None, everyone: bool = False) -> None:
         """What was read, the raters, what to keep in mind, how the fit went."""
-        raters = judged(fit.table("raters"), sigma=fit.sigma, link=fit.link)
+        raters = judged(
+            fit.table("raters"), Yardstick(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables)
+        )
         self._data(fit, fit.notes)
         answer = headline(raters)
         self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))

@@ -39,6 +39,8 @@ _BY_LABEL = {
     "scores against ability": "blind",
     "passes everyone": "extreme",
     "passes nobody": "extreme",
+    "always the highest score": "extreme",
+    "always the lowest score": "extreme",
     "too few ratings to say": "unsure",
 }
 

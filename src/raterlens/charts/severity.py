@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.capability import gmf
 from raterlens.charts.drawing import draw
 from raterlens.charts.labels import place_labels
 from raterlens.charts.marks import mark
 from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.diagnostics.yardstick import Yardstick
 
 Array = NDArray[np.float64]
 
@@ -37,30 +37,31 @@ class SeverityPlot(NamedTuple):
     points: pl.DataFrame
     """rater, eta, rho, kappa, label, standing"""
     contours: pl.DataFrame
-    """level, eta, rho: one curve a level, from lenient to severe"""
+    """level, eta, rho: one curve a level, from lenient to severe; none for ordered scores"""
     reach: float
     """The axis of severity runs from -reach to reach."""
 
 
-def severity_data(raters: pl.DataFrame, *, sigma: float, link: str) -> SeverityPlot:
+def severity_data(raters: pl.DataFrame, yardstick: Yardstick) -> SeverityPlot:
     """Points and contours from a table of raters with their verdict's `label` and `standing`."""
     points = raters.select("rater", "eta", "rho", "kappa", "label", "standing")
     points = points.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
     farthest = float(points["eta"].abs().max() or 0.0) if points.height else 0.0  # type: ignore[arg-type]
     reach = float(np.ceil(2 * max(1.08 * farthest, LEAST_SPAN)) / 2)
-    return SeverityPlot(points, contours(sigma=sigma, link=link, reach=reach), reach)
+    return SeverityPlot(points, contours(yardstick, reach, () if yardstick.ordered else LEVELS), reach)
 
 
-def contours(*, sigma: float, link: str, reach: float, levels: Sequence[float] = LEVELS) -> pl.DataFrame:
+def contours(yardstick: Yardstick, reach: float, levels: Sequence[float] = LEVELS) -> pl.DataFrame:
     """Where capability equals each of `levels`, for severities from -reach to reach.
 
     At any severity capability rises with discrimination, so a contour is a function of severity. It ends at
     the edge of the plot, or where even full discrimination falls short of the level.
     """
     eta = np.linspace(-reach, reach, 129)
-    rho = np.linspace(0.0, 1.0, 41)
-    surface = np.asarray(gmf(rho=rho[:, None], eta=eta[None, :], sigma=sigma, link=link))
-    return pl.concat([_contour(level, eta, rho, surface) for level in levels])
+    rho = 1.0 - np.linspace(1.0, 0.0, 61) ** 1.5  # finer towards 1, where capability may rise steeply
+    surface = yardstick.capability(rho[:, None], eta[None, :])
+    schema = {"level": pl.Float64, "eta": pl.Float64, "rho": pl.Float64}
+    return pl.concat([pl.DataFrame(schema=schema), *(_contour(level, eta, rho, surface) for level in levels)])
 
 
 def _contour(level: float, eta: Array, rho: Array, surface: Array) -> pl.DataFrame:

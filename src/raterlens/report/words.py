@@ -2,6 +2,7 @@
 
 MODELS = {
     "tfm": "Three-facets model (TFM): raters differ in severity only",
+    "probit": "Probit rater model: raters see ability through noise and pass what exceeds a threshold",
     "gmf": "Generalised many-facets model (GMF): raters differ in severity and in discrimination",
 }
 
@@ -28,8 +29,8 @@ GLOSSARY = (
     (
         "Capability",
         "kappa",
-        "How strongly a rater's passes follow the ability of the students, averaged over all students. "
-        "1 is the best possible rater on this panel's scale, 0 a rater whose passes have nothing to do with ability.",
+        "How strongly a rater's ratings follow the ability of the students, averaged over all students. "
+        "1 is the best possible rater on this panel's scale, 0 a rater whose ratings have nothing to do with ability.",
     ),
     (
         "Interval",
@@ -40,16 +41,12 @@ GLOSSARY = (
     (
         "Severity",
         "eta",
-        "How strict a rater is. 0 is the average of this panel; above 0 fewer students pass, below 0 more do.",
+        "How strict a rater is. 0 is the average of this panel; above 0 students fare worse, below 0 better. "
+        "In the middle, 1 more turns a pass rate of 50 in 100 into 27 (logit link).",
     ),
     (
         "Discrimination",
         "rho",
         "How sharply a rater separates able from less able students, relative to the sharpest rater of this panel (1).",
-    ),
-    (
-        "Logit",
-        "",
-        "The unit of severity: near the middle, one logit more severe turns a pass rate of 50 in 100 into 27 in 100.",
     ),
 )
