@@ -101,6 +101,7 @@ def fit(
         found.parameters,
         None if spread is None else spread.matrix,
         _index(options, facets, found.parameters),
+        gradient=found.value.gradient,
         centred=not options.spec.absolute,
     )
     tables = tabulate(ratings, found, raters, _standard_errors(facets, spread))

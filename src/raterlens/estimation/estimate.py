@@ -14,7 +14,7 @@ from raterlens.estimation.hierarchical import fit_hierarchical
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import FacetsMarginal, marginal
 from raterlens.estimation.mml import fit_mml
-from raterlens.estimation.optimise import OnProgress, Optimiser, maximise
+from raterlens.estimation.optimise import OnProgress, Optimiser, Value, maximise
 from raterlens.estimation.start import information_scale, starting_values, starting_widths
 from raterlens.links import Link
 from raterlens.models.facets import FacetsModel
@@ -32,11 +32,15 @@ class Estimate:
     problem: FacetsMarginal
     parameters: Array
     """Centred."""
-    loglik: float
+    value: Value
     nodes: Nodes
     """A grid fine enough for the posteriors at the estimates."""
     moments: Moments
     record: Optimiser
+
+    @property
+    def loglik(self) -> float:
+        return self.value.loglik
 
     @property
     def model(self) -> FacetsModel:
@@ -93,8 +97,9 @@ def _mml(task: _Task) -> Estimate:
         on_progress=task.on_progress,
     )
     parameters = centre(task.problem.model, found.optimum.parameters)
-    loglik = found.optimum.value.loglik
-    return Estimate(task.problem, parameters, loglik, found.nodes, found.moments, found.optimum.record)
+    return Estimate(
+        task.problem, parameters, found.optimum.value, found.nodes, found.moments, found.optimum.record
+    )
 
 
 def _laplace(task: _Task) -> Estimate:
@@ -111,9 +116,7 @@ def _laplace(task: _Task) -> Estimate:
     )
     moments = approximation.moments(optimum.parameters)
     parameters = centre(model, optimum.parameters)
-    return Estimate(
-        task.problem, parameters, optimum.value.loglik, nodes_for(moments), moments, optimum.record
-    )
+    return Estimate(task.problem, parameters, optimum.value, nodes_for(moments), moments, optimum.record)
 
 
 def _hierarchical(task: _Task) -> Estimate:
@@ -130,8 +133,8 @@ def _hierarchical(task: _Task) -> Estimate:
     )
     nodes = nodes_for(found.moments)
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
-    loglik = task.problem.value(found.parameters, nodes).loglik
-    return Estimate(task.problem, centre(model, found.parameters), loglik, nodes, found.moments, found.record)
+    value = task.problem.value(found.parameters, nodes)
+    return Estimate(task.problem, centre(model, found.parameters), value, nodes, found.moments, found.record)
 
 
 METHODS: dict[str, Callable[[_Task], Estimate]] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}

@@ -16,6 +16,7 @@ from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 Array = NDArray[np.float64]
 
 _LEVEL = 0.95
+_ONE_SIDED = 1.6449
 _DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
 _BLOCK = 100
@@ -41,7 +42,13 @@ class RaterEstimates:
 
 
 def rater_estimates(
-    model: FacetsModel, parameters: Array, covariance: Array | None, index: Index, *, centred: bool = True
+    model: FacetsModel,
+    parameters: Array,
+    covariance: Array | None,
+    index: Index,
+    *,
+    gradient: Array,
+    centred: bool = True,
 ) -> RaterEstimates:
     """Capability of every rater.
 
@@ -49,6 +56,8 @@ def rater_estimates(
     ----------
     covariance
         Of the parameters; None where it was not computed.
+    gradient
+        Of the log-likelihood: how fast it falls from slopes that are held at 0.
     centred
         Severities relative to the average rater (alpha takes the mean), or as they are.
     """
@@ -73,6 +82,11 @@ def rater_estimates(
         eta_se = np.sqrt(np.maximum(joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(joint[0, 2, 2]))
         low, high = _intervals(a, eta, sigma, joint, index)
+        if model.slope.size == len(a):
+            at_zero = np.flatnonzero(a == 0)
+            falling = -gradient[model.blocks["slope"]][at_zero]
+            upper = np.minimum(_highest_slope(falling, joint[at_zero, 0, 0]), sigma)
+            low[at_zero], high[at_zero] = 0.0, index.kappa(upper, eta[at_zero], everywhere[at_zero])
     return RaterEstimates(
         slope=effects[at["slope"]],
         rho=rho,
@@ -127,7 +141,7 @@ def _standard_error(gradient: Gradient, joint: Array) -> Array:
 
 
 def _intervals(a: Array, eta: Array, sigma: float, joint: Array, index: Index) -> tuple[Array, Array]:
-    """Quantiles of kappa-bar over draws of (a, eta, sigma); one-sided for a slope at the bound 0."""
+    """Quantiles of kappa-bar over draws of (a, eta, sigma)."""
     half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
     normal = np.concatenate([half, -half])
     values, vectors = np.linalg.eigh(joint)
@@ -142,8 +156,14 @@ def _intervals(a: Array, eta: Array, sigma: float, joint: Array, index: Index) -
         # A draw that discriminates better than the yardstick is the yardstick.
         yardstick = np.maximum(np.maximum(np.abs(slope), np.abs(draws[..., 2])), 1e-6)
         kappa = index.kappa(slope, draws[..., 1], yardstick)
-        at_zero = a[rows] == 0
-        low[rows] = np.where(at_zero, 0.0, np.quantile(kappa, tail, axis=1))
-        two_sided, one_sided = np.quantile(kappa, [1 - tail, _LEVEL], axis=1)
-        high[rows] = np.where(at_zero, one_sided, two_sided)
+        low[rows], high[rows] = np.quantile(kappa, [tail, 1 - tail], axis=1)
     return low, high
+
+
+def _highest_slope(falling: Array, variance: Array) -> Array:
+    """Largest slope that is as likely as a one-sided interval allows, for slopes estimated at 0.
+
+    There the log-likelihood falls as g a + a^2 / (2 v); it may fall by z^2 / 2. Without a gradient this is z sqrt(v).
+    """
+    g = np.maximum(falling, 0.0)
+    return np.asarray(_ONE_SIDED**2 / (np.sqrt(g**2 + _ONE_SIDED**2 / variance) + g))
