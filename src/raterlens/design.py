@@ -112,7 +112,7 @@ def connected_groups(ratings: Ratings) -> Groups:
     """Find the connected components of the graph that joins a rater to each student he or she rated."""
     n_students, n_raters = ratings.n_students, ratings.n_raters
     nodes = n_students + n_raters
-    # Repeated edges are summed, so they are counted in floats, which do not overflow to "no edge".
+    # csgraph works in float64; repeated edges are summed.
     edges = sparse.coo_array(
         (np.ones(ratings.n_ratings), (ratings.student, n_students + ratings.rater)), shape=(nodes, nodes)
     )

@@ -52,7 +52,7 @@ def read_delimited(path: Path, encoding: str) -> Table:
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
-    """Return the path of a UTF-8 file, or what is in it made UTF-8 with ordinary line ends."""
+    """Return the path of a UTF-8 file, or what is in it made UTF-8."""
     try:
         "".encode(encoding)
         codec = codecs.lookup(encoding).name
@@ -69,14 +69,12 @@ def _as_utf8(path: Path, encoding: str) -> Text:
             f"{path.name!r} is not a text table: byte {start.index(0):,} is NUL, as in a binary file; "
             "save the table as csv and give that file"
         )
-    old_mac = b"\r" in start and b"\n" not in start
-    if codec in ("utf-8", "utf-8-sig") and not old_mac:
+    if codec in ("utf-8", "utf-8-sig"):
         return path
     try:
-        text = path.read_bytes().decode(encoding)
+        return path.read_bytes().decode(encoding).encode()
     except UnicodeDecodeError:
         _refuse_encoding(path, encoding)
-    return (text.replace("\r", "\n") if old_mac else text).encode()
 
 
 def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
@@ -136,6 +134,9 @@ def _read(text: Text, name: str, separator: str, width: int) -> pl.DataFrame:
     try:
         frame = pl.read_csv(text, separator=separator, infer_schema=False, new_columns=names, glob=False)
     except PolarsError:
+        frame = None
+    if frame is None or frame.width != width:
+        # Stray quotes, old Mac line ends, or a row at fault, which is named here.
         rows = [fields or [""] * width for _, fields in _even_records(text, name, separator, width)]
         frame = pl.DataFrame(rows[1:], schema=dict.fromkeys(names, pl.String), orient="row")
         return frame.with_columns(pl.all().replace("", None))
