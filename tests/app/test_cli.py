@@ -324,6 +324,14 @@ def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
     assert capsys.readouterr().err == "raterlens: interrupted\n"
 
 
+def test_closed_stderr_leaves_stdout_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["fit", str(tmp_path / "nowhere.csv")]) == AT_FAULT
+    assert capsys.readouterr().out == ""
+
+
 def test_closed_pipe_is_quiet(table: Path) -> None:
     for options in ([], ["--json"]):
         command = [sys.executable, "-c", RUN, "fit", str(table), *options]
@@ -396,8 +404,8 @@ def test_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "reading [bold]a.csv" in screen.getvalue()
     with watching("reading") as report:
         assert report is not None
-        report(SimpleNamespace(stage="mml", iteration=3, loglik=-3297.7409, gradient=0.0012))
-    assert "mml, iteration 3: log-likelihood -3,297.7409" in screen.getvalue()
+        report(SimpleNamespace(stage="mml", iteration=3, loglik=-3297.7409))
+    assert "mml: step 3, log-likelihood -3,297.7409" in screen.getvalue()
 
 
 # -------------------------------------------------------------------------------------------- start-up

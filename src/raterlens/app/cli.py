@@ -108,7 +108,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"raterlens: {message}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"raterlens: {message}", file=sys.stderr)
     return code
 
 

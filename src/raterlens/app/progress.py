@@ -15,8 +15,6 @@ class Record(Protocol):
     def iteration(self) -> int: ...
     @property
     def loglik(self) -> float: ...
-    @property
-    def gradient(self) -> float: ...
 
 
 @contextmanager
@@ -31,7 +29,8 @@ def watching(start: str, unless: bool = False) -> Iterator[Callable[[Record], No
     with Console(stderr=True).status(escape(start)) as status:
 
         def report(record: Record) -> None:
-            line = f"{record.stage}, iteration {record.iteration}: log-likelihood {record.loglik:,.4f}"
-            status.update(escape(f"{line}, gradient {record.gradient:.1e}"))
+            status.update(
+                escape(f"{record.stage}: step {record.iteration}, log-likelihood {record.loglik:,.4f}")
+            )
 
         yield report
