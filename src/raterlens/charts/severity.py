@@ -81,7 +81,7 @@ def _contour(level: float, eta: Array, rho: Array, surface: Array) -> pl.DataFra
 def draw_severity(plot: SeverityPlot) -> str:
     """The chart as HTML with inline SVG; it stretches to the width it is given."""
     points = plot.points.with_columns(
-        x=((pl.col("eta") / plot.reach + 1) * 50).round(2), y=((1 - pl.col("rho")) * 100).round(2)
+        x=((pl.col("eta") / plot.reach + 1) * 50).round(2), y=((1 - pl.col("rho").clip(0, 1)) * 100).round(2)
     )
     rank = pl.col("standing") != "attention"
     named = points.filter(~rank | (pl.len() <= NAMED)).sort(rank, "kappa")
