@@ -171,7 +171,7 @@ def test_extreme_levels_are_named(low: int, high: int, fails: str, passes: str) 
         design, "rater gave"
     )
     assert f"1 item got {fails} ('tough') and 1 item got {passes} ('easy')" in warning(design, "item got")
-    assert f"1 student got {fails} ('s3') and 1 student got {passes} ('s1')" in warning(design, "student got")
+    assert not any("student got" in text for text in design.warnings)
 
 
 def test_a_middle_score_is_not_extreme() -> None:

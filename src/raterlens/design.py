@@ -174,6 +174,7 @@ def _raters_of(ratings: Ratings, groups: Groups, group: int) -> list[object]:
 
 
 def _warn_extremes(ratings: Ratings, found: Extremes) -> list[str]:
+    """Of raters and items. Extreme students are usual, and the population's distribution keeps them finite."""
     fails, passes = (
         ("fails", "passes") if ratings.n_categories == 2 else ("the lowest score", "the highest score")
     )
@@ -186,15 +187,10 @@ def _warn_extremes(ratings: Ratings, found: Extremes) -> list[str]:
             "got",
             "their difficulty is known on one side only; keep them out, or have more students rated on them",
         ),
-        "student": (
-            "got",
-            "their ability is known on one side only; have them rated by more raters or on more items",
-        ),
     }
     levels = {
         "rater": (found.raters, ratings.raters),
         "item": (found.items, ratings.items),
-        "student": (found.students, ratings.students),
     }
     warnings = []
     for role, (extreme, labels) in levels.items():

@@ -151,7 +151,7 @@ def test_the_grid_is_fine_enough_where_posteriors_are_narrow(students, raters, i
     ratings = rl.simulate(
         students=students, raters=raters, items=items, slope=np.linspace(*slope, raters), seed=1
     ).ratings
-    facets, response, pseudo, link, _ = setting(ratings, "logit", model)
+    facets, response, _, link, _ = setting(ratings, "logit", model)
     from raterlens.estimation.estimate import estimate
 
     found = estimate(ratings, facets, response, link, "mml")

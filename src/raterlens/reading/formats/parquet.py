@@ -7,7 +7,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError
-from raterlens.formats.table import Rows, Table, rows_of
+from raterlens.reading.formats.table import Rows, Table, rows_of
 
 MARK = b"PAR1"
 

@@ -6,10 +6,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from raterlens.errors import InputError
-from raterlens.formats.delimited import read_delimited
-from raterlens.formats.frames import read_frame
-from raterlens.formats.parquet import read_parquet
-from raterlens.formats.table import Rows, Table
+from raterlens.reading.formats.delimited import read_delimited
+from raterlens.reading.formats.frames import read_frame
+from raterlens.reading.formats.parquet import read_parquet
+from raterlens.reading.formats.table import Rows, Table
 
 __all__ = ["READERS", "Rows", "Table", "open_table"]
 

@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.columns import Roles, Spec, assign_roles
 from raterlens.errors import InputError
-from raterlens.formats import Rows, Table, open_table
-from raterlens.levels import Levels, alike, code, combine
 from raterlens.ratings import Codes, Ratings
-from raterlens.scores import checked_cut, parse_scores
+from raterlens.reading.columns import Roles, Spec, assign_roles
+from raterlens.reading.formats import Rows, Table, open_table
+from raterlens.reading.levels import Levels, alike, code, combine
+from raterlens.reading.scores import checked_cut, parse_scores
 from raterlens.wording import counted, listed
 
 ONE_ITEM = "all"

@@ -7,8 +7,8 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError
-from raterlens.formats.table import Rows, Table, is_plain, rows_of
 from raterlens.ratings import Backend
+from raterlens.reading.formats.table import Rows, Table, is_plain, rows_of
 
 if TYPE_CHECKING:
     import narwhals as nw

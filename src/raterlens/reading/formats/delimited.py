@@ -16,7 +16,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError, OptionError
-from raterlens.formats.table import Rows, Table
+from raterlens.reading.formats.table import Rows, Table
 from raterlens.wording import counted
 
 SEPARATORS = (",", ";", "\t", "|")
