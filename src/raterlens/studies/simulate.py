@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from raterlens import capability
 from raterlens.errors import OptionError, choose
-from raterlens.levels import Levels, code
 from raterlens.links import get_link
 from raterlens.ratings import Ratings
+from raterlens.reading.levels import Levels, code
 
 Array = NDArray[np.float64]
 
