@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.estimate import estimate
@@ -35,7 +36,7 @@ def test_information_agrees_with_differences(small, kind):
     problem = marginal(ratings, model, response, pseudo_ratings(ratings, model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
-    found = observed_information(problem, ratings, x, nodes)
+    found = observed_information(problem, ratings, x, nodes).toarray()
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
@@ -49,7 +50,7 @@ def test_standard_errors_on_the_writing_data(writing, model, link):
     exact = observed_information(found.problem, writing, found.parameters, found.nodes)
     numerical = by_differences(found.problem, found.parameters, found.nodes)
     se, expected = (
-        np.sqrt(np.diag(covariance(information, redundant, free).matrix))
+        np.sqrt(np.diag(covariance(sparse.csr_array(information), redundant, free).matrix))
         for information in (exact, numerical)
     )
     np.testing.assert_allclose(se, expected, rtol=1e-4)
@@ -64,7 +65,9 @@ def test_covariance_gives_centred_directions_no_variance():
     information = project @ information @ project
     from raterlens.models.redundancy import Redundancy
 
-    found = covariance(information, Redundancy(constraint, direction), np.zeros(4, dtype=bool)).matrix
+    found = covariance(
+        sparse.csr_array(information), Redundancy(constraint, direction), np.zeros(4, dtype=bool)
+    ).matrix
     basis = np.linalg.svd(constraint)[2][1:].T  # parameters that meet the constraint
     np.testing.assert_allclose(
         found, basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T, atol=1e-10
@@ -75,7 +78,7 @@ def test_undetermined_parameters_are_named_and_finite():
     from raterlens.models.redundancy import Redundancy
 
     nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
-    found = covariance(np.diag([4.0, 0.0, 1.0]), nothing, np.zeros(3, dtype=bool))
+    found = covariance(sparse.csr_array(np.diag([4.0, 0.0, 1.0])), nothing, np.zeros(3, dtype=bool))
     assert found.undetermined.tolist() == [1]
     assert np.isfinite(found.matrix).all()
     assert found.matrix[0, 0] == pytest.approx(0.25)

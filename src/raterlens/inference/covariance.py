@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from raterlens.models.redundancy import Redundancy
 
@@ -23,14 +23,14 @@ class Covariance:
     """Parameters that the data say next to nothing about; their variances are large but finite."""
 
 
-def covariance(information: Array, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
+def covariance(information: sparse.csr_array, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
     """Invert the information over the parameters that are not held fixed.
 
     Centring gives the redundant directions D no variance. With its constraints U,
     `inv(I + U'U) = V + D' inv(D U') inv(U D') D`.
     """
     u, d = redundant.constraints, redundant.directions
-    full = information + u.T @ u
+    full = information.toarray() + u.T @ u
     free = np.flatnonzero(~held)
     inverse, undetermined = _inverse(full[np.ix_(free, free)])
     matrix = np.zeros_like(full)

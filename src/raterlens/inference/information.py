@@ -26,12 +26,19 @@ Array = NDArray[np.float64]
 # Share of the covariance that the expansion may leave out.
 _ACCURACY = 1e-9
 _FEWEST, _MOST = 5, 16
-# Numbers gathered at a time.
-_BLOCK = 2**21
+# Numbers gathered at a time. Single precision: their projections are summed, and 1e-7 is more than is asked.
+_BLOCK, _GATHERED = 2**23, np.float32
+# Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
+_NEGLIGIBLE = 1e-20
 
 
-def observed_information(problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes) -> Array:
-    """(parameters, parameters): minus the second derivative of what was maximised."""
+def observed_information(
+    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
+) -> sparse.csr_array:
+    """(parameters, parameters): minus the second derivative of what was maximised.
+
+    Sparse where the design is: two raters are coupled by the students they share.
+    """
     model = problem.model
     predictor = model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
@@ -43,11 +50,11 @@ def observed_information(problem: FacetsMarginal, ratings: Ratings, parameters: 
     d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
-    information = -second.toarray()
+    information = -second
     for scores in _posterior_scores(problem, ratings, parameters, nodes):
         through = scores @ jacobian
-        information -= (through.T @ through).toarray()
-    return np.asarray((information + information.T) / 2)
+        information = information - through.T @ through
+    return sparse.csr_array((information + information.T) / 2)
 
 
 def _context_curvature(
@@ -77,7 +84,7 @@ def _posterior_scores(
     k, steps = response.n_categories, len(response.lever)
     cells = rating_cells(ratings, contexts, k)
     tables = response.scores(problem.model.predictor(parameters), nodes.points)
-    tables = tables.reshape(steps, -1, len(nodes.points))
+    tables = tables.reshape(steps, -1, len(nodes.points)).astype(_GATHERED)
     width = len(contexts) * (1 + steps)
     polynomials = _terms(problem, parameters, nodes)
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
@@ -87,15 +94,16 @@ def _posterior_scores(
             else _weighted_nodes(posterior)
         )
         terms = weights.shape[1]
-        both = np.concatenate([weights * nodes.points, weights], axis=1).transpose(0, 2, 1)
+        weights[np.abs(weights) < _NEGLIGIBLE] = 0.0
+        both = np.concatenate([weights * nodes.points, weights], axis=1, dtype=_GATHERED)
         block = cells[rows]
         for students, place in _alike(block, len(nodes.points)):
             context = block.indices[place] // k
             columns: list[NDArray[np.int64]] = []
             values: list[Array] = []
-            slope = np.zeros((*place.shape, terms))
+            slope = np.zeros((*place.shape, terms), dtype=_GATHERED)
             for j in range(steps):
-                projected = tables[j][block.indices[place]] @ both[students]
+                projected = tables[j][block.indices[place]] @ both[students].transpose(0, 2, 1)
                 projected *= block.data[place][..., None]
                 slope += response.lever[j] * projected[..., :terms]
                 columns.append(len(contexts) + context * steps + j)
@@ -135,7 +143,9 @@ def _rows_of_terms(values: list[Array], columns: list[NDArray[np.int64]], width:
     students, terms, entries = value.shape
     column = np.broadcast_to(np.concatenate(columns, axis=1)[:, None], value.shape)
     first = np.arange(0, value.size + 1, entries)
-    return sparse.csr_array((value.ravel(), column.ravel(), first), shape=(students * terms, width))
+    return sparse.csr_array(
+        (value.ravel().astype(float), column.ravel(), first), shape=(students * terms, width)
+    )
 
 
 def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
