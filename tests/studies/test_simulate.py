@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import special, stats
 
 from raterlens import capability
 from raterlens.errors import OptionError
@@ -130,6 +131,118 @@ def test_tfm_gives_all_raters_one_slope():
     assert simulate(model="tfm", slope=0.7).truth.sigma == pytest.approx(0.7)
 
 
+def test_probit_pass_rates_are_those_of_thresholds_and_noise():
+    # Over N(0, 1) abilities a rater passes P(θ - δ + σ ε > α_r) = Φ(-(α_r + δ) / sqrt(1 + σ²)).
+    noise, threshold = np.array([0.5, 1.0, 2.0]), np.array([-0.5, 0.2, 1.0])
+    drawn = simulate(
+        model="probit",
+        students=40_000,
+        raters=3,
+        items=1,
+        noise=noise,
+        threshold=threshold,
+        difficulty=0.3,
+        alpha=0.1,
+        seed=2,
+    )
+    rate = np.bincount(drawn.ratings.rater, drawn.ratings.score) / 40_000
+    expected = stats.norm.cdf(-(threshold + 0.3 - 0.1) / np.sqrt(1 + noise**2))
+    np.testing.assert_allclose(rate, expected, atol=STANDARD_ERRORS * 0.5 / 200)
+    np.testing.assert_allclose(drawn.truth.kappa, capability.probit(noise=noise, threshold=threshold + 0.2))
+    np.testing.assert_allclose(drawn.truth.rho, 1 / np.sqrt(1 + noise**2))
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_hierarchical_raters_share_the_true_category(link):
+    # Two raters: marginal pass rates and the joint one follow from the latent category they both see.
+    n = 40_000
+    drawn = simulate(
+        model="hrm",
+        link=link,
+        students=n,
+        raters=2,
+        items=1,
+        slope=[2.0, 4.0],
+        criterion=[0.5, 2.5],
+        difficulty=0.4,
+        alpha=0.1,
+        sigma=1.2,
+        seed=3,
+    )
+    t = np.linspace(-8, 8, 2001)
+    category = np.sum(special.expit(1.2 * t - 0.3) * stats.norm.pdf(t)) * (t[1] - t[0])
+    below = {"logit": special.expit, "probit": stats.norm.cdf}[link]
+    passed = 1 - below(np.array([[0.5, 2.5], [0.5 - 2.0, 2.5 - 4.0]]))
+    scores = drawn.ratings.score.reshape(n, 2)
+    tolerance = STANDARD_ERRORS * 0.5 / np.sqrt(n)
+    np.testing.assert_allclose(scores.mean(axis=0), [1 - category, category] @ passed, atol=tolerance)
+    both = [1 - category, category] @ passed.prod(axis=1)
+    assert scores.prod(axis=1).mean() == pytest.approx(both, abs=tolerance)
+    np.testing.assert_allclose(drawn.truth.kappa, passed[1] - passed[0])
+    assert drawn.truth.sigma == 1.2
+
+
+@pytest.mark.parametrize(
+    ("scale", "link", "thresholds"),
+    [
+        ("rating scale", "logit", [-1.0, 0.2, 1.1]),
+        ("partial credit", "logit", [[-1.0, 0.2, 1.1], [0.5, -0.5, 0.9]]),
+        ("graded", "logit", [-1.0, 0.2, 1.1]),
+        ("graded", "probit", [-1.0, 0.2, 1.1]),
+    ],
+)
+def test_ordered_scores_have_the_probabilities_of_their_thresholds(scale, link, thresholds):
+    n = 40_000
+    drawn = simulate(
+        students=n,
+        raters=2,
+        items=2,
+        thresholds=thresholds,
+        scale=scale,
+        link=link,
+        slope=[0.6, 1.4],
+        severity=[-0.4, 0.4],
+        difficulty=[-0.2, 0.2],
+        alpha=0.3,
+        ability=0.5,
+        seed=4,
+    )
+    tau = np.broadcast_to(thresholds, (2, 3))
+    below = {"logit": special.expit, "probit": stats.norm.cdf}[link]
+    for rater, (a, eta) in enumerate([(0.6, -0.4), (1.4, 0.4)]):
+        for item, delta in enumerate([-0.2, 0.2]):
+            steps = a * 0.5 - eta - delta + 0.3 - tau[item]
+            if scale == "graded":
+                at_least = np.concatenate([[1.0], below(steps), [0.0]])
+                expected = -np.diff(at_least)
+            else:
+                weight = np.exp(np.concatenate([[0.0], np.cumsum(steps)]))
+                expected = weight / weight.sum()
+            own = drawn.ratings.score[(drawn.ratings.rater == rater) & (drawn.ratings.item == item)]
+            seen = np.bincount(own, minlength=4) / n
+            np.testing.assert_allclose(seen, expected, atol=STANDARD_ERRORS * 0.5 / np.sqrt(n))
+    truth = drawn.truth
+    np.testing.assert_allclose(truth.thresholds.mean(axis=1), 0, atol=1e-12)
+    assert truth.difficulty.sum() == pytest.approx(0, abs=1e-12)
+    assert 0 < truth.kappa.min() < truth.kappa.max() <= 1 + 1e-9
+
+
+def test_two_categories_with_a_threshold_are_pass_and_fail():
+    given = {"raters": 3, "slope": [0.5, 1.0, 2.0], "severity": [-1, 0, 1]}
+    plain, ordered = simulate(**given), simulate(**given, thresholds=[0.0])
+    np.testing.assert_allclose(ordered.truth.kappa, plain.truth.kappa, atol=1e-9)
+    assert set(ordered.ratings.score) == {0, 1}
+
+
+@pytest.mark.parametrize(("students", "common"), [(30, 0), (30, 6), (30, 30)])
+def test_linked_design_has_the_common_students(students, common):
+    ratings = simulate(students=students, raters=5, items=2, common_students=common).ratings
+    raters_of = [np.unique(ratings.rater[ratings.student == n]).size for n in range(students)]
+    assert raters_of == [5] * common + [1] * (students - common)
+    assert ratings.n_ratings == 2 * (5 * common + students - common)
+    assert np.ptp(np.bincount(ratings.rater)) <= 2
+
+
 def test_ratings_are_marked_as_simulated():
     assert simulate(seed=9).ratings.notes == ("simulated: gmf, logit link, seed 9",)
 
@@ -160,6 +273,25 @@ def test_four_million_ratings_are_quick():
         ({"slope": "steep"}, "slope is 'steep'; give a number"),
         ({"model": "tfm", "raters": 2, "slope": [1.0, 2.0]}, "in the TFM all raters have one"),
         ({"seed": -1}, "seed is -1"),
+        (
+            {"model": "probit", "slope": 1.0},
+            "model 'probit' has no slope; its raters have noise and threshold",
+        ),
+        ({"model": "hrm", "severity": 1.0}, "its raters have slope and criterion"),
+        ({"noise": 1.0}, "model 'gmf' has no noise"),
+        ({"model": "probit", "noise": 0.0}, "noise has the value 0"),
+        ({"model": "probit", "link": "logit"}, "model 'probit' is defined with link 'probit'"),
+        ({"sigma": 1.0}, "only model 'hrm' takes it"),
+        ({"model": "hrm", "thresholds": [0.0, 1.0]}, "pass/fail ratings only"),
+        ({"thresholds": "high"}, "thresholds is 'high'"),
+        ({"thresholds": np.zeros((3, 2))}, "one for each of the 5 items"),
+        ({"thresholds": np.zeros((5, 2))}, "use 'partial credit'"),
+        ({"thresholds": [0.0, 1.0], "link": "probit"}, "needs scale 'graded'"),
+        ({"thresholds": [1.0, 0.0], "scale": "graded"}, "must rise"),
+        ({"scale": "steep"}, "unknown scale 'steep'"),
+        ({"common_students": 3, "raters_per_student": 2}, "different designs"),
+        ({"common_students": 501}, "more than the 500 students"),
+        ({"common_students": 0, "students": 5}, "leave some of the 20 raters without one"),
         ({"design": 3}, "design is a int"),
         ({"design": pl.DataFrame({"student": [1], "rater": [1]})}, "no column 'item' among student, rater"),
         ({"design": ([1, 2], [1], [1])}, "have 1, 2 rows"),
