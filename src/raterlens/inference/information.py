@@ -9,6 +9,7 @@ themselves are the basis.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,10 @@ Array = NDArray[np.float64]
 
 # Share of the covariance that the expansion may leave out.
 _ACCURACY = 1e-9
-_FEWEST, _MOST = 5, 16
+# Sizes of the expansion: the smallest that is accurate enough is taken.
+_TERMS = (5, 8, 12, 18, 26)
+# Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
+_STEP = 0.8
 # Numbers gathered at a time. Single precision: their projections are summed, and 1e-7 is more than is asked.
 _BLOCK, _GATHERED = 2**23, np.float32
 # Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
@@ -79,62 +83,81 @@ def _context_curvature(
 def _posterior_scores(
     problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
 ) -> Iterator[sparse.csr_array]:
-    """Blocks of (students x terms, slopes and intercepts): the students' scores in their polynomials."""
+    """Blocks of (students x terms, slopes and intercepts): the students' scores in a basis of their posterior."""
     response, contexts = problem.response, problem.model.contexts
     k, steps = response.n_categories, len(response.lever)
     cells = rating_cells(ratings, contexts, k)
-    tables = response.scores(problem.model.predictor(parameters), nodes.points)
+    predictor = problem.model.predictor(parameters)
+    tables = response.scores(predictor, nodes.points)
     tables = tables.reshape(steps, -1, len(nodes.points)).astype(_GATHERED)
     width = len(contexts) * (1 + steps)
-    polynomials = _terms(problem, parameters, nodes)
+    reach = np.abs(predictor.slope)[cells.indices // k] * steps
+    steepest = np.maximum(np.maximum.reduceat(reach, cells.indptr[:-1]), 1e-3)
+    if isinstance(response, Linked) and response.link.name == "cauchit":
+        steepest[:] = np.inf  # its posteriors can have several peaks, which polynomials do not follow
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
-        weights = (
-            _weighted_polynomials(posterior, nodes.points, polynomials)
-            if polynomials
-            else _weighted_nodes(posterior)
-        )
-        terms = weights.shape[1]
-        weights[np.abs(weights) < _NEGLIGIBLE] = 0.0
-        both = np.concatenate([weights * nodes.points, weights], axis=1, dtype=_GATHERED)
         block = cells[rows]
-        for students, place in _alike(block, len(nodes.points)):
-            context = block.indices[place] // k
-            columns: list[NDArray[np.int64]] = []
-            values: list[Array] = []
-            slope = np.zeros((*place.shape, terms), dtype=_GATHERED)
-            for j in range(steps):
-                projected = tables[j][block.indices[place]] @ both[students].transpose(0, 2, 1)
-                projected *= block.data[place][..., None]
-                slope += response.lever[j] * projected[..., :terms]
-                columns.append(len(contexts) + context * steps + j)
-                values.append(projected[..., terms:])
-            yield _rows_of_terms([slope, *values], [context, *columns], width)
+        for basis in _bases(posterior, nodes, steepest[rows]):
+            thin = np.ascontiguousarray(tables[:, :, :: basis.stride])
+            terms = basis.weights.shape[1]
+            both = np.concatenate([basis.weights * basis.points, basis.weights], axis=1, dtype=_GATHERED)
+            for alike, place in _alike(block, basis.students, len(basis.points)):
+                context = block.indices[place] // k
+                columns: list[NDArray[np.int64]] = []
+                values: list[Array] = []
+                slope = np.zeros((*place.shape, terms), dtype=_GATHERED)
+                for j in range(steps):
+                    projected = thin[j][block.indices[place]] @ both[alike].transpose(0, 2, 1)
+                    projected *= block.data[place][..., None]
+                    slope += response.lever[j] * projected[..., :terms]
+                    columns.append(len(contexts) + context * steps + j)
+                    values.append(projected[..., terms:])
+                yield _rows_of_terms([slope, *values], [context, *columns], width)
 
 
-def _terms(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> int | None:
-    """Polynomials that the widest posterior needs; None where they are too many.
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """An orthonormal basis, constants left out, for the posteriors of some students on every few nodes."""
 
-    Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's poles
-    at +- i pi / a.
-    """
-    if isinstance(problem.response, Linked) and problem.response.link.name == "cauchit":
-        return None  # its posteriors can have several peaks
-    widest = float(problem.engine.moments(problem.tables(parameters, nodes), nodes).sd.max())
-    slope = float(np.abs(problem.model.predictor(parameters).slope).max())
-    ratio = np.clip(widest * slope * len(problem.response.lever) / np.pi, 0.01, 0.99)
-    terms = int(np.ceil(np.log(_ACCURACY) / (2 * np.log(ratio))))
-    return max(terms, _FEWEST) if terms <= _MOST else None
+    students: NDArray[np.int64]
+    stride: int
+    points: Array
+    weights: Array
+    """(students, terms, nodes): basis functions times the posterior."""
 
 
-def _alike(block: sparse.csr_array, n_nodes: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Students with the same number of cells, in batches: their rows, and where their cells are."""
-    length = np.diff(block.indptr)
+def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
+    """Group students: wide posteriors need fewer nodes, narrow ones and flat slopes fewer terms."""
+    mean = posterior @ nodes.points
+    sd = np.sqrt(np.sum(posterior * (nodes.points - mean[:, None]) ** 2, axis=1))
+    reach = np.minimum(_STEP * sd, 1 / steepest) / nodes.step
+    strides = (2 ** np.floor(np.log2(np.maximum(reach, 1.0)))).astype(int)
+    # Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's
+    # poles at +- i pi / a.
+    ratio = np.clip(sd * steepest / np.pi, 0.01, 0.99)
+    terms = np.searchsorted(_TERMS, np.log(_ACCURACY) / (2 * np.log(ratio)))
+    for stride, which in np.unique(np.stack([strides, terms], axis=1), axis=0):
+        students = np.flatnonzero((strides == stride) & (terms == which))
+        thinned = posterior[students, ::stride]
+        thinned = thinned / thinned.sum(axis=1, keepdims=True)
+        points = nodes.points[::stride]
+        few = which < len(_TERMS) and 2 * _TERMS[which] <= len(points)
+        weights = _weighted_polynomials(thinned, points, _TERMS[which]) if few else _weighted_nodes(thinned)
+        weights[np.abs(weights) < _NEGLIGIBLE] = 0.0
+        yield _Basis(students, int(stride), points, weights)
+
+
+def _alike(
+    block: sparse.csr_array, students: NDArray[np.int64], n_nodes: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Batches of these students with the same number of cells: their places among them, and of their cells."""
+    length = np.diff(block.indptr)[students]
     for size in np.unique(length):
         alike = np.flatnonzero(length == size)
         step = max(1, _BLOCK // (int(size) * n_nodes))
         for first in range(0, len(alike), step):
-            students = alike[first : first + step]
-            yield students, block.indptr[students][:, None] + np.arange(size)
+            batch = alike[first : first + step]
+            yield batch, block.indptr[students[batch]][:, None] + np.arange(size)
 
 
 def _rows_of_terms(values: list[Array], columns: list[NDArray[np.int64]], width: int) -> sparse.csr_array:
@@ -151,19 +174,18 @@ def _rows_of_terms(values: list[Array], columns: list[NDArray[np.int64]], width:
 def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
     """(students, terms, nodes): posterior times its orthonormal polynomials of degree 1 .. terms."""
     root = np.sqrt(posterior)
-    previous, current = np.zeros_like(root), root
-    out = np.empty((len(root), terms, len(t)))
+    basis = np.empty((len(root), terms + 1, len(t)))
+    basis[:, 0] = root
     for k in range(terms):
-        # The three-term recurrence: t times the last is orthogonal to all but the last two.
-        following = t * current
-        for basis in (current, previous):
-            following -= np.einsum("nq,nq->n", following, basis)[:, None] * basis
+        following = t * basis[:, k]
+        # In exact arithmetic only the last two matter (three-term recurrence); rounding spoils all.
+        for _ in range(2):
+            overlap = np.matmul(basis[:, : k + 1], following[..., None])
+            following -= np.matmul(overlap.transpose(0, 2, 1), basis[:, : k + 1])[:, 0]
         norm = np.sqrt(np.einsum("nq,nq->n", following, following))[:, None]
         # A posterior on fewer nodes than terms runs out of polynomials; nothing is left to expand then.
-        following = np.where(norm > 1e-9, following / np.maximum(norm, 1e-9), 0.0)
-        out[:, k] = root * following
-        previous, current = current, following
-    return out
+        basis[:, k + 1] = np.where(norm > 1e-9, following / np.maximum(norm, 1e-9), 0.0)
+    return root[:, None] * basis[:, 1:]
 
 
 def _weighted_nodes(posterior: Array) -> Array:

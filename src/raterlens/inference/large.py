@@ -1,0 +1,148 @@
+"""Standard errors of large panels, without a matrix of all raters.
+
+The information A couples two raters only through the students they share. Split it as A = M - N, with M a small
+block for each rater and one for everything else. Then
+
+    inv(A) = inv(M) + inv(M) N inv(M) + inv(M) N inv(M) N inv(M) + remainder
+
+The blocks of the first three terms follow exactly from the sparse N. The remainder is small and is estimated
+without bias from a few random right-hand sides (Hutchinson), each solved by conjugate gradients.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.models.redundancy import Redundancy
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_PROBES = 64
+_SOLVED = 1e-9
+_MOST_STEPS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LargeCovariance:
+    """What inference needs of the covariance of centred parameters, piece by piece."""
+
+    information: sparse.csr_array
+    """With the constraints of centring added: positive definite."""
+    preconditioner: sparse.csr_array
+    """inv(M): block-diagonal."""
+    own: Indices
+    """(raters, own parameters): where each rater's slope and severity stand."""
+    excess: Array
+    """(redundancies, parameters): what centring takes away, `inv(A) = V + excess' excess`."""
+
+    @staticmethod
+    def build(information: sparse.csr_array, redundant: Redundancy, own: Indices) -> "LargeCovariance":
+        # Weighed so heavily that the redundant directions keep next to no variance of their own.
+        u, d = redundant.constraints * np.sqrt(1e3 * information.max()), redundant.directions
+        constraints = sparse.csr_array(u)
+        full = sparse.csr_array(information + constraints.T @ constraints)
+        excess = np.linalg.solve(u @ d.T, d)
+        return LargeCovariance(full, _block_inverse(full, own), own, excess)
+
+    def columns(self, right: Array) -> Array:
+        """V @ right, for (parameters, columns)."""
+        solved = _conjugate_gradients(self.information, self.preconditioner, right)
+        return np.asarray(solved - self.excess.T @ (self.excess @ right))
+
+    def blocks(self, seed: int = 0) -> Array:
+        """(raters, own, own): each rater's block of V."""
+        inverse = self.preconditioner
+        coupling = _off_blocks(self.information, self.own)
+        n, width = self.own.shape
+        probes = np.random.default_rng(seed).choice([-1.0, 1.0], (self.information.shape[0], _PROBES))
+        first = inverse @ probes
+        second = inverse @ (coupling @ first)
+        third = inverse @ (coupling @ second)
+        remainder = _conjugate_gradients(self.information, inverse, probes) - first - second - third
+        # inv(M) N inv(M) N inv(M) = Y Y' with Y = inv(M) N F and inv(M) = F F'.
+        y = sparse.csr_array(inverse @ coupling @ _factor(inverse, self.own))
+        out = np.empty((n, width, width))
+        for i in range(width):
+            for j in range(i, width):
+                one, other = self.own[:, i], self.own[:, j]
+                value = np.asarray(inverse[one, other]).ravel()
+                value = value + np.asarray(y[one].multiply(y[other]).sum(axis=1)).ravel()
+                value = value + np.mean(remainder[one] * probes[other], axis=1)
+                out[:, i, j] = out[:, j, i] = value - np.sum(
+                    self.excess[:, one] * self.excess[:, other], axis=0
+                )
+        return out
+
+
+def _rest(size: int, own: Indices) -> Indices:
+    return np.setdiff1d(np.arange(size), own.ravel())
+
+
+def _block_inverse(matrix: sparse.csr_array, own: Indices) -> sparse.csr_array:
+    """Inverse of each rater's block, and of the block of all other parameters."""
+    size, (n, width) = matrix.shape[0], own.shape
+    blocks = np.empty((n, width, width))
+    for i in range(width):
+        for j in range(width):
+            blocks[:, i, j] = np.asarray(matrix[own[:, i], own[:, j]]).ravel()
+    rest = _rest(size, own)
+    corner = np.linalg.inv(matrix[rest][:, rest].toarray())
+    return _assemble(np.linalg.inv(blocks), own, corner, rest, size)
+
+
+def _factor(inverse: sparse.csr_array, own: Indices) -> sparse.csr_array:
+    """F with F F' = `inverse`, block by block."""
+    size, (n, width) = inverse.shape[0], own.shape
+    blocks = np.empty((n, width, width))
+    for i in range(width):
+        for j in range(width):
+            blocks[:, i, j] = np.asarray(inverse[own[:, i], own[:, j]]).ravel()
+    rest = _rest(size, own)
+    corner = np.linalg.cholesky(inverse[rest][:, rest].toarray())
+    return _assemble(np.linalg.cholesky(blocks), own, corner, rest, size)
+
+
+def _assemble(
+    blocks: NDArray[np.floating], own: Indices, corner: NDArray[np.floating], rest: Indices, size: int
+) -> sparse.csr_array:
+    rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
+    across, down = np.meshgrid(rest, rest)
+    return sparse.csr_array(
+        (
+            np.concatenate([blocks.ravel(), corner.ravel()]),
+            (np.concatenate([rows.ravel(), down.ravel()]), np.concatenate([columns.ravel(), across.ravel()])),
+        ),
+        shape=(size, size),
+    )
+
+
+def _off_blocks(matrix: sparse.csr_array, own: Indices) -> sparse.csr_array:
+    """N = M - A: minus the entries that lie in no block."""
+    label = np.full(matrix.shape[0], -1)
+    label[own] = np.arange(len(own))[:, None]
+    coo = matrix.tocoo()
+    outside = label[coo.row] != label[coo.col]
+    return sparse.csr_array((-coo.data[outside], (coo.row[outside], coo.col[outside])), shape=matrix.shape)
+
+
+def _conjugate_gradients(matrix: sparse.csr_array, preconditioner: sparse.csr_array, right: Array) -> Array:
+    """Solve for all columns at once, to a residual that is small in every one of them."""
+    x = np.zeros_like(right)
+    residual = right.copy()
+    direction = z = preconditioner @ residual
+    size = np.sum(residual * z, axis=0)
+    enough = _SOLVED**2 * size
+    for _ in range(_MOST_STEPS):
+        if (size <= enough).all():
+            return x
+        image = matrix @ direction
+        step = size / np.maximum(np.sum(direction * image, axis=0), 1e-300)
+        x += step * direction
+        residual -= step * image
+        z = preconditioner @ residual
+        previous, size = size, np.sum(residual * z, axis=0)
+        direction = z + size / np.maximum(previous, 1e-300) * direction
+    raise FloatingPointError("conjugate gradients did not settle: the information is singular")

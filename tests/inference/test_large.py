@@ -1,0 +1,63 @@
+"""Covariances of large panels, piece by piece, against the dense inverse."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from raterlens.inference.large import LargeCovariance
+from raterlens.models.redundancy import Redundancy
+
+N_RATERS, N_ITEMS = 400, 5
+
+
+@pytest.fixture(scope="module")
+def panel() -> tuple[sparse.csr_array, Redundancy, np.ndarray]:
+    """Information of a panel: what ratings say of each rater and item, less what sharing students costs."""
+    random = np.random.default_rng(0)
+    size = 2 * N_RATERS + N_ITEMS
+    direction = np.concatenate([np.zeros(N_RATERS), -np.ones(N_RATERS), np.ones(N_ITEMS)])[None]
+    rows = []
+    for _ in range(6000):  # a student: two raters, one latent ability
+        row = np.zeros(size)
+        for rater in random.choice(N_RATERS, 2, replace=False):
+            row[rater], row[N_RATERS + rater] = random.normal(size=2)
+            row[2 * N_RATERS + random.integers(N_ITEMS)] -= row[N_RATERS + rater]
+        rows.append(row - (row @ direction.T) @ direction / (direction @ direction.T)[0, 0])
+    scores = sparse.csr_array(np.array(rows))
+    constraint = np.concatenate([np.zeros(2 * N_RATERS), np.ones(N_ITEMS)])[None]
+    own = np.stack([np.arange(N_RATERS), N_RATERS + np.arange(N_RATERS)], axis=1)
+    return sparse.csr_array(scores.T @ scores), Redundancy(constraint, direction), own
+
+
+@pytest.fixture(scope="module")
+def dense(panel) -> np.ndarray:
+    information, redundant, _ = panel
+    basis = np.linalg.svd(redundant.constraints)[2][1:].T  # parameters that meet the constraint
+    return basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
+
+
+def test_columns_are_solved_exactly(panel, dense):
+    right = np.random.default_rng(1).normal(size=(len(dense), 3))
+    right[:, 0] = np.eye(len(dense))[0]
+    found = LargeCovariance.build(*panel).columns(right)
+    np.testing.assert_allclose(found, dense @ right, atol=1e-7 * np.abs(dense).max())
+
+
+def test_blocks_of_raters_are_close_and_without_bias(panel, dense):
+    own = panel[2]
+    found = LargeCovariance.build(*panel).blocks()
+    expected = dense[own[:, :, None], own[:, None, :]]
+    scale = np.sqrt(expected[:, [0, 1], [0, 1]])
+    off = (found - expected) / scale[:, :, None] / scale[:, None]
+    # Of a variance; half of it of a standard error. Raters here share more than those of a real panel.
+    assert np.abs(off).max() < 0.05
+    # Without bias: the errors average out over raters.
+    assert np.mean(found[:, 0, 0] / expected[:, 0, 0]) == pytest.approx(1, abs=2e-3)
+
+
+def test_singular_information_is_not_solved_in_silence():
+    own = np.array([[0], [1]])
+    nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
+    singular = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]))
+    with pytest.raises(FloatingPointError, match="singular"):
+        LargeCovariance.build(singular, nothing, own).columns(np.array([[1.0], [0], [0]]))
