@@ -12,8 +12,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from raterlens import capability
+    from raterlens.anchoring import Anchors
     from raterlens.errors import RaterlensError
     from raterlens.fitting import fit
+    from raterlens.population import Window
     from raterlens.ratings import Ratings
     from raterlens.reading import read
     from raterlens.results import Fit, load
@@ -27,15 +29,19 @@ _WHERE = {
     "fit": "raterlens.fitting",
     "Fit": "raterlens.results",
     "load": "raterlens.results",
+    "Anchors": "raterlens.anchoring",
+    "Window": "raterlens.population",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
     "RaterlensError": "raterlens.errors",
 }
 
 __all__ = [
+    "Anchors",
     "Fit",
     "RaterlensError",
     "Ratings",
+    "Window",
     "capability",
     "fit",
     "load",

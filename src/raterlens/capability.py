@@ -14,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from raterlens.curves import PassCurve
 from raterlens.errors import OptionError
 from raterlens.links import get_link
-from raterlens.moments import highest, moments
+from raterlens.moments import highest
+from raterlens.population import Normal
 
 Array = NDArray[np.float64]
 
@@ -89,17 +91,13 @@ def gmf(
     discrimination = _number("rho", rho, "divide the slopes by the largest of them", low=-1.0, high=1.0)
     severity = _number("eta", eta, "leave out raters without an estimate")
     scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    centre = _number("mean", mean, "give the students' mean ability")
-    spread = _positive("sd", sd, "it is the standard deviation of the students' abilities")
-    shape = get_link(link)
+    students, curve = _students(mean, sd), PassCurve(get_link(link))
     slope = discrimination * scale
-    # Ability in units of the population: θ = mean + sd t.
-    best_rate = highest(scale * spread, shape).rate / spread
+    best_rate = students.best(curve, scale)
     if theta is not None:
         ability = _number("theta", theta, "leave out students without an ability")
-        return _plain(slope / best_rate * shape.density(slope * ability - severity))
-    (average,) = moments(slope * spread, severity - slope * centre, shape)
-    return _plain(slope / best_rate * average)
+        return _plain(slope / best_rate * curve.density(slope * ability - severity))
+    return _plain(students.rate(curve, slope, severity) / best_rate)
 
 
 def tfm(
@@ -311,15 +309,10 @@ def gmf_gradient(
     a = _number("slope", slope, "leave out raters without an estimate")
     severity = _number("eta", eta, "leave out raters without an estimate")
     scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    centre = _number("mean", mean, "give the students' mean ability")
-    spread = _positive("sd", sd, "it is the standard deviation of the students' abilities")
-    shape = get_link(link)
-    # κ-bar = T(a sd, η - a mean) / Δ(σ sd), T(a, η) = a M_0(a, η).
-    m0, m1, m2 = moments(a * spread, severity - a * centre, shape, order=2)
-    best = highest(scale * spread, shape)
-    kappa = a * spread * m0 / best.rate
-    rise = moments(scale * spread, best.severity, shape, order=2)[2]
-    parts = ((spread * m2 + centre * m1) / best.rate, -m1 / best.rate, -kappa * spread * rise / best.rate)
+    students, curve = _students(mean, sd), PassCurve(get_link(link))
+    rate, by_slope, by_severity = students.sensitivity(curve, a, severity)
+    best, rise = students.best(curve, scale), students.best_rise(curve, scale)
+    parts = (by_slope / best, by_severity / best, -rate * rise / best**2)
     return Gradient(*(_plain(part) for part in np.broadcast_arrays(*parts)))
 
 
@@ -413,6 +406,13 @@ def _positive(name: str, value: ArrayLike, advice: str) -> Array:
     if not (array > 0).all():
         raise OptionError(f"{name} is {float(array[array <= 0].flat[0]):g}; it must be above 0: {advice}")
     return array
+
+
+def _students(mean: float, sd: float) -> Normal:
+    return Normal(
+        float(_number("mean", mean, "give the students' mean ability")),
+        float(_positive("sd", sd, "it is the standard deviation of the students' abilities")),
+    )
 
 
 def _plain(array: Array) -> Array:

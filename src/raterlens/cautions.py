@@ -4,17 +4,21 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.optimise import Optimiser
 from raterlens.inference.covariance import Covariance
-from raterlens.inference.kappa import RaterEstimates
+from raterlens.models.capped import Capped
 from raterlens.ratings import Ratings
 from raterlens.wording import listed
 
+# Of the mean, or of the logarithm of the standard deviation, of abilities.
+_SHIFTED = 0.2
+
 
 def facets_cautions(
-    ratings: Ratings, found: Estimate, spread: Covariance | None, raters: RaterEstimates, table: pl.DataFrame
+    ratings: Ratings, found: Estimate, spread: Covariance | None, table: pl.DataFrame
 ) -> Iterator[str]:
     """Cautions about a facets fit."""
     yield from convergence(found.record)
@@ -22,9 +26,14 @@ def facets_cautions(
     if len(limit):
         yield (
             f"the discrimination of {listed(limit)} ran to its limit: their few ratings order students "
-            f"perfectly. They are shown as discriminating as {listed([ratings.raters[raters.yardstick]])}, the "
-            "yardstick; give them more ratings before trusting their kappa"
+            "perfectly. They are shown as discriminating as the best of the others; give them more ratings before "
+            "trusting their kappa"
         )
+    yield from _empty_categories(ratings, found)
+    if isinstance(found.problem.response, Capped):
+        yield _capped(found)
+    if found.held.any():
+        yield from _shifted(found)
     groups = int(found.model.item_group.max()) + 1
     if groups > 1:
         smallest = np.argmin(np.bincount(found.model.rater_group))
@@ -44,6 +53,59 @@ def convergence(record: Optimiser) -> Iterator[str]:
             f"the estimates have not converged: {record.stopped} with a gradient of {record.gradient:.2g} "
             "standard errors left. Try, in this order: more iterations (max_iterations), model 'tfm', or "
             "leaving out raters with very few ratings"
+        )
+
+
+def renumbered(scores: tuple[int, ...]) -> str:
+    """Scores that nobody gave: the model knows only those that occur."""
+    never = sorted(set(range(scores[-1] + 1)) - set(scores))
+    return (
+        f"nobody ever gave a score of {listed(never)}, so a threshold to it cannot be estimated: the scores "
+        f"{listed(scores)} count as {listed(range(len(scores)))}. If that is not what the scale means, combine "
+        "scores before reading, or give a cut"
+    )
+
+
+def _empty_categories(ratings: Ratings, found: Estimate) -> Iterator[str]:
+    """Scores that an item with thresholds of its own never got."""
+    thresholds = found.model.thresholds
+    if thresholds is None or thresholds.n_scales == 1:
+        return
+    k = thresholds.n_steps + 1
+    given = np.bincount(ratings.item * k + ratings.score, minlength=ratings.n_items * k).reshape(-1, k)
+    missing = [
+        f"{label!r} a score of {listed(np.flatnonzero(row == 0))}"
+        for label, row in zip(ratings.items.cast(pl.String), given, strict=True)
+        if (row == 0).any()
+    ]
+    if missing:
+        yield (
+            f"nobody ever gave item {'; item '.join(missing)}. Half a rating of each keeps those thresholds finite, "
+            "but they say little; use scale 'rating scale', whose thresholds all items share, or combine scores"
+        )
+
+
+def _capped(found: Estimate) -> str:
+    """How often the log link's predictor exceeds 0: S = a theta + e > 0 for a share Phi(e / a) of students."""
+    predictor, contexts = found.model.predictor(found.parameters), found.model.contexts
+    given = np.bincount(contexts.of_rating, minlength=len(contexts))
+    reach = predictor.intercepts[:, 0] / np.maximum(np.abs(predictor.slope), 1e-9)
+    share = float(given @ special.ndtr(reach) / given.sum())
+    return (
+        f"the log link's predictor exceeds 0 in {share:.1%} of ratings over the population, where the pass rate is "
+        "capped at 1; its log-likelihood is accurate to about 1e-4 a student. If the share is large, link 'cloglog' "
+        "has the same shape for low pass rates and needs no cap"
+    )
+
+
+def _shifted(found: Estimate) -> Iterator[str]:
+    """Anchored fits assume the students of the anchors' population."""
+    mean, spread = found.moments.mean.mean(), np.sqrt(np.mean(found.moments.sd**2) + found.moments.mean.var())
+    if abs(mean) > _SHIFTED or abs(np.log(spread)) > _SHIFTED:
+        yield (
+            f"on the anchors' scale these students' abilities average {mean:.2f} with a standard deviation of "
+            f"{spread:.2f}, though they are taken for a sample with 0 and 1: estimates of whoever is not anchored "
+            "lean towards that. Anchor more, or fit these students with the earlier ones in one table"
         )
 
 

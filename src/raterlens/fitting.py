@@ -1,28 +1,31 @@
-"""The pipeline on one screen: ratings -> model -> estimate -> uncertainty -> Fit."""
+"""The pipeline on one screen: ratings -> model -> estimate -> uncertainty -> calibration -> Fit."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.cautions import facets_cautions
+from raterlens.anchoring import Anchors, anchors_from, hold
+from raterlens.calibration import calibrate
+from raterlens.cautions import facets_cautions, renumbered
+from raterlens.covariates import Covariates, read_covariates
 from raterlens.design import examine
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.estimate import METHODS, Estimate, estimate
 from raterlens.estimation.optimise import OnProgress
 from raterlens.inference.covariance import Covariance, covariance
-from raterlens.inference.index import Index, NoiselessIndex, OrderedIndex, PanelIndex
 from raterlens.inference.information import observed_information
-from raterlens.inference.kappa import rater_estimates
+from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
 from raterlens.links import LINKS, get_link
+from raterlens.measuring import measured
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import SCALES, Options, build
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 from raterlens.models.redundancy import redundancy
-from raterlens.ordered import OrderedScore
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 from raterlens.results import Fit
+from raterlens.scoring import with_scores
 from raterlens.tabulate import tabulate
 
 Array = NDArray[np.float64]
@@ -39,6 +42,11 @@ def fit(
     *,
     scale: str = "rating scale",
     item_slopes: bool = False,
+    covariates: Any = None,
+    anchors: Anchors | Fit | None = None,
+    reference: Reference | None = None,
+    population: Students | None = None,
+    origin: Origin | None = None,
     allow_reversed: bool = False,
     standard_errors: bool = True,
     max_iterations: int = 500,
@@ -57,12 +65,32 @@ def fit(
         `mml` (marginal maximum likelihood by quadrature), `laplace` (its Laplace approximation) or `hl`
         (hierarchical likelihood, the paper's procedure; biased with few ratings a student).
     link
-        `logit` (the default), `probit`, `cauchit` or `cloglog`.
+        `logit` (the default), `probit`, `cauchit`, `cloglog` or `log`. The log link's pass rate exp(S) is capped at
+        1 where S exceeds 0; how often that happens is among the warnings.
     scale
         How ordered scores get their thresholds: `rating scale` (shared), `partial credit` (each item its
         own) or `graded` (cumulative, shared). No matter for pass/fail ratings.
     item_slopes
         Let items differ in how strongly they reflect ability.
+    covariates
+        A dataframe with the column `rater` and columns of numbers: severity and the logarithm of discrimination
+        are linear functions of them, in `fit.table("covariates")`, instead of a number for each rater.
+    anchors
+        Parameters to hold: `rl.Anchors(...)`, or an earlier fit, all of whose raters, items, levels and thresholds
+        that occur here are held. Numbers are then on the earlier fit's scale: its yardstick and origin are the default.
+        Students are still taken for a sample of the earlier fit's population; a warning says where they are not.
+    reference
+        The yardstick, with discrimination rho = 1: `"max"`, the most discriminating rater (the default, as in the
+        paper; the largest of noisy slopes is somewhat too large); `"quantile 0.9"` of the slopes; a rater's label; or
+        the slope itself, a number. With another yardstick than `"max"`, rho and kappa may exceed 1. The
+        default for model `probit` is a rater without noise.
+    population
+        The students over whom kappa averages: `"standard"` normal (the default), `(mean, sd)` for another normal
+        population, `"estimated"` for these students as estimated, or `rl.Window(centre, half_width)`, abilities
+        around a cut score.
+    origin
+        Severity relative to the `"average"` rater (the default, as in the paper) or `"absolute"`, with the actual
+        difficulty for an average student (eta - alpha; the default for model `probit`).
     allow_reversed
         Let a slope be negative: a rater who scores against ability, with negative kappa.
     standard_errors
@@ -80,32 +108,37 @@ def fit(
     ['rater', 'n', 'mean_score', 'rho']
     """
     options = _options(model, method, link, scale, item_slopes=item_slopes)
+    _check_together(options, method, covariates, anchors)
     if not isinstance(ratings, Ratings):
         ratings = read(ratings)
-    _check_scores(ratings, options, method)
+    scores = _scores(ratings, anchors)
+    coded = with_scores(ratings, scores)
+    _check_scores(ratings, len(scores), options, method)
+    yardstick = Yardstick.chosen(_default(options, anchors), ratings.raters, reference, population, origin)
+    explained = None if covariates is None else read_covariates(covariates, ratings.raters)
+    options = _explained(options, explained)
     design = examine(ratings)
-    facets, response = build(ratings, options)
+
+    facets, response = build(coded, options, len(scores))
     found = estimate(
-        ratings,
+        coded,
         facets,
         response,
         options.link,
         method,
+        anchored=_anchored(anchors, coded, facets),
         allow_reversed=allow_reversed,
         max_iterations=max_iterations,
         on_progress=progress,
     )
-    spread = _uncertainty(ratings, found) if standard_errors else None
-    raters = rater_estimates(
-        facets,
-        found.parameters,
-        None if spread is None else spread.matrix,
-        _index(options, facets, found.parameters),
-        gradient=found.value.gradient,
-        centred=not options.spec.absolute,
-    )
-    tables = tabulate(ratings, found, raters, _standard_errors(facets, spread))
-    cautions = [*design.warnings, *facets_cautions(ratings, found, spread, raters, tables["raters"])]
+    spread = _uncertainty(coded, found) if standard_errors else None
+    names = () if explained is None else explained.names
+    calibration = calibrate(coded, options, found, spread, scores, names)
+    raters = measured(calibration, yardstick, found.moments.mean, found.moments.sd).raters()
+    tables = tabulate(coded, found, raters, spread, explained)
+    cautions = [*design.warnings, *facets_cautions(coded, found, spread, tables["raters"])]
+    if coded is not ratings and not isinstance(anchors, Fit):
+        cautions.append(renumbered(scores))
     if standard_errors and spread is None:
         cautions.append(
             f"no standard errors: {facets.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for "
@@ -119,7 +152,7 @@ def fit(
         sigma=raters.sigma,
         sigma_se=raters.sigma_se,
         alpha=raters.alpha,
-        n_parameters=facets.blocks.size - len(redundancy(facets, found.parameters)),
+        n_parameters=_free_parameters(found),
         n_ratings=ratings.n_ratings,
         n_students=ratings.n_students,
         n_raters=ratings.n_raters,
@@ -129,11 +162,15 @@ def fit(
         notes=ratings.notes,
         tables=tables,
         backend=ratings.backend,
+        yardstick=yardstick,
+        calibration=calibration.for_keeping(),
     )
 
 
+# ----------------------------------------------------------------------- choices, checked before any work
+
+
 def _options(model: str, method: str, link: str | None, scale: str, *, item_slopes: bool) -> Options:
-    """Check every choice before any work is done."""
     spec = FACETS_MODELS[choose("model", model, FACETS_MODELS)]
     choose("method", method, METHODS)
     choose("scale", scale, SCALES)
@@ -142,8 +179,11 @@ def _options(model: str, method: str, link: str | None, scale: str, *, item_slop
         raise OptionError(
             f"model {model!r} is defined with link {spec.link!r}, not {name!r}; leave link out, or use model 'gmf'"
         )
-    if name == "log":
-        raise OptionError("link 'log' cannot be fitted yet; use 'logit', 'probit', 'cauchit' or 'cloglog'")
+    if name == "log" and method != "mml":
+        raise OptionError(
+            f"link 'log' with method {method!r}: its probabilities have a corner where they reach 1, which no single "
+            "most probable ability stands for; use method 'mml', or link 'cloglog'"
+        )
     if name == "cauchit" and method != "mml":
         raise OptionError(
             f"link 'cauchit' with method {method!r}: its posteriors can have several peaks, so a single most "
@@ -152,8 +192,39 @@ def _options(model: str, method: str, link: str | None, scale: str, *, item_slop
     return Options(spec, get_link(name), scale, item_slopes)
 
 
-def _check_scores(ratings: Ratings, options: Options, method: str) -> None:
+def _check_together(options: Options, method: str, covariates: Any, anchors: Anchors | Fit | None) -> None:
+    if anchors is not None and not isinstance(anchors, Anchors | Fit):
+        raise OptionError(f"anchors is a {type(anchors).__name__}; give a fit, or rl.Anchors(...)")
+    if isinstance(anchors, Fit) and anchors.calibration is None:
+        raise OptionError(
+            f"a fit of model {anchors.model!r} cannot anchor another; use 'gmf', 'tfm' or 'probit'"
+        )
+    if anchors is not None and method == "hl":
+        raise OptionError(
+            "method 'hl' rescales all slopes and cannot hold any; use method 'mml' with anchors"
+        )
+    if covariates is not None and anchors is not None:
+        raise OptionError(
+            "both covariates and anchors are given, but explained raters have no parameters of their own to hold; "
+            "leave one of them out"
+        )
+    if covariates is not None and options.spec.difficulty_on_ability_scale:
+        raise OptionError(
+            f"model {options.spec.name!r} takes no covariates; use model 'gmf' with link {options.link.name!r}"
+        )
+
+
+def _scores(ratings: Ratings, anchors: Anchors | Fit | None) -> tuple[int, ...]:
+    """The scores that the model knows: those of the anchoring fit, or all that were given."""
+    if isinstance(anchors, Fit) and anchors.calibration is not None:
+        return anchors.calibration.scores
     if ratings.n_categories == 2:
+        return (0, 1)
+    return tuple(int(score) for score in np.unique(ratings.score))
+
+
+def _check_scores(ratings: Ratings, n_categories: int, options: Options, method: str) -> None:
+    if n_categories == 2:
         return
     seen = f"scores go from {ratings.score.min()} to {ratings.score.max()}"
     cut = f"say from which score on is a pass, for example cut={int(ratings.score.max())}"
@@ -163,6 +234,11 @@ def _check_scores(ratings: Ratings, options: Options, method: str) -> None:
         raise InputError(
             f"{seen}, but method {method!r} takes pass (1) or fail (0); {cut}, or use method 'mml'"
         )
+    if options.link.name == "log":
+        raise InputError(
+            f"{seen}, but link 'log' takes pass (1) or fail (0); {cut}, or use link 'logit', or link 'cloglog' with "
+            "scale 'graded'"
+        )
     if options.scale != "graded" and options.link.name != "logit":
         raise InputError(
             f"{seen}, and link {options.link.name!r} needs scale 'graded' for ordered scores; choose that, or "
@@ -170,13 +246,26 @@ def _check_scores(ratings: Ratings, options: Options, method: str) -> None:
         )
 
 
-def _index(options: Options, model: FacetsModel, parameters: Array) -> Index:
-    if options.spec.absolute:
-        return NoiselessIndex()
-    if model.thresholds is None:
-        return PanelIndex(options.link.name)
-    values = model.thresholds.values(parameters[model.blocks["threshold"]])
-    return OrderedIndex(OrderedScore(values, model.thresholds.graded, options.link.name))
+def _default(options: Options, anchors: Anchors | Fit | None) -> Yardstick:
+    if isinstance(anchors, Fit) and anchors.yardstick.reference != NOISELESS:
+        return Yardstick(anchors.sigma, anchors.yardstick.population, -anchors.alpha)
+    return Yardstick(NOISELESS, origin=ABSOLUTE) if options.spec.absolute else Yardstick()
+
+
+def _explained(options: Options, covariates: Covariates | None) -> Options:
+    if covariates is None:
+        return options
+    return Options(options.spec, options.link, options.scale, options.item_slopes, covariates.design)
+
+
+def _anchored(anchors: Anchors | Fit | None, ratings: Ratings, model: FacetsModel) -> Array | None:
+    if isinstance(anchors, Fit):
+        assert anchors.calibration is not None
+        anchors = anchors_from(anchors.calibration, ratings)
+    return None if anchors is None else hold(anchors, ratings, model)
+
+
+# -------------------------------------------------------------------------------------------- uncertainty
 
 
 def _uncertainty(ratings: Ratings, found: Estimate) -> Covariance | None:
@@ -184,12 +273,11 @@ def _uncertainty(ratings: Ratings, found: Estimate) -> Covariance | None:
     if model.blocks.size > MOST_PARAMETERS:
         return None
     information = observed_information(found.problem, ratings, parameters, found.nodes)
-    held = np.zeros(model.blocks.size, dtype=bool)
-    held[model.blocks["slope"]] = np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
-    return covariance(information, redundancy(model, parameters), held)
+    held = found.held.copy()
+    held[model.blocks["slope"]] |= np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
+    return covariance(information, redundancy(model, parameters, found.held), held)
 
 
-def _standard_errors(model: FacetsModel, spread: Covariance | None) -> Array:
-    if spread is None:
-        return np.full(model.blocks.size, np.nan)
-    return np.sqrt(np.maximum(np.diag(spread.matrix), 0.0))
+def _free_parameters(found: Estimate) -> int:
+    redundant = redundancy(found.model, found.parameters, found.held)
+    return found.model.blocks.size - len(redundant) - int(found.held.sum())

@@ -86,20 +86,25 @@ def _normal(t: Array) -> Array:
 
 # ---------------------------------------------------------------------------------------- quadrature
 
-# The step follows from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which
-# comes here for a < 1/2 only, where f is stretched in t by 1/a.
-_STEP = {"cloglog": 0.2, "cauchit": 0.25}
-_PREDICTOR_END = {"cloglog": (-40.0, 5.0)}
-"""x beyond which f(x) < 1e-17."""
 _ABILITY_END = 10.0
 """|t| beyond which φ(t) < 1e-22."""
 
 
-def _quadrature(a: Array, eta: Array, link: Link, order: int) -> Array:
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A trapezoidal rule that is exact for a density: its step, and the x beyond which f(x) < 1e-17."""
+
+    step: float
+    low: float
+    high: float
+
+
+def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
+    """M_0 .. M_order of any smooth density, shape (order + 1, raters), for slopes a ≥ 0."""
     out = np.empty((order + 1, a.size))
     for rows, rule in ((a <= 1, _in_ability), (a > 1, _in_predictor)):
         for block in _blocks(np.nonzero(rows)[0]):
-            out[:, block] = rule(a[block], eta[block], link, order)
+            out[:, block] = rule(a[block], eta[block], density, order, grid)
     return out
 
 
@@ -107,18 +112,15 @@ def _blocks(index: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
     return (index[start : start + _BLOCK] for start in range(0, index.size, _BLOCK))
 
 
-def _in_ability(a: Array, eta: Array, link: Link, order: int) -> Array:
-    step = _STEP[link.name]
-    t = np.arange(-_ABILITY_END, _ABILITY_END + step / 2, step)
-    weights = np.stack([step * _normal(t) * t**k for k in range(order + 1)])
-    return weights @ link.density(np.multiply.outer(t, a) - eta)
+def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
+    t = np.arange(-_ABILITY_END, _ABILITY_END + grid.step / 2, grid.step)
+    weights = np.stack([grid.step * _normal(t) * t**k for k in range(order + 1)])
+    return weights @ density(np.multiply.outer(t, a) - eta)
 
 
-def _in_predictor(a: Array, eta: Array, link: Link, order: int) -> Array:
-    step = _STEP[link.name]
-    low, high = _PREDICTOR_END[link.name]
-    x = np.arange(low, high + step / 2, step)
-    weight = step * link.density(x)
+def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
+    x = np.arange(grid.low, grid.high + grid.step / 2, grid.step)
+    weight = grid.step * density(x)
     t = np.add.outer(x, eta) / a
     phi = _normal(t)
     out = np.empty((order + 1, a.size))
@@ -126,6 +128,15 @@ def _in_predictor(a: Array, eta: Array, link: Link, order: int) -> Array:
         out[k] = weight @ phi / a
         phi *= t
     return out
+
+
+# The steps follow from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which
+# comes here for a < 1/2 only (so that x never serves), where f is stretched in t by 1/a.
+_GRIDS = {"cloglog": Grid(0.2, -40.0, 5.0), "cauchit": Grid(0.25, 0.0, 0.0)}
+
+
+def _by_quadrature(a: Array, eta: Array, link: Link, order: int) -> Array:
+    return quadrature(a, eta, link.density, order, _GRIDS[link.name])
 
 
 # -------------------------------------------------------------------------------------- closed forms
@@ -180,7 +191,7 @@ def _cauchit(a: Array, eta: Array, link: Link, order: int) -> Array:
     # For a small slope z is large and w' cancels; f is then wide and the grid in t is exact.
     out = np.empty((order + 1, a.size))
     wide = a < 0.5
-    out[:, wide] = _quadrature(a[wide], eta[wide], link, order)
+    out[:, wide] = _by_quadrature(a[wide], eta[wide], link, order)
     a, eta = a[~wide], eta[~wide]
     z = (eta + 1j) / (a * np.sqrt(2))
     w = special.wofz(z)
@@ -210,6 +221,6 @@ _RULES: dict[str, Callable[[Array, Array, Link, int], Array]] = {
     "logit": _logit,
     "probit": _probit,
     "cauchit": _cauchit,
-    "cloglog": _quadrature,
+    "cloglog": _by_quadrature,
     "log": _log,
 }

@@ -1,8 +1,8 @@
 """Fit: what an estimation found. Thin: numbers come from the layers above, pages from those below."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,16 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from raterlens.errors import InputError, choose
+from raterlens.calibration import Calibration
+from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.optimise import Optimiser
-from raterlens.ratings import Backend
+from raterlens.inference.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
+from raterlens.measuring import RATER_COLUMNS, measured
+from raterlens.ratings import Backend, Ratings
+from raterlens.reading import read
+from raterlens.scoring import score
 
 _FORMAT, _VERSION = "raterlens fit", 1
-_TABLES = ("raters", "items", "students")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +39,7 @@ class Fit:
     """Slope of the yardstick: how strongly the most discriminating rater responds to ability."""
     sigma_se: float
     alpha: float
-    """Predictor of an average student, rater and item."""
+    """Predictor of an average student, rater and item (0 where severity is absolute)."""
     n_parameters: int
     n_ratings: int
     n_students: int
@@ -46,6 +50,10 @@ class Fit:
     notes: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
     backend: Backend = "polars"
+    yardstick: Yardstick = field(default_factory=Yardstick)
+    """What rho and kappa are relative to."""
+    calibration: Calibration | None = None
+    """What the model was estimated to be; None for models that are not facets models."""
 
     @property
     def converged(self) -> bool:
@@ -73,8 +81,89 @@ class Fit:
         return self._native("students")
 
     def table(self, name: str) -> pl.DataFrame:
-        """`raters`, `items` or `students` as a polars DataFrame, whatever kind came in."""
-        return self.tables[choose("table", name, _TABLES)]
+        """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
+        polars DataFrame, whatever kind came in."""
+        return self.tables[choose("table", name, self.tables)]
+
+    def capability(
+        self,
+        *,
+        reference: Reference | None = None,
+        population: Students | None = None,
+        origin: Origin | None = None,
+        item: str | None = None,
+        theta: float | Sequence[float] | None = None,
+    ) -> Any:
+        """Capability on another yardstick, without fitting again.
+
+        Parameters
+        ----------
+        reference, population, origin
+            As in `rl.fit`; those of the fit where left out. With another reference than `"max"` rho and
+            kappa may exceed 1.
+        item
+            On this item alone, at its actual difficulty (and with its thresholds and slope, where it has its own);
+            the origin is then `"absolute"` unless given.
+        theta
+            Abilities at which to give kappa(theta), which may exceed 1 at some of them, instead of its mean.
+
+        Returns
+        -------
+        dataframe
+            A row a rater: rho, eta and kappa with standard errors and the 95 % interval of kappa. With `theta` a
+            row for every rater and ability: kappa with its pointwise 95 % interval. With more than 500 raters,
+            covariances between raters are not kept, and intervals go without them.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> fit = rl.fit(rl.load_example())
+        >>> near_the_cut = fit.capability(population=rl.Window(0.5, 0.25))
+        >>> curves = fit.capability(theta=[-1, 0, 1])
+        >>> curves.columns
+        ['rater', 'theta', 'kappa', 'kappa_low', 'kappa_high']
+        """
+        calibration, raters = (
+            self._calibrated("its capability is the same on any"),
+            self.table("raters")["rater"],
+        )
+        if item is not None and origin is None:
+            origin = ABSOLUTE
+        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin)
+        students = self.table("students").select("theta", "theta_se").to_numpy()
+        found = measured(calibration, yardstick, students[:, 0], students[:, 1], item)
+        if theta is not None:
+            return self._as_came(found.curves(raters, theta))
+        estimates = found.raters()
+        columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
+        return self._as_came(pl.DataFrame({"rater": raters, **columns}))
+
+    def score(self, ratings: Ratings | Any) -> Any:
+        """Abilities of new students, with everything else fixed at this fit's estimates.
+
+        Parameters
+        ----------
+        ratings
+            From `rl.read`, or a path or dataframe, in the fit's scores. Raters, items and levels of facets must be
+            among those of the fit.
+
+        Returns
+        -------
+        dataframe
+            student, n, mean_score, theta (posterior mean, students being a sample of the fit's standard normal
+            population, whatever the method of the fit) and theta_se (posterior standard deviation).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> fit = rl.fit(ratings)
+        >>> abs(fit.score(ratings)["theta"] - fit.students["theta"]).max() < 1e-8
+        True
+        """
+        calibration = self._calibrated("students cannot be scored by it")
+        new = ratings if isinstance(ratings, Ratings) else read(ratings)
+        return as_came(score(calibration, new), new.backend)
 
     def summary(self) -> str:
         """The fit in a few lines: raters from most to least capable, then the model."""
@@ -110,7 +199,7 @@ class Fit:
         scalars = {
             f.name: getattr(self, f.name)
             for f in fields(self)
-            if f.name not in ("optimiser", "tables", "sigma_se")
+            if f.name not in ("optimiser", "tables", "sigma_se", "yardstick", "calibration")
         }
         content = {
             "format": _FORMAT,
@@ -121,6 +210,8 @@ class Fit:
             "aic": self.aic,
             "bic": self.bic,
             "optimiser": asdict(self.optimiser),
+            "yardstick": asdict(self.yardstick),
+            "calibration": None if self.calibration is None else self.calibration.to_plain(),
             "tables": {name: _columns(table) for name, table in self.tables.items()},
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -132,11 +223,25 @@ class Fit:
         return path
 
     def _native(self, name: str) -> Any:
-        table = self.tables[name]
-        if self.backend == "polars":
-            return table
-        columns = {column: table[column].to_list() for column in table.columns}
-        return nw.from_dict(columns, backend=self.backend).to_native()
+        return self._as_came(self.tables[name])
+
+    def _as_came(self, table: pl.DataFrame) -> Any:
+        return as_came(table, self.backend)
+
+    def _calibrated(self, otherwise: str) -> Calibration:
+        if self.calibration is None:
+            raise OptionError(
+                f"model {self.model!r} has no slopes and severities: {otherwise}; fit 'gmf' or 'tfm'"
+            )
+        return self.calibration
+
+
+def as_came(table: pl.DataFrame, backend: Backend) -> Any:
+    """A dataframe of the kind that came in."""
+    if backend == "polars":
+        return table
+    columns = {column: table[column].to_list() for column in table.columns}
+    return nw.from_dict(columns, backend=backend).to_native()
 
 
 def load(path: str | Path) -> Fit:
@@ -158,7 +263,9 @@ def load(path: str | Path) -> Fit:
     try:
         known = {f.name: content[f.name] for f in fields(Fit)}
         known["optimiser"] = Optimiser(**content["optimiser"])
-        known["tables"] = {name: _frame(content["tables"][name]) for name in _TABLES}
+        known["tables"] = {name: _frame(table) for name, table in content["tables"].items()}
+        known["yardstick"] = Yardstick(**content["yardstick"])
+        known["calibration"] = content["calibration"] and Calibration.from_plain(content["calibration"])
         known["sigma_se"] = float("nan") if content["sigma_se"] is None else content["sigma_se"]
         known["warnings"], known["notes"] = tuple(content["warnings"]), tuple(content["notes"])
         return Fit(**known)

@@ -4,21 +4,32 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.covariates import INTERCEPT, Covariates
 from raterlens.estimation.estimate import Estimate
+from raterlens.inference.covariance import Covariance
 from raterlens.inference.kappa import RaterEstimates
+from raterlens.measuring import RATER_COLUMNS
 from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.ratings import Codes, Ratings
 
 Array = NDArray[np.float64]
 
-_RATER_COLUMNS = ("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high")
+ANCHORED = "anchored"
 
 
-def tabulate(ratings: Ratings, found: Estimate, raters: RaterEstimates, se: Array) -> dict[str, pl.DataFrame]:
-    """All tables of a facets fit; `se` are the parameters' standard errors (NaN where unknown)."""
+def tabulate(
+    ratings: Ratings,
+    found: Estimate,
+    raters: RaterEstimates,
+    spread: Covariance | None,
+    covariates: Covariates | None = None,
+) -> dict[str, pl.DataFrame]:
+    """All tables of a facets fit; standard errors are NaN where there is no covariance."""
     blocks, x = found.model.blocks, found.parameters
+    variance = np.full(blocks.size, np.nan) if spread is None else np.diag(spread.matrix)
+    se = np.sqrt(np.maximum(variance, 0.0))
     tables = {
-        "raters": rater_table(ratings, raters),
+        "raters": rater_table(ratings, raters, _anchored_raters(found)),
         "items": level_table(
             ratings,
             "item",
@@ -39,20 +50,33 @@ def tabulate(ratings: Ratings, found: Estimate, raters: RaterEstimates, se: Arra
         tables["items"] = tables["items"].with_columns(
             pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
         )
+    if found.held[blocks["difficulty"]].any():
+        flags = np.where(found.held[blocks["difficulty"]], ANCHORED, "")
+        tables["items"] = tables["items"].with_columns(pl.Series("flag", flags))
     if ratings.facets:
         tables["facets"] = pl.concat(
             [_facet_table(ratings, found, se, f) for f in range(len(ratings.facets))]
         )
     if found.model.thresholds is not None:
-        tables["thresholds"] = _threshold_table(ratings, found)
+        tables["thresholds"] = _threshold_table(ratings, found, spread)
+    if covariates is not None:
+        tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
 
 
-def rater_table(ratings: Ratings, raters: RaterEstimates) -> pl.DataFrame:
-    estimates = {name: getattr(raters, name) for name in _RATER_COLUMNS}
+def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.bool_]) -> pl.DataFrame:
+    estimates = {name: getattr(raters, name) for name in RATER_COLUMNS}
     table = level_table(ratings, "rater", ratings.rater, ratings.raters, estimates)
     flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, ratings.n_categories)
+    flags = [flag or ANCHORED * bool(held) for flag, held in zip(flags, anchored, strict=True)]
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
+
+
+def _anchored_raters(found: Estimate) -> NDArray[np.bool_]:
+    """Raters whose slope and severity are both held."""
+    blocks, held = found.model.blocks, found.held
+    slope, severity = held[blocks["slope"]], held[blocks["severity"]]
+    return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
 
 
 def level_table(
@@ -82,16 +106,38 @@ def _facet_table(ratings: Ratings, found: Estimate, se: Array, which: int) -> pl
     return table.select(pl.lit(facet.name).alias("facet"), pl.all())
 
 
-def _threshold_table(ratings: Ratings, found: Estimate) -> pl.DataFrame:
-    thresholds = found.model.thresholds
+def _threshold_table(ratings: Ratings, found: Estimate, spread: Covariance | None) -> pl.DataFrame:
+    thresholds, block = found.model.thresholds, found.model.blocks["threshold"]
     assert thresholds is not None
-    values = thresholds.values(found.parameters[found.model.blocks["threshold"]])
+    values = thresholds.values(found.parameters[block])
     scales, steps = values.shape
+    se = np.full(values.size, np.nan)
+    if spread is not None:
+        # Graded thresholds are sums of increments.
+        within = np.tri(steps) if thresholds.graded else np.eye(steps)
+        through = np.kron(np.eye(scales), within)
+        se = np.sqrt(np.maximum(np.diag(through @ spread.matrix[block, block] @ through.T), 0.0))
     labels = ratings.items.cast(pl.String) if scales > 1 else pl.Series(["all"])
     return pl.DataFrame(
         {
             "item": labels.gather(np.repeat(np.arange(scales), steps)),
             "step": np.tile(np.arange(1, steps + 1), scales),
             "threshold": values.ravel(),
+            "threshold_se": se,
         }
     )
+
+
+def _covariate_table(found: Estimate, spread: Covariance | None, covariates: Covariates) -> pl.DataFrame:
+    """Coefficients in the user's units: of severity and, where raters differ in it, of log-discrimination."""
+    columns: dict[str, object] = {"term": [INTERCEPT, *covariates.names]}
+    back, blocks = covariates.to_units, found.model.blocks
+    for name, block in (("severity", blocks["severity"]), ("log_discrimination", blocks["slope"])):
+        if block.stop - block.start != len(back):
+            continue
+        columns[name] = back @ found.parameters[block]
+        spare = np.full(len(back), np.nan)
+        columns[f"{name}_se"] = (
+            spare if spread is None else np.sqrt(np.diag(back @ spread.matrix[block, block] @ back.T))
+        )
+    return pl.DataFrame(columns)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.corner import fit_with_corner
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.hierarchical import fit_hierarchical
@@ -17,12 +18,16 @@ from raterlens.estimation.mml import fit_mml
 from raterlens.estimation.optimise import OnProgress, Optimiser, Value, maximise
 from raterlens.estimation.start import information_scale, starting_values, starting_widths
 from raterlens.links import Link
+from raterlens.models.capped import Capped
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
+
+# Of the students' posteriors together, as grid.ACCURACY, which is enough for the log-likelihood.
+_SHARP = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Estimate:
     """A grid fine enough for the posteriors at the estimates."""
     moments: Moments
     record: Optimiser
+    held: NDArray[np.bool_]
+    """Parameters that were anchored."""
 
     @property
     def loglik(self) -> float:
@@ -55,6 +62,7 @@ class _Task:
     start: Array
     information: Array
     bounds: tuple[Array, Array]
+    held: NDArray[np.bool_]
     max_iterations: int
     on_progress: OnProgress | None
 
@@ -66,11 +74,20 @@ def estimate(
     link: Link,
     method: str,
     *,
+    anchored: Array | None = None,
     allow_reversed: bool = False,
     max_iterations: int = 500,
     on_progress: OnProgress | None = None,
 ) -> Estimate:
-    """Estimate `model` on `ratings` by one of METHODS."""
+    """Estimate `model` on `ratings` by one of METHODS.
+
+    `anchored` has the value of each parameter that is not to be estimated, and NaN for the others.
+    """
+    lower, upper = model.bounds(allow_reversed=allow_reversed)
+    held = np.zeros(model.blocks.size, dtype=bool)
+    if anchored is not None:
+        held = np.isfinite(anchored)
+        lower, upper = np.where(held, anchored, lower), np.where(held, anchored, upper)
     pseudo = pseudo_ratings(ratings, model, response.n_categories)
     start = starting_values(ratings, model, link)
     task = _Task(
@@ -79,7 +96,8 @@ def estimate(
         marginal(ratings, model, response, pseudo),
         start,
         information_scale(model, start),
-        model.bounds(allow_reversed=allow_reversed),
+        (lower, upper),
+        held,
         max_iterations,
         on_progress,
     )
@@ -87,19 +105,38 @@ def estimate(
 
 
 def _mml(task: _Task) -> Estimate:
-    found = fit_mml(
-        task.problem,
-        task.start,
-        task.information,
-        task.bounds,
-        starting_widths(task.ratings),
-        max_iterations=task.max_iterations,
-        on_progress=task.on_progress,
-    )
-    parameters = centre(task.problem.model, found.optimum.parameters)
+    problem = task.problem
+    if isinstance(problem.response, Capped):
+        found = fit_with_corner(
+            problem,
+            task.start,
+            task.information,
+            task.bounds,
+            max_iterations=task.max_iterations,
+            on_progress=task.on_progress,
+        )
+        moments = found.moments
+    else:
+        found = fit_mml(
+            problem,
+            task.start,
+            task.information,
+            task.bounds,
+            starting_widths(task.ratings),
+            max_iterations=task.max_iterations,
+            on_progress=task.on_progress,
+        )
+        moments = sharp_moments(problem, found.optimum.parameters, found.moments)
+    parameters = centre(problem.model, found.optimum.parameters, task.held)
     return Estimate(
-        task.problem, parameters, found.optimum.value, found.nodes, found.moments, found.optimum.record
+        problem, parameters, found.optimum.value, found.nodes, moments, found.optimum.record, task.held
     )
+
+
+def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Moments:
+    """Abilities on a grid so fine that scoring the same ratings on another gives the same."""
+    nodes = nodes_for(moments, _SHARP)
+    return problem.engine.moments(problem.tables(parameters, nodes), nodes)
 
 
 def _laplace(task: _Task) -> Estimate:
@@ -115,8 +152,10 @@ def _laplace(task: _Task) -> Estimate:
         on_progress=task.on_progress,
     )
     moments = approximation.moments(optimum.parameters)
-    parameters = centre(model, optimum.parameters)
-    return Estimate(task.problem, parameters, optimum.value, nodes_for(moments), moments, optimum.record)
+    parameters = centre(model, optimum.parameters, task.held)
+    return Estimate(
+        task.problem, parameters, optimum.value, nodes_for(moments), moments, optimum.record, task.held
+    )
 
 
 def _hierarchical(task: _Task) -> Estimate:
@@ -134,7 +173,8 @@ def _hierarchical(task: _Task) -> Estimate:
     nodes = nodes_for(found.moments)
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
     value = task.problem.value(found.parameters, nodes)
-    return Estimate(task.problem, centre(model, found.parameters), value, nodes, found.moments, found.record)
+    parameters = centre(model, found.parameters)
+    return Estimate(task.problem, parameters, value, nodes, found.moments, found.record, task.held)
 
 
 METHODS: dict[str, Callable[[_Task], Estimate]] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}

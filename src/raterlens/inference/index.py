@@ -1,18 +1,16 @@
 """The capability index as a function of what is estimated: a rater's slope and severity, and the yardstick.
 
-One small class a definition of the index; uncertainty (kappa.py) is the same for all of them.
+One index for every way of scoring (curve) and every population; uncertainty (kappa.py) is the same for all.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens import capability
-from raterlens.links import get_link
-from raterlens.moments import moments
-from raterlens.ordered import OrderedScore
+from raterlens.curves import Curve
+from raterlens.population import Population
 
 Array = NDArray[np.float64]
 
@@ -25,73 +23,41 @@ class Gradient(NamedTuple):
     sigma: Array
 
 
-class Index(Protocol):
-    """For raters with slope a and severity eta, where the yardstick has slope sigma."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """For raters with slope a and severity eta, where the yardstick has slope sigma.
+
+    Discrimination and capability may exceed 1 where the yardstick is not the most discriminating rater.
+    """
+
+    curve: Curve
+    population: Population
+    noiseless: bool = False
+    """The yardstick is a rater without noise (the probit rater model's own), whatever sigma is."""
 
     def rho(self, a: Array, sigma: Array) -> tuple[Array, Gradient]:
-        """Discrimination between 0 and 1, with its gradient."""
+        """Discrimination: a / sigma, or 1 / sqrt(1 + noise^2) with noise = 1 / a; and its gradient."""
+        nothing = np.zeros_like(a)
+        if self.noiseless:
+            return a / np.sqrt(1 + a**2), Gradient((1 + a**2) ** -1.5, nothing, nothing)
+        return a / sigma, Gradient(1 / sigma, nothing, -a / sigma**2)
 
     def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
         """Mean capability kappa-bar."""
+        return self.population.rate(self.curve, a, eta) / self._best(sigma)
+
+    def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array) -> Array:
+        """Capability at one ability."""
+        return np.asarray(a * self.curve.density(a * theta - eta) / self._best(sigma))
 
     def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
         """Of kappa-bar."""
-
-
-class _RelativeIndex:
-    """rho is the slope relative to the yardstick's."""
-
-    def rho(self, a: Array, sigma: Array) -> tuple[Array, Gradient]:
-        return a / sigma, Gradient(1 / sigma, np.zeros_like(a), -a / sigma**2)
-
-
-@dataclass(frozen=True, slots=True)
-class PanelIndex(_RelativeIndex):
-    """TFM and GMF: 1 is a rater with the yardstick's slope and the best severity."""
-
-    link: str
-
-    def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
-        return capability.gmf(rho=a / sigma, eta=eta, sigma=sigma, link=self.link)
-
-    def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
-        return Gradient(*capability.gmf_gradient(a, eta, sigma, self.link))
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedIndex(_RelativeIndex):
-    """Ordered scores: the same, from the expected score over its range, at the panel's thresholds."""
-
-    score: OrderedScore
-
-    def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
-        return self.score.sensitivity(a, eta).rate / self._best(sigma)
-
-    def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
-        rate, by_slope, by_severity = self.score.sensitivity(a, eta)
-        severity, best = self.score.best(float(sigma.flat[0]))
-        # Envelope theorem: the best severity moves with sigma, but T is flat in it.
-        rise = self.score.sensitivity(np.array(sigma.flat[0]), np.array(severity)).by_slope
+        rate, by_slope, by_severity = self.population.sensitivity(self.curve, a, eta)
+        best = self._best(sigma)
+        rise = 0.0 if self.noiseless else self.population.best_rise(self.curve, sigma)
         return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2)
 
     def _best(self, sigma: Array) -> Array:
-        """Delta at every sigma, interpolated where there are many: it is smooth and rises slowly."""
-        low, high = float(sigma.min()), float(sigma.max())
-        knots = np.linspace(low, high, 33) if high > low else np.array([low])
-        return np.interp(sigma, knots, [self.score.best(float(knot))[1] for knot in knots])
-
-
-@dataclass(frozen=True, slots=True)
-class NoiselessIndex:
-    """The probit rater model: 1 is a rater without noise; Delta = 1 / sqrt(2 pi), rho = 1 / sqrt(1 + noise^2)."""
-
-    def rho(self, a: Array, sigma: Array) -> tuple[Array, Gradient]:
-        nothing = np.zeros_like(a)
-        return a / np.sqrt(1 + a**2), Gradient((1 + a**2) ** -1.5, nothing, nothing)
-
-    def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
-        return np.asarray(np.sqrt(2 * np.pi) * a * moments(a, eta, get_link("probit"))[0])
-
-    def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
-        _, first, second = np.sqrt(2 * np.pi) * moments(a, eta, get_link("probit"), 2)
-        return Gradient(second, -first, np.zeros_like(a))
+        if self.noiseless:
+            return np.full_like(sigma, self.population.densest)
+        return self.population.best(self.curve, sigma)

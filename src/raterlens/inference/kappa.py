@@ -2,16 +2,19 @@
 
 kappa-bar depends on a rater's slope a and severity eta and on sigma, the yardstick's slope. All three are
 estimated; the delta method carries their covariances, and intervals come from kappa-bar of normal draws of
-(a, eta, sigma), so that they stay within [0, 1] and follow its curvature.
+(a, eta, sigma), so that they stay within the index's range and follow its curvature.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.inference.index import Gradient, Index
-from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
+from raterlens.inference.yardstick import Measure
+from raterlens.models.facets import LARGEST_SLOPE
 
 Array = NDArray[np.float64]
 
@@ -20,6 +23,51 @@ _ONE_SIDED = 1.6449
 _DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
 _BLOCK = 100
+# A yardstick's slope in a draw; no rater's slope matters below it.
+_FLATTEST = 1e-6
+
+
+class Covarying(Protocol):
+    """A covariance matrix, or what can be asked like one: its product with a vector, and its diagonals."""
+
+    def __matmul__(self, right: Array, /) -> Any: ...
+
+    def diagonal(self, k: int = 0, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """Raters' slopes and severities with their uncertainty."""
+
+    slope: Array
+    severity: Array
+    """As it enters the predictor, not centred."""
+    covariance: Covarying | None
+    """(2 raters, 2 raters): of the slopes, then the severities; None where it was not computed."""
+    falling: Array
+    """How fast the log-likelihood falls as a slope that is held at 0 rises."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A panel on its yardstick: slope a, severity eta from the origin, and sigma."""
+
+    a: Array
+    """Slopes that ran to the limit count as the most discriminating of the others."""
+    eta: Array
+    sigma: float
+    origin: float
+    joint: Array | None
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma)."""
+    falling: Array
+    most: float
+    """No slope is above it."""
+    is_most: bool
+    """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+
+    @property
+    def sigmas(self) -> Array:
+        return np.full_like(self.a, max(self.sigma, _FLATTEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,100 +86,95 @@ class RaterEstimates:
     sigma: float
     sigma_se: float
     alpha: float
-    yardstick: int
 
 
-def rater_estimates(
-    model: FacetsModel,
-    parameters: Array,
-    covariance: Array | None,
-    index: Index,
-    *,
-    gradient: Array,
-    centred: bool = True,
-) -> RaterEstimates:
-    """Capability of every rater.
+@dataclass(frozen=True, slots=True)
+class CurveEstimates:
+    """Capability at abilities: each (raters, abilities)."""
 
-    Parameters
-    ----------
-    covariance
-        Of the parameters; None where it was not computed.
-    gradient
-        Of the log-likelihood: how fast it falls from slopes that are held at 0.
-    centred
-        Severities relative to the average rater (alpha takes the mean), or as they are.
-    """
-    effects, at = model.effects_at(parameters), model.effects
-    a, severity = effects[at["slope"]], effects[at["severity"]]
-    yardstick = _yardstick(a)
-    sigma = float(abs(a[yardstick]))
-    origin = float(severity.mean()) if centred else 0.0
-    eta = severity - origin
-    # Slopes that ran to the limit count as the yardstick's.
-    a = np.clip(a, -sigma, sigma)
-    everywhere = np.full_like(a, sigma)
-    kappa = index.kappa(a, eta, everywhere)
-    rho, rho_gradient = index.rho(a, everywhere)
-    nowhere = np.full_like(a, np.nan)
-    rho_se = eta_se = kappa_se = low = high = nowhere
+    kappa: Array
+    low: Array
+    high: Array
+
+
+def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool) -> Measured:
+    """Put a panel on a yardstick."""
+    size = np.abs(panel.slope)
+    settled = size[size < LARGEST_SLOPE]
+    most = float(settled.max() if settled.any() else size.max())
+    sigma, zero = yardstick.of(size), origin.of(panel.severity)
+    return Measured(
+        a=np.clip(panel.slope, -most, most),
+        eta=panel.severity - zero,
+        sigma=sigma,
+        origin=zero,
+        joint=None if panel.covariance is None else _joint(panel, yardstick, origin),
+        falling=panel.falling,
+        most=most,
+        is_most=is_most,
+    )
+
+
+def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
+    """Capability of every rater."""
+    a, eta, sigmas = on.a, on.eta, on.sigmas
+    rho, rho_gradient = index.rho(a, sigmas)
+    rho_se = eta_se = kappa_se = low = high = np.full_like(a, np.nan)
     sigma_se = np.nan
-    if covariance is not None:
-        joint = _joint_covariance(model, parameters, covariance, yardstick, centred=centred)
-        rho_se = _standard_error(rho_gradient, joint)
-        kappa_se = _standard_error(index.gradient(a, eta, everywhere), joint)
-        eta_se = np.sqrt(np.maximum(joint[:, 1, 1], 0.0))
-        sigma_se = float(np.sqrt(joint[0, 2, 2]))
-        low, high = _intervals(a, eta, sigma, joint, index)
-        if model.slope.size == len(a):
-            at_zero = np.flatnonzero(a == 0)
-            falling = -gradient[model.blocks["slope"]][at_zero]
-            upper = np.minimum(_highest_slope(falling, joint[at_zero, 0, 0]), sigma)
-            low[at_zero], high[at_zero] = 0.0, index.kappa(upper, eta[at_zero], everywhere[at_zero])
+    if on.joint is not None:
+        rho_se = _standard_error(rho_gradient, on.joint)
+        kappa_se = _standard_error(index.gradient(a, eta, sigmas), on.joint)
+        eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
+        sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
+        low, high = _intervals(on, index.kappa)
+        low, high = _one_sided(on, index.kappa, low, high)
     return RaterEstimates(
-        slope=effects[at["slope"]],
+        slope=panel.slope,
         rho=rho,
         rho_se=rho_se,
         eta=eta,
         eta_se=eta_se,
-        kappa=kappa,
+        kappa=index.kappa(a, eta, sigmas),
         kappa_se=kappa_se,
         kappa_low=low,
         kappa_high=high,
-        sigma=sigma,
+        sigma=on.sigma,
         sigma_se=sigma_se,
-        alpha=-origin,
-        yardstick=yardstick,
+        alpha=-on.origin,
     )
 
 
-def _yardstick(slopes: Array) -> int:
-    """The most discriminating rater, leaving out slopes that ran to the limit unless all did."""
-    size = np.abs(slopes)
-    settled = np.where(size < LARGEST_SLOPE, size, -1.0)
-    return int(np.argmax(settled if settled.max() > 0 else size))
+def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
+    """kappa(theta) of every rater with pointwise intervals."""
+    kappa = np.empty((len(on.a), len(abilities)))
+    low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
+    for column, theta in enumerate(abilities):
+
+        def at(a: Array, eta: Array, sigma: Array, theta: float = float(theta)) -> Array:
+            return index.kappa_at(theta, a, eta, sigma)
+
+        kappa[:, column] = at(on.a, on.eta, on.sigmas)
+        if on.joint is not None:
+            pair = _one_sided(on, at, *_intervals(on, at))
+            low[:, column], high[:, column] = pair
+    return CurveEstimates(kappa, low, high)
 
 
-def _joint_covariance(
-    model: FacetsModel, parameters: Array, covariance: Array, yardstick: int, *, centred: bool
-) -> Array:
-    """(raters, 3, 3): covariance of (a_r, eta_r, sigma)."""
-    through = model.effect_jacobian(parameters)[: 2 * model.contexts.n_raters]
-    n = model.contexts.n_raters
-    both = through @ (through @ covariance).T
-    slopes, mixed, severities = both[:n, :n], both[:n, n:], both[n:, n:]
-    if centred:
-        mixed = mixed - mixed.mean(axis=1, keepdims=True)
-        mean = severities.mean(axis=0)
-        own = np.diag(severities) - 2 * mean + mean.mean()
-    else:
-        own = np.diag(severities)
+def _joint(panel: Panel, yardstick: Measure, origin: Measure) -> Array:
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma), sigma and the origin being linear in the panel."""
+    n, covariance = len(panel.slope), panel.covariance
+    assert covariance is not None
+    nothing = np.zeros(n)
+    of_sigma = covariance @ np.concatenate([yardstick.weights * np.sign(panel.slope), nothing])
+    of_origin = covariance @ np.concatenate([nothing, origin.weights])
+    variance = covariance.diagonal()
     joint = np.empty((n, 3, 3))
-    joint[:, 0, 0] = np.diag(slopes)
-    joint[:, 1, 1] = own
-    joint[:, 2, 2] = slopes[yardstick, yardstick]
-    joint[:, 0, 1] = joint[:, 1, 0] = np.diag(mixed)
-    joint[:, 0, 2] = joint[:, 2, 0] = slopes[:, yardstick]
-    joint[:, 1, 2] = joint[:, 2, 1] = mixed[yardstick]
+    joint[:, 0, 0] = variance[:n]
+    joint[:, 1, 1] = variance[n:] - 2 * of_origin[n:] + origin.weights @ of_origin[n:]
+    joint[:, 2, 2] = (yardstick.weights * np.sign(panel.slope)) @ of_sigma[:n]
+    joint[:, 0, 1] = joint[:, 1, 0] = covariance.diagonal(n) - of_origin[:n]
+    joint[:, 0, 2] = joint[:, 2, 0] = of_sigma[:n]
+    joint[:, 1, 2] = joint[:, 2, 1] = of_sigma[n:] - origin.weights @ of_sigma[n:]
     return joint
 
 
@@ -140,30 +183,46 @@ def _standard_error(gradient: Gradient, joint: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
 
 
-def _intervals(a: Array, eta: Array, sigma: float, joint: Array, index: Index) -> tuple[Array, Array]:
-    """Quantiles of kappa-bar over draws of (a, eta, sigma)."""
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
-    normal = np.concatenate([half, -half])
-    values, vectors = np.linalg.eigh(joint)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+Value = Callable[[Array, Array, Array], Array]
+
+
+def _intervals(on: Measured, value: Value) -> tuple[Array, Array]:
+    """Quantiles of an index over draws of (a, eta, sigma)."""
     tail = (1 - _LEVEL) / 2
-    low, high = np.empty_like(a), np.empty_like(a)
-    for first in range(0, len(a), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        centre = np.stack([a[rows], eta[rows], np.full(len(a[rows]), sigma)], axis=1)
-        draws = centre[:, None] + np.einsum("rij,dj->rdi", root[rows], normal)
-        slope = draws[..., 0] if (a < 0).any() else np.maximum(draws[..., 0], 0.0)
-        # A draw that discriminates better than the yardstick is the yardstick.
-        yardstick = np.maximum(np.maximum(np.abs(slope), np.abs(draws[..., 2])), 1e-6)
-        kappa = index.kappa(slope, draws[..., 1], yardstick)
-        low[rows], high[rows] = np.quantile(kappa, [tail, 1 - tail], axis=1)
+    low, high = np.empty_like(on.a), np.empty_like(on.a)
+    for rows, a, eta, sigma in _draws(on):
+        low[rows], high[rows] = np.quantile(value(a, eta, sigma), [tail, 1 - tail], axis=1)
     return low, high
 
 
-def _highest_slope(falling: Array, variance: Array) -> Array:
-    """Largest slope that is as likely as a one-sided interval allows, for slopes estimated at 0.
+def _draws(on: Measured) -> Iterator[tuple[slice, Array, Array, Array]]:
+    """Blocks of raters, each with draws of (a, eta, sigma): the same normal numbers for everyone."""
+    assert on.joint is not None
+    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
+    normal = np.concatenate([half, -half])
+    values, vectors = np.linalg.eigh(on.joint)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+    centre = np.stack([on.a, on.eta, on.sigmas], axis=1)
+    reversible = (on.a < 0).any()
+    for first in range(0, len(on.a), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        draws = centre[rows, None] + np.einsum("rij,dj->rdi", root[rows], normal)
+        a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
+        sigma = np.abs(draws[..., 2])
+        if on.is_most:
+            sigma = np.maximum(np.abs(a), sigma)
+        yield rows, a, draws[..., 1], np.maximum(sigma, _FLATTEST)
 
-    There the log-likelihood falls as g a + a^2 / (2 v); it may fall by z^2 / 2. Without a gradient this is z sqrt(v).
+
+def _one_sided(on: Measured, value: Value, low: Array, high: Array) -> tuple[Array, Array]:
+    """A slope estimated at 0 is as likely as a one-sided interval allows up to some slope: that is the upper end.
+
+    The log-likelihood falls as g a + a^2 / (2 v); it may fall by z^2 / 2. Without a gradient this is z sqrt(v).
     """
-    g = np.maximum(falling, 0.0)
-    return np.asarray(_ONE_SIDED**2 / (np.sqrt(g**2 + _ONE_SIDED**2 / variance) + g))
+    assert on.joint is not None
+    zero = np.flatnonzero(on.a == 0)
+    g, variance = np.maximum(on.falling[zero], 0.0), on.joint[zero, 0, 0]
+    highest = _ONE_SIDED**2 / (np.sqrt(g**2 + _ONE_SIDED**2 / np.maximum(variance, 1e-12)) + g)
+    low[zero] = 0.0
+    high[zero] = value(np.minimum(highest, on.most), on.eta[zero], on.sigmas[zero])
+    return low, high

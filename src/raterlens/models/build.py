@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.links import Link
+from raterlens.models.capped import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.parameters import Contexts
@@ -32,10 +33,15 @@ class Options:
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""
 
 
-def build(ratings: Ratings, options: Options) -> tuple[FacetsModel, Response]:
-    """The model's map from parameters, and the response it goes through."""
+def build(
+    ratings: Ratings, options: Options, n_categories: int | None = None
+) -> tuple[FacetsModel, Response]:
+    """The model's map from parameters, and the response it goes through.
+
+    `n_categories` where the model has more of them than these ratings show.
+    """
     contexts = Contexts.of(ratings)
-    response = _response(ratings.n_categories, options)
+    response = _response(n_categories or ratings.n_categories, options)
     graded, per_item = options.scale == "graded", options.scale == "partial credit"
     ordered = response.n_categories > 2
     severity = (
@@ -60,4 +66,4 @@ def _response(n_categories: int, options: Options) -> Response:
         return Graded(options.link, n_categories)
     if options.link.name == "logit":
         return Adjacent(n_categories)
-    return Linked(options.link)
+    return Capped() if options.link.name == "log" else Linked(options.link)

@@ -42,7 +42,8 @@ def redundancy(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | 
 def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Array:
     """The same model with difficulties, facets, thresholds and log item slopes that average zero."""
     centred = parameters.copy()
-    if model.item_slopes and (held is None or not held[model.blocks["slope"]].any()):
+    slopes = ("slope", "item_slope")
+    if model.item_slopes and (held is None or not any(held[model.blocks[name]].any() for name in slopes)):
         # Exactly: the direction is only tangent to a product of slopes.
         mean = centred[model.blocks["item_slope"]].mean()
         centred[model.blocks["item_slope"]] -= mean

@@ -68,3 +68,7 @@ class Thresholds:
         """(n_scales, steps): the thresholds themselves."""
         table = x.reshape(self.n_scales, self.n_steps)
         return np.cumsum(table, axis=1) if self.graded else table
+
+    def parameters(self, values: Array) -> Array:
+        """The parameters of thresholds of shape (n_scales, steps)."""
+        return np.ravel(np.diff(values, axis=1, prepend=0.0) if self.graded else values)

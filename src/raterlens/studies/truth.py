@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens import capability
-from raterlens.ordered import OrderedScore
+from raterlens.curves import curve_of
+from raterlens.links import get_link
+from raterlens.population import Normal
 
 Array = NDArray[np.float64]
 
@@ -55,6 +57,9 @@ class Truth:
         if self.sigma == 0:
             return np.zeros_like(self.slope)
         if self.thresholds is not None:
-            score = OrderedScore(self.thresholds, self.scale == "graded", self.link)
-            return score.sensitivity(self.slope, self.severity).rate / score.best(self.sigma)[1]
+            curve = curve_of(get_link(self.link), self.thresholds, graded=self.scale == "graded")
+            students = Normal()
+            return students.rate(curve, self.slope, self.severity) / students.best(
+                curve, np.array(self.sigma)
+            )
         return capability.gmf(rho=self.rho, eta=self.severity, sigma=self.sigma, link=self.link)

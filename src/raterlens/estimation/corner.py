@@ -1,0 +1,69 @@
+"""Marginal maximum likelihood for the log link, whose likelihood has a corner: one fine grid of even steps.
+
+Elsewhere the grid may be as coarse as smooth posteriors allow (grid.py); here it must resolve the rounded corner
+of every context, whatever the posteriors' widths.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.engine.seam import Moments, Nodes
+from raterlens.estimation.grid import MOST_NODES, REACH
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.mml import Quadrature
+from raterlens.estimation.optimise import OnProgress, maximise
+from raterlens.models.capped import CORNER
+
+Array = NDArray[np.float64]
+
+# Nodes within the corner of the steepest context, roughly at first and finally.
+_ROUGHLY, _FINALLY = 1.0, 5.0
+# In standard errors. The likelihood's curvature still jumps at the ends of a corner: the optimiser gets no further.
+_TOLERANCE = 1e-3
+
+
+def fit_with_corner(
+    problem: FacetsMarginal,
+    start: Array,
+    information: Array,
+    bounds: tuple[Array, Array],
+    *,
+    max_iterations: int = 500,
+    on_progress: OnProgress | None = None,
+) -> Quadrature:
+    """Maximise on a rough grid, then on one that is fine for the slopes found."""
+    evaluations = iterations = 0
+    moments = Moments(np.zeros(1), np.ones(1))
+    for within, tolerance in ((_ROUGHLY, 0.1), (_FINALLY, _TOLERANCE), (_FINALLY, _TOLERANCE)):
+        nodes = corner_nodes(problem, start, moments, within)
+        optimum = maximise(
+            partial(problem.value, nodes=nodes),
+            start,
+            information,
+            bounds,
+            stage=f"marginal likelihood, {len(nodes.points)} ability nodes",
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            on_progress=on_progress,
+        )
+        evaluations += optimum.record.evaluations
+        iterations += optimum.record.iterations
+        start = optimum.parameters
+        moments = problem.engine.moments(problem.tables(start, nodes), nodes)
+    record = replace(
+        optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)
+    )
+    return Quadrature(replace(optimum, record=record), nodes, moments)
+
+
+def corner_nodes(
+    problem: FacetsMarginal, parameters: Array, moments: Moments, within: float = _FINALLY
+) -> Nodes:
+    """Even steps that put `within` nodes into the corner of the steepest context."""
+    steepest = max(float(np.abs(problem.model.predictor(parameters).slope).max()), 0.5)
+    low = float(np.min(moments.mean - REACH * moments.sd))
+    high = float(np.max(moments.mean + REACH * moments.sd))
+    return Nodes.equally_spaced(low, high, max(CORNER / (within * steepest), (high - low) / MOST_NODES))

@@ -1,0 +1,116 @@
+"""New students by a calibrated panel: everything about raters, items and scores fixed, only abilities asked for."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.calibration import Calibration
+from raterlens.engine.seam import Moments
+from raterlens.errors import InputError
+from raterlens.estimation.corner import corner_nodes
+from raterlens.estimation.estimate import sharp_moments
+from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.grid import first_nodes, nodes_for
+from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.start import starting_widths
+from raterlens.links import get_link
+from raterlens.models import FACETS_MODELS
+from raterlens.models.build import Options, build
+from raterlens.models.capped import Capped
+from raterlens.models.effects import own_or_explained
+from raterlens.models.facets import FacetsModel
+from raterlens.ratings import Codes, Ratings
+from raterlens.tabulate import level_table
+from raterlens.wording import listed
+
+Array = NDArray[np.float64]
+
+_MOST_ROUNDS = 8
+
+
+def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
+    """Students' abilities, posterior means under a standard normal population, with standard deviations."""
+    coded = with_scores(ratings, calibration.scores)
+    # A slope for every rater, wherever the calibration's slopes came from.
+    spec = replace(FACETS_MODELS[calibration.model], slopes=own_or_explained)
+    options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
+    model, response = build(coded, options, len(calibration.scores))
+    parameters = _parameters(calibration, coded, model)
+    nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
+    moments = _abilities(marginal(coded, model, response, nobody), parameters, starting_widths(coded))
+    estimates = {"theta": moments.mean, "theta_se": moments.sd}
+    return level_table(ratings, "student", ratings.student, ratings.students, estimates)
+
+
+def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:
+    """The same ratings with each score's place among `scores`."""
+    if scores == tuple(range(len(scores))) and ratings.n_categories <= len(scores):
+        return ratings
+    places = np.searchsorted(scores, ratings.score)
+    strange = np.asarray(scores)[np.minimum(places, len(scores) - 1)] != ratings.score
+    if strange.any():
+        seen = sorted({int(score) for score in ratings.score[strange]})
+        raise InputError(
+            f"scores of {listed(seen)} occur, but the fit knows only {listed(scores)}; correct them, or read with "
+            "the cut that the fit's ratings were read with"
+        )
+    return replace(ratings, score=places.astype(np.int16))
+
+
+def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) -> Array:
+    """The calibrated effects of the levels that occur in these ratings."""
+    x, effects = np.zeros(model.blocks.size), calibration.effects
+    rater = _places(ratings.raters, calibration.labels["rater"], "raters")
+    item = _places(ratings.items, calibration.labels["item"], "items")
+    x[model.blocks["slope"]], x[model.blocks["severity"]] = (
+        effects["slope"][rater],
+        effects["severity"][rater],
+    )
+    x[model.blocks["difficulty"]] = effects["difficulty"][item]
+    if calibration.item_slopes:
+        x[model.blocks["item_slope"]] = effects["item_slope"][item]
+    wanted = {name.removeprefix("facet ") for name in effects if name.startswith("facet ")}
+    given = {facet.name for facet in ratings.facets}
+    if wanted != given:
+        raise InputError(
+            f"the fit has the facets {listed(sorted(wanted)) or 'none'}, these ratings "
+            f"{listed(sorted(given)) or 'none'}; read them with the same facets="
+        )
+    for facet in ratings.facets:
+        name = f"facet {facet.name}"
+        place = _places(facet.labels, calibration.labels[name], f"levels of facet {facet.name!r}")
+        x[model.blocks[name]] = effects[name][place]
+    if model.thresholds is not None:
+        thresholds = effects["threshold"]
+        thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
+        x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
+    return x
+
+
+def _places(labels: pl.Series, known: pl.Series, what: str) -> Codes:
+    """Where each label stands among the known ones."""
+    place = dict(zip(known.cast(pl.String), range(len(known)), strict=True))
+    strangers = [label for label in labels.cast(pl.String) if label not in place]
+    if strangers:
+        raise InputError(
+            f"{what} that the fit does not know: {listed(strangers)}; it knows {listed(known.cast(pl.String))}. Leave "
+            "their ratings out, or fit again with them and the others held fixed (anchors=)"
+        )
+    return np.array([place[label] for label in labels.cast(pl.String)], dtype=np.int32)
+
+
+def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Moments:
+    """On a grid that follows the posteriors until it need not be finer."""
+    nodes = first_nodes(widths)
+    for _ in range(_MOST_ROUNDS):
+        moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
+        if isinstance(problem.response, Capped):
+            nodes = corner_nodes(problem, parameters, moments)
+            return problem.engine.moments(problem.tables(parameters, nodes), nodes)
+        following = nodes_for(Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4)))
+        if following.step > nodes.step / 2:
+            break
+        nodes = following
+    return sharp_moments(problem, parameters, moments)
