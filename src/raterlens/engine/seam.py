@@ -47,6 +47,14 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
+class Moments:
+    """Each student's posterior ability."""
+
+    mean: Array
+    sd: Array
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """The marginal log-likelihood and what its gradient needs."""
 
@@ -55,14 +63,8 @@ class Expected:
     """(cells, nodes): expected number of ratings in a cell given at a node."""
     linear: Array | None
     """(sums,): sum over students of their sum times their expected ability."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Each student's posterior ability."""
-
-    mean: Array
-    sd: Array
+    moments: Moments | None = None
+    """Where the engine has them at hand."""
 
 
 class Engine(Protocol):

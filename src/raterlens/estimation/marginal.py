@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.engine.choice import engine_for
 from raterlens.engine.compress import essays, rating_cells
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Expected, Nodes, Tables
@@ -65,7 +66,7 @@ class CellMarginal(FacetsMarginal):
 
     def __init__(self, ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         super().__init__(model, response, pseudo)
-        self.engine = ReferenceEngine(rating_cells(ratings, model.contexts, response.n_categories))
+        self.engine = engine_for(rating_cells(ratings, model.contexts, response.n_categories))
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -85,7 +86,7 @@ class EssayMarginal(FacetsMarginal):
     def __init__(self, ratings: Ratings, model: FacetsModel, response: Adjacent, pseudo: Pseudo) -> None:
         super().__init__(model, response, pseudo)
         self._essays = essays(ratings, model.contexts, model.slope_of_context)
-        self.engine = ReferenceEngine(self._essays.counts, self._essays.sums)
+        self.engine = engine_for(self._essays.counts, self._essays.sums)
         k = response.n_categories
         cell = model.contexts.of_rating * k + ratings.score
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.

@@ -1,0 +1,81 @@
+"""The compiled engine gives the numbers of its readable twin."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import raterlens as rl
+from raterlens.engine.choice import engine_for
+from raterlens.engine.fused import FusedEngine
+from raterlens.engine.reference import ReferenceEngine
+from raterlens.engine.seam import Nodes, Tables
+
+# Sums of a few dozen exponentials, each exact to the last bit or two.
+CLOSE = {"rtol": 1e-11, "atol": 1e-11}
+
+
+def problem(n_cells: int = 9, steepness: float = 1.0, *, linear: bool = True):
+    random = np.random.default_rng(0)
+    counts = sparse.csr_array(random.poisson(0.7, (300, n_cells)).astype(float))
+    sums = sparse.csr_array(random.poisson(0.7, (300, 4)).astype(float)) if linear else None
+    nodes = Nodes.equally_spaced(-5, 5, 0.3)
+    cells = -steepness * random.exponential(1.0, (n_cells, len(nodes.points)))
+    return counts, sums, Tables(cells, random.normal(size=4) if linear else None), nodes
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("linear", [True, False])
+def test_it_equals_the_readable_engine(threads, linear):
+    counts, sums, tables, nodes = problem(linear=linear)
+    expected = ReferenceEngine(counts, sums).evaluate(tables, nodes)
+    found = FusedEngine(counts, sums, threads).evaluate(tables, nodes)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
+    if linear:
+        np.testing.assert_allclose(found.linear, expected.linear, **CLOSE)
+    moments = ReferenceEngine(counts, sums).moments(tables, nodes)
+    np.testing.assert_allclose(found.moments.mean, moments.mean, **CLOSE)
+    np.testing.assert_allclose(found.moments.sd, moments.sd, **CLOSE)
+
+
+def test_vanishing_and_impossible_cells_do_no_harm():
+    """Log-probabilities far below the largest, down to minus infinity."""
+    counts, sums, tables, nodes = problem(steepness=2000.0)
+    tables.cells[3, :5] = -np.inf
+    expected = ReferenceEngine(counts, sums).evaluate(tables, nodes)
+    found = FusedEngine(counts, sums).evaluate(tables, nodes)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
+
+
+def test_students_without_ratings_keep_the_prior():
+    nodes = Nodes.equally_spaced(-8, 8, 0.25)
+    found = FusedEngine(sparse.csr_array((3, 1))).evaluate(Tables(np.zeros((1, len(nodes.points)))), nodes)
+    np.testing.assert_allclose(found.moments.sd, 1, rtol=1e-12)
+    assert found.loglik == pytest.approx(0, abs=1e-12)
+
+
+def test_a_fit_does_not_depend_on_the_engine(small, monkeypatch):
+    expected = rl.fit(small)
+    monkeypatch.setattr("raterlens.engine.choice.LARGE", 0)
+    found = rl.fit(small)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-12)
+    np.testing.assert_allclose(found.raters["kappa"], expected.raters["kappa"], atol=1e-6)
+
+
+def test_small_data_do_not_load_the_compiler():
+    code = (
+        "import sys, raterlens as rl; rl.fit(rl.load_example()); "
+        "print('numba' in sys.modules, type(rl).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == "False"
+
+
+def test_large_data_do():
+    counts = sparse.random_array((2000, 200), density=0.6, format="csr", rng=np.random.default_rng(0))
+    assert isinstance(engine_for(counts), FusedEngine)
+    assert type(engine_for(counts[:100])) is ReferenceEngine
