@@ -17,6 +17,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from raterlens.app.options import Columns, Model, Output
 from raterlens.errors import RaterlensError
+from raterlens.studies.catalogue import STUDY_HELP
 
 DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
 
@@ -82,6 +83,25 @@ def demo() -> None:
     from raterlens.app import commands
 
     commands.demo(DEMO_FOLDER)
+
+
+@app.command(help_epilogue=STUDY_HELP)
+def study(
+    name: Annotated[str, Parameter(name="NAME", help="One of those listed below.")],
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="Folder for rows (parquet), page (markdown), tables and figures.")],
+    replications: Annotated[
+        int | None, Parameter(help="How many; the study's own number if left out.")
+    ] = None,
+    seed: Annotated[int, Parameter(help="The same seed gives the same bytes.")] = 2025,
+    data: Annotated[Path | None, Parameter(help="For 'writing': data.cqc04 as .rda or .csv.")] = None,
+    workers: Annotated[int | None, Parameter(help="Processes at a time; all cores if left out.")] = None,
+) -> None:
+    """Run a study: the paper's, beside its printed numbers, and those it left for later."""
+    from raterlens.app.study import study as run
+
+    run(name, out, replications, seed, data, workers)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,139 @@
+"""Figures for print: one look, and files as SVG and PNG. Needs the extra `charts` (altair, vl-convert-python)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raterlens.errors import OptionError
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+# Okabe and Ito (2008): told apart with any kind of colour vision, and in grey by the dashes that go with them.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 0])
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
+
+PIXELS_PER_INCH = 220
+"""Of the PNG, at 96 pixels an inch of the drawing."""
+
+# A panel of 300 px prints at 8 cm: 12 px of type are then 9 pt.
+WIDTH, HEIGHT = 300, 210
+
+
+def check_charts() -> None:
+    """Raise where figures cannot be drawn."""
+    for package, install in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
+        if find_spec(package) is None:
+            raise OptionError(
+                f"figures need the package {install}, which is not installed; run: pip install 'raterlens[charts]'"
+            )
+
+
+def save(figures: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write every figure as NAME.svg and NAME.png."""
+    written = []
+    for name, chart in figures.items():
+        dressed = dress(chart)
+        for ending, options in (("svg", {}), ("png", {"ppi": PIXELS_PER_INCH})):
+            path = folder / f"{name}.{ending}"
+            dressed.save(path, **options)
+            written.append(path)
+    return written
+
+
+def dress(chart: Any) -> Any:
+    """Type, lines and colours, for the outermost chart."""
+    return (
+        chart.configure(font="DejaVu Sans, Arial, sans-serif", background="white", padding=6)
+        .configure_view(stroke="#999999", strokeWidth=0.6)
+        .configure_axis(
+            labelFontSize=11,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            titlePadding=6,
+            labelFlush=False,
+            gridColor="#E6E6E6",
+            domainColor="#666666",
+            tickColor="#666666",
+            labelColor="#222222",
+            titleColor="#222222",
+        )
+        .configure_legend(
+            labelFontSize=11,
+            titleFontSize=11.5,
+            titleFontWeight="normal",
+            symbolSize=90,
+            symbolStrokeWidth=2.2,
+            labelColor="#222222",
+            titleColor="#222222",
+            labelLimit=400,
+        )
+        .configure_header(labelFontSize=12, titleFontSize=12, labelColor="#222222", titleFontWeight="normal")
+        .configure_title(fontSize=12.5, fontWeight="normal", anchor="start", color="#222222", offset=6)
+    )
+
+
+def by_colour(field: str, values: Sequence[str], title: str | None) -> dict[str, Any]:
+    """Encodings that tell lines apart by colour and dash, with one legend."""
+    import altair as alt
+
+    n = len(values)
+    legend = alt.Legend(
+        title=title, orient="bottom", columns=3, symbolType="stroke", symbolSize=500, offset=8
+    )
+    return {
+        "color": alt.Color(
+            f"{field}:N",
+            sort=None,
+            scale=alt.Scale(domain=list(values), range=list(COLOURS[:n])),
+            legend=legend,
+        ),
+        "strokeDash": alt.StrokeDash(
+            f"{field}:N",
+            sort=None,
+            scale=alt.Scale(domain=list(values), range=list(DASHES[:n])),
+            legend=legend,
+        ),
+    }
+
+
+def lines(
+    data: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    field: str,
+    *,
+    title: str | None = None,
+    points: bool = False,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+) -> Any:
+    """Lines of y over x, one for every value of `field` in the order of the data."""
+    import altair as alt
+
+    values = data[field].unique(maintain_order=True).to_list()
+    base = alt.Chart(data).encode(x=x, y=y, **by_colour(field, values, title))
+    drawn = base.mark_line(strokeWidth=2)
+    if points:
+        n = len(values)
+        drawn = drawn + base.mark_point(filled=True, size=42, opacity=1).encode(
+            shape=alt.Shape(
+                f"{field}:N", sort=None, scale=alt.Scale(domain=values, range=list(SHAPES[:n])), legend=None
+            ),
+            strokeDash=alt.value([1, 0]),
+        )
+    return drawn.properties(width=width, height=height)

@@ -1,0 +1,283 @@
+"""Figures of the studies' results: plot data comes from a study's tables, drawing is here."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from raterlens.charts.figures import BLUE, COLOURS, SHAPES, VERMILION, lines
+from raterlens.studies import misspecified, study2
+from raterlens.studies.study import Results
+
+
+def draw(study: str, results: Results) -> dict[str, Any]:
+    """The figures of one study by file name."""
+    return {study: _DRAWINGS[study](results)} if study in _DRAWINGS else {}
+
+
+# ------------------------------------------------------------------------------------------- Study 1
+
+_PANELS = {
+    "kappa": "Mean capability κ̄",
+    "rho": "Discrimination ρ",
+    "eta": "Severity η",
+    "theta": "Ability θ",
+    "delta": "Difficulty δ",
+}
+
+
+def recovery_data(results: Results, method: str = "hl") -> pl.DataFrame:
+    """Mean estimate of every rater, student and item, with the middle two thirds of the replications."""
+    error = (pl.col("rmse") ** 2 - pl.col("bias") ** 2).clip(0).sqrt()
+    return (
+        results.tables["accuracy"]
+        .filter(pl.col("method") == method, pl.col("parameter").is_in(list(_PANELS)))
+        .select(
+            "parameter",
+            "level",
+            "truth",
+            pl.col("model").str.to_uppercase(),
+            mean=pl.col("truth") + pl.col("bias"),
+            low=pl.col("truth") + pl.col("bias") - error,
+            high=pl.col("truth") + pl.col("bias") + error,
+        )
+    )
+
+
+def _study1(results: Results) -> Any:
+    import altair as alt
+
+    data = recovery_data(results)
+    panels = [_against_truth(data, parameter, title) for parameter, title in _PANELS.items()]
+    return (
+        alt.vconcat(alt.hconcat(*panels[:3], spacing=24), alt.hconcat(*panels[3:], spacing=24), spacing=18)
+        .resolve_scale(color="shared", shape="shared")
+        .properties(title="Study 1: estimates by hierarchical likelihood against true values")
+    )
+
+
+def _against_truth(data: pl.DataFrame, parameter: str, title: str) -> Any:
+    import altair as alt
+
+    own = data.filter(pl.col("parameter") == parameter)
+    values = np.concatenate([own["truth"], own["low"], own["high"]])
+    low, high = float(values.min()), float(values.max())
+    ends = alt.Scale(domain=[low, high], nice=True)
+    models = ["GMF", "TFM"]
+    colour = alt.Color(
+        "model:N",
+        scale=alt.Scale(domain=models, range=[BLUE, VERMILION]),
+        legend=alt.Legend(title="Fitted model", orient="right"),
+    )
+    shape = alt.Shape("model:N", scale=alt.Scale(domain=models, range=["circle", "triangle-up"]))
+    diagonal = (
+        alt.Chart(pl.DataFrame({"x": [low, high], "y": [low, high]}))
+        .mark_line(color="#666666", strokeDash=[4, 3], strokeWidth=1)
+        .encode(x=alt.X("x:Q", scale=ends), y=alt.Y("y:Q", scale=ends))
+    )
+    base = alt.Chart(own).encode(
+        x=alt.X("truth:Q", title=f"True {_lower(title)}", scale=ends, axis=alt.Axis(tickCount=5))
+    )
+    bars = base.mark_rule(strokeWidth=1, opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q", color=colour)
+    points = base.mark_point(filled=True, size=26, opacity=0.9).encode(
+        y=alt.Y("mean:Q", title="Mean estimate ± sd", scale=ends, axis=alt.Axis(tickCount=5)),
+        color=colour,
+        shape=shape,
+    )
+    return (diagonal + bars + points).properties(width=190, height=190)
+
+
+def _lower(title: str) -> str:
+    return title[0].lower() + title[1:]
+
+
+# ------------------------------------------------------------------------------------------- Study 2
+
+
+def severity_data(results: Results, method: str = "mml") -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Boxes of one method, and the severity that the paper estimates for every rater and topic."""
+    boxes = results.tables["boxes"].filter(pl.col("method") == method)
+    labels = pl.Series(study2.RATERS).str.split(":").list
+    own = pl.DataFrame({"rater": labels.get(0), "topic": labels.get(1), "severity": study2.ETA})
+    return boxes, own
+
+
+def _study2(results: Results) -> Any:
+    import altair as alt
+
+    boxes, own = severity_data(results)
+    x = alt.X("severity:Q", title="Severity η", scale=alt.Scale(domain=[-2.7, 2.7], nice=False))
+    y_scale = alt.Scale(domain=[0, 1])
+    title = "Mean capability κ̄"
+    panels = []
+    for rater in own["rater"].unique(maintain_order=True):
+        row = []
+        for topic in own["topic"].unique(maintain_order=True):
+            here = (pl.col("rater") == rater) & (pl.col("topic") == topic)
+            base = alt.Chart(boxes.filter(here)).encode(x=x)
+            whiskers = base.mark_rule(strokeWidth=0.7, color=BLUE, opacity=0.55).encode(
+                y=alt.Y("q05:Q", title=title, scale=y_scale), y2="q95:Q"
+            )
+            middle = base.mark_rule(strokeWidth=2.2, color=BLUE).encode(y="q25:Q", y2="q75:Q")
+            truth = base.mark_line(color=VERMILION, strokeWidth=1.8).encode(y="truth:Q")
+            place = (
+                alt.Chart(own.filter(here))
+                .mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000")
+                .encode(x="severity:Q")
+            )
+            row.append(
+                (whiskers + middle + truth + place).properties(
+                    width=150, height=115, title=alt.TitleParams(f"{rater}, {topic}", fontSize=12, offset=3)
+                )
+            )
+        panels.append(alt.hconcat(*row, spacing=14))
+    return alt.vconcat(*panels, spacing=12)
+
+
+# ------------------------------------------------------------------------------------ other studies
+
+
+def _ratings(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["accuracy"].filter(pl.col("parameter") == "sigma")
+    return lines(
+        data,
+        alt.X(
+            "each:Q",
+            title="Ratings per student",
+            scale=alt.Scale(type="log", domain=[4.5, 900], nice=False),
+            axis=alt.Axis(values=[5, 10, 20, 50, 100, 200, 400, 800]),
+        ),
+        alt.Y("bias:Q", title="Bias of σ (true value 1.5)", scale=alt.Scale(type="symlog", constant=0.1)),
+        "method",
+        title="Method",
+        points=True,
+    )
+
+
+def _noise(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["means"].with_columns(
+        curve=pl.when(pl.col("where") == "all raters")
+        .then(pl.lit("noise in all raters"))
+        .when(pl.col("group") == "noisy")
+        .then(pl.lit("noise in three raters: theirs"))
+        .otherwise(pl.lit("noise in three raters: the others"))
+    )
+    first = data.filter(pl.col("share") == 0).select("where", "group", start="estimate")
+    data = data.join(first, on=["where", "group"]).with_columns(relative=pl.col("estimate") / pl.col("start"))
+    truth = pl.DataFrame({"curve": ["truth: 1 − s"] * 2, "share": [0.0, 0.4], "relative": [1.0, 0.6]})
+    data = pl.concat([truth, data.select("curve", "share", "relative").sort("curve", "share")])
+    return lines(
+        data,
+        alt.X("share:Q", title="Share s of ratings that are noise", axis=alt.Axis(format="%")),
+        alt.Y("relative:Q", title="Estimated κ̄, relative to no noise", scale=alt.Scale(zero=False)),
+        "curve",
+        points=True,
+    )
+
+
+def _linkage(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["accuracy"].with_columns(
+        curve=pl.col("design") + ", students " + pl.col("students"), place=pl.col("common") + 1
+    )
+    panels = []
+    for parameter, title in (("eta", "RMSE of severity η"), ("kappa", "RMSE of mean capability κ̄")):
+        panels.append(
+            lines(
+                data.filter(pl.col("parameter") == parameter),
+                alt.X(
+                    "common:Q",
+                    title="Common students of a rater's 48",
+                    axis=alt.Axis(values=[0, 8, 16, 24, 48]),
+                ),
+                alt.Y("rmse:Q", title=title, scale=alt.Scale(zero=True)),
+                "curve",
+                title="Design",
+                points=True,
+            )
+        )
+    return panels[0] | panels[1]
+
+
+def _misspecified(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["accuracy"].with_columns(pl.col("fitted").str.to_uppercase())
+    return (
+        alt.Chart(data)
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(
+            x=alt.X("rmse:Q", title="RMSE of mean capability κ̄", scale=alt.Scale(zero=True)),
+            y=alt.Y(
+                "source:N",
+                title="Ratings from",
+                sort=list(misspecified.SOURCES),
+                axis=alt.Axis(labelLimit=260, grid=True),
+            ),
+            color=alt.Color(
+                "fitted:N",
+                scale=alt.Scale(domain=["GMF", "TFM"], range=[BLUE, VERMILION]),
+                legend=alt.Legend(title="Fitted", orient="bottom"),
+            ),
+            shape=alt.Shape(
+                "fitted:N", scale=alt.Scale(domain=["GMF", "TFM"], range=["circle", "triangle-up"])
+            ),
+        )
+        .properties(width=300, height=alt.Step(22))
+    )
+
+
+def _covariates(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["accuracy"].filter(pl.col("parameter") == "kappa").sort("how", "scatter")
+    return lines(
+        data,
+        alt.X("scatter:Q", title="What experience does not explain (sd of severity)"),
+        alt.Y("rmse:Q", title="RMSE of mean capability κ̄", scale=alt.Scale(zero=True)),
+        "how",
+        title="Raters' parameters",
+        points=True,
+    )
+
+
+def _recovery(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["accuracy"].filter(pl.col("parameter") == "slope")
+    return (
+        alt.Chart(data)
+        .mark_line(point=True, strokeWidth=1.4)
+        .encode(
+            x=alt.X(
+                "size:Q",
+                title="Students",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(values=[200, 800, 3200]),
+            ),
+            y=alt.Y("rmse:Q", title="RMSE of slopes", scale=alt.Scale(type="log")),
+            color=alt.Color(
+                "case:N", legend=alt.Legend(title=None, columns=1), scale=alt.Scale(range=list(COLOURS) * 3)
+            ),
+            shape=alt.Shape("case:N", scale=alt.Scale(range=list(SHAPES) * 3), legend=None),
+        )
+        .properties(width=300, height=260)
+    )
+
+
+_DRAWINGS: dict[str, Callable[[Results], Any]] = {
+    "study1": _study1,
+    "study2": _study2,
+    "ratings": _ratings,
+    "noise": _noise,
+    "linkage": _linkage,
+    "misspecified": _misspecified,
+    "covariates": _covariates,
+    "recovery": _recovery,
+}

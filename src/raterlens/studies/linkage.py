@@ -1,0 +1,117 @@
+"""Common students between raters, from none to all, at the same work for every rater.
+
+Every rater rates 48 students, of whom some are shared: with all raters (a common set) or with the next rater only
+(a chain). The rest are the rater's own, and either drawn at random or sorted, so that some raters have abler
+students: then only the common students tell severity from ability.
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.fitting import fit
+from raterlens.studies.accuracy import accuracy, compare, replications
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.simulate import simulate
+from raterlens.studies.study import Results, Study, Task
+
+RATERS, ITEMS, WORK = 8, 4, 48
+COMMON = (0, 2, 4, 8, 16, 24, 48)
+CHAIN, SET = "chain", "common set"
+RANDOM, SORTED = "random", "sorted by ability"
+_TILT = 0.7
+"""How far the mean ability of a rater's own students lies from 0 at the ends, in standard deviations."""
+
+
+def design(kind: str, common: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(student, rater) of every essay: each rater has WORK students, `common` of them shared.
+
+    In the chain a rater shares half of them with the rater before and half with the one after, in a ring.
+    """
+    raters = range(RATERS)
+    own = WORK - common
+    if kind == SET:
+        shared = [(student, rater) for student in range(common) for rater in raters]
+        n_shared = common
+    else:
+        half = common // 2
+        shared = [
+            (rater * half + k, who)
+            for rater in raters
+            for k in range(half)
+            for who in (rater, (rater + 1) % RATERS)
+        ]
+        n_shared = RATERS * half
+    alone = [(n_shared + rater * own + k, rater) for rater in raters for k in range(own)]
+    pairs = np.array(sorted(shared + alone))
+    return pairs[:, 0], pairs[:, 1]
+
+
+def abilities(
+    student: NDArray[np.int64], rater: NDArray[np.int64], who: str, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Standard normal; where sorted, students with a single rater are shifted by that rater's place."""
+    n_raters = np.bincount(student)
+    first = np.zeros(len(n_raters), np.int64)
+    first[student[::-1]] = rater[::-1]
+    shift = np.where(n_raters == 1, np.linspace(-_TILT, _TILT, RATERS)[first], 0.0) if who == SORTED else 0.0
+    ability = random.normal(size=len(n_raters)) + shift
+    return np.asarray((ability - ability.mean()) / ability.std())
+
+
+def replicate(task: Task) -> pl.DataFrame:
+    frames = []
+    for kind in (SET, CHAIN):
+        for who in (RANDOM, SORTED):
+            for common in COMMON:
+                student, rater = design(kind, common)
+                drawn = simulate(
+                    design=(
+                        np.repeat(student, ITEMS),
+                        np.repeat(rater, ITEMS),
+                        np.tile(np.arange(ITEMS), len(student)),
+                    ),
+                    slope=np.tile([1.2, 1.8], RATERS // 2),
+                    # Severities in no order with the raters' students.
+                    severity=[0.6, -0.9, 0.2, 0.9, -0.3, -0.6, 0.3, -0.2],
+                    difficulty=[-0.6, -0.2, 0.2, 0.6],
+                    ability=abilities(student, rater, who, np.random.default_rng([*task.entropy, 1])),
+                    seed=task.entropy,
+                )
+                found = fit(drawn.ratings, standard_errors=False)
+                frames.append(
+                    compare(found, drawn.truth, ("eta", "kappa"), design=kind, students=who, common=common)
+                )
+    return pl.concat(frames)
+
+
+def summarise(rows: pl.DataFrame) -> Results:
+    found = accuracy(rows, ["parameter", "design", "students", "common"])
+    have = found.rows_by_key(["parameter", "design", "students", "common"], named=True, unique=True)
+    columns = [(p, kind, who) for p in ("eta", "kappa") for kind in (SET, CHAIN) for who in (RANDOM, SORTED)]
+    names = {"eta": "η", "kappa": "κ̄"}
+    lines = [
+        [
+            str(common),
+            *(with_error(have[(*key, common)]["rmse"], have[(*key, common)]["rmse_se"]) for key in columns),
+        ]
+        for common in COMMON
+    ]
+    text = page(
+        "# Linkage: common students between raters",
+        opening("linkage", replications(found)),
+        f"GMF by `mml`; 8 raters, each with {WORK} students and 4 items, however "
+        "many of the students are shared: with all raters (common set) or half with each neighbour in a ring (chain). "
+        "The others are drawn at random, or the raters have abler and less able ones (means from "
+        f"-{_TILT} to {_TILT} standard deviations).",
+        "![Error of severity and capability against the number of common students](linkage.png)",
+        "RMSE over raters, with Monte-Carlo standard error:",
+        table(["Common students", *(f"{names[p]}, {kind}, {who}" for p, kind, who in columns)], lines),
+        "Without common students a rater's severity cannot be told from the ability of the students rated: harmless "
+        "only where they are a random draw. A few common students mend most of it. With all students common there are "
+        "fewer students in total, so a complete design is not the best use of the same work.",
+    )
+    return Results(text, {"accuracy": found})
+
+
+STUDY = Study("linkage", "Common students between raters, from none to all", 100, replicate, summarise)

@@ -1,0 +1,207 @@
+"""Run a study's replications side by side, so that a killed run goes on where it stopped.
+
+Every finished replication is a file of its own, put in place whole. Rows depend on nothing but the seed, the
+replication's number and the data, and are put together in the order of the numbers: an interrupted study and
+an uninterrupted one, with any number of workers, write the same bytes.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+
+import polars as pl
+
+from raterlens.errors import OptionError
+from raterlens.studies.study import Study, Task, get_study
+
+OnDone = Callable[[int, int], None]
+"""Called with the numbers of finished and of all replications."""
+
+# One thread a worker: workers are the parallelism, and sums in a fixed order give the same last digit.
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the rows depend on; a folder goes on only with the same."""
+
+    study: str
+    seed: int
+    data: str | None
+    """A digest of the file's content."""
+    version: str
+
+    @staticmethod
+    def of(study: Study, seed: int, data: Path | None) -> "Settings":
+        digest = None if data is None else hashlib.sha256(data.read_bytes()).hexdigest()
+        return Settings(study.name, seed, digest, version("raterlens"))
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where a study keeps its rows: finished ones in one file, those of a run under way in parts."""
+
+    path: Path
+    study: str
+
+    @property
+    def rows(self) -> Path:
+        return self.path / f"{self.study}.parquet"
+
+    @property
+    def settings(self) -> Path:
+        return self.path / f"{self.study}.json"
+
+    @property
+    def parts(self) -> Path:
+        return self.path / f"{self.study}.parts"
+
+    def part(self, index: int) -> Path:
+        return self.parts / f"{index:06d}.parquet"
+
+    def open(self, settings: Settings) -> None:
+        """Make the folder ready, or raise where it holds a study with other settings."""
+        if self.settings.exists():
+            found = json.loads(self.settings.read_text(encoding="utf-8"))
+            for name, wanted in asdict(settings).items():
+                if found.get(name) != wanted:
+                    raise OptionError(
+                        f"'{self.path}' has a {self.study} with {name} {found.get(name)!r}, not {wanted!r}; give "
+                        f"another folder, the same {name}, or remove '{self.settings.name}' and the files beside it"
+                    )
+        self.parts.mkdir(parents=True, exist_ok=True)
+        replace_text(self.settings, json.dumps(asdict(settings), indent=2) + "\n")
+
+    def finished(self) -> int:
+        """Replications in the file of finished rows."""
+        if not self.rows.exists():
+            return 0
+        return int(pl.scan_parquet(self.rows).select(pl.col("replication").max()).collect().item()) + 1
+
+    def missing(self, replications: int) -> list[int]:
+        return [i for i in range(self.finished(), replications) if not self.part(i).exists()]
+
+    def gather(self, replications: int) -> pl.DataFrame:
+        """All rows in order, in one file; the parts go."""
+        finished = self.finished()
+        frames = [pl.read_parquet(self.rows).filter(pl.col("replication") < replications)] if finished else []
+        frames += [pl.read_parquet(self.part(i)) for i in range(finished, replications)]
+        rows = pl.concat(frames)
+        draft = self.rows.with_suffix(".draft")
+        rows.write_parquet(draft, compression_level=9, statistics=False)
+        os.replace(draft, self.rows)
+        shutil.rmtree(self.parts, ignore_errors=True)
+        return rows
+
+
+def run(
+    study: Study,
+    folder: Path,
+    *,
+    replications: int | None = None,
+    seed: int,
+    data: Path | None = None,
+    workers: int | None = None,
+    on_done: OnDone | None = None,
+) -> pl.DataFrame:
+    """All rows of the study, those that `folder` does not have yet computed now."""
+    replications = study.replications if replications is None else replications
+    place = Folder(folder, study.name)
+    place.open(Settings.of(study, seed, data))
+    tasks = [Task(seed, index, data) for index in place.missing(replications)]
+    done = replications - len(tasks)
+    if on_done is not None:
+        on_done(done, replications)
+    for index, rows in _replications(study.name, tasks, workers or available_cores()):
+        draft = place.part(index).with_suffix(".draft")
+        rows.select(pl.lit(index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)
+        os.replace(draft, place.part(index))
+        done += 1
+        if on_done is not None:
+            on_done(done, replications)
+    return place.gather(replications)
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    draft = path.with_name(path.name + ".draft")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
+
+
+# ---------------------------------------------------------------------------------------- processes
+
+
+def _replications(name: str, tasks: list[Task], workers: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Rows of each task, in the order in which they get ready."""
+    if not tasks:
+        return
+    # Fresh processes rather than forked ones: threads of the parent (polars, BLAS) do not survive a fork.
+    with (
+        _one_thread_each(),
+        ProcessPoolExecutor(
+            min(workers, len(tasks)), mp_context=get_context("spawn"), initializer=_start_worker
+        ) as pool,
+    ):
+        waiting: dict[Future[pl.DataFrame], int] = {
+            pool.submit(_replicate, name, task): task.index for task in tasks
+        }
+        try:
+            while waiting:
+                ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    yield waiting.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _replicate(name: str, task: Task) -> pl.DataFrame:
+    return get_study(name).replicate(task)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,255 @@
+"""Study 1 beside the paper: its tables in its layout, ours next to every printed number."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from raterlens.studies import paper
+from raterlens.studies.accuracy import replications
+from raterlens.studies.markdown import number, opening, table, with_error
+from raterlens.studies.markdown import page as join
+
+METHODS = ("hl", "laplace", "mml")
+
+# Conventions of the paper's TFM columns, found by comparison with its tables (docs/paper.md).
+KAPPA_AT_ONE = "kappa at sigma 1"
+LOGITS = "theta in logits"
+
+TOLERANCE = 0.03
+"""How near ours should be to the printed numbers of raters."""
+
+ROUNDING = 0.005
+CHANCE = 2.576
+"""A difference beyond rounding and this many standard errors has a chance of 1 in 100."""
+
+MARK = "*"
+
+TITLES = {
+    "hl": "Hierarchical likelihood (`hl`), the paper's method",
+    "laplace": "Laplace approximation (`laplace`)",
+    "mml": "Marginal maximum likelihood (`mml`)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A printed number and ours."""
+
+    model: str
+    parameter: str
+    level: str
+    statistic: str
+    printed: float
+    ours: float
+    error: float
+    """Standard error of ours, from the number of replications."""
+    replications: int
+
+    @property
+    def near(self) -> bool:
+        return abs(self.ours - self.printed) <= TOLERANCE + 1e-12
+
+    @property
+    def beyond_chance(self) -> bool:
+        """The paper's number has chance error too, that of its own 200 replications."""
+        error = self.error * math.sqrt(1 + self.replications / paper.REPLICATIONS)
+        return abs(self.ours - self.printed) > ROUNDING + CHANCE * error
+
+    def __str__(self) -> str:
+        return with_error(self.ours, self.error) + (MARK if self.beyond_chance else "")
+
+
+def cells(found: pl.DataFrame, method: str) -> list[Cell]:
+    """Every printed bias and RMSE of raters, students and items, beside those of one method."""
+    have = {
+        (row["model"], row["method"], row["parameter"], row["level"]): row
+        for row in found.iter_rows(named=True)
+    }
+
+    def pair(model: str, parameter: str, level: str, bias: float, rmse: float) -> Iterator[Cell]:
+        row = have.get((model, *_source(model, parameter, method), level))
+        if row is not None:
+            for statistic, printed in (("bias", bias), ("rmse", rmse)):
+                yield Cell(
+                    model,
+                    parameter,
+                    level,
+                    statistic,
+                    printed,
+                    row[statistic],
+                    row[f"{statistic}_se"],
+                    row["replications"],
+                )
+
+    out: list[Cell] = []
+    for rater, *values in paper.RATER_TABLE:
+        for k, (parameter, model) in enumerate(paper.RATER_CELLS):
+            out += pair(model, parameter, f"R{rater:02d}", *values[2 * k : 2 * k + 2])
+    for student, (_, *values) in enumerate(paper.STUDENT_TABLE, 1):
+        for k, model in enumerate(("tfm", "gmf")):
+            out += pair(model, "theta", f"S{student:02d}", *values[2 * k : 2 * k + 2])
+    for item, values in enumerate(map(list, paper.ITEM_TABLE), 1):
+        for k, model in enumerate(("tfm", "gmf")):
+            out += pair(model, "delta", f"I{item:02d}", *values[2 * k : 2 * k + 2])
+    return [*out, *pair("gmf", "sigma", "all", paper.SIGMA_BIAS, paper.SIGMA_RMSE)]
+
+
+def _source(model: str, parameter: str, method: str) -> tuple[str, str]:
+    """Method and parameter that stand beside a printed column: the paper's conventions for its TFM."""
+    if model == "tfm" and parameter == "kappa":
+        return method, KAPPA_AT_ONE
+    if model == "tfm" and parameter == "theta":
+        return ("glm" if method == "hl" else method), LOGITS
+    return method, parameter
+
+
+def page(found: pl.DataFrame) -> str:
+    """The whole comparison in markdown."""
+    by_method = {method: cells(found, method) for method in METHODS if _has(found, method)}
+    first = by_method["hl"]
+    return join(
+        "# Study 1: recovery of parameters",
+        opening("study1", replications(found)),
+        "20 raters, 50 students (the paper's 50 abilities), 40 items, complete; ratings from the GMF. Cells are ours "
+        f"with its Monte-Carlo standard error. A {MARK} marks a difference from the printed number that rounding and "
+        "chance (in both, at 1 in 100) do not explain.",
+        "![Estimates against true values](study1.png)",
+        "## Agreement with the paper",
+        _agreement(first),
+        _large(first),
+        "## The three methods",
+        _methods(found),
+        *(_tables(by_method[method], method) for method in by_method),
+    )
+
+
+def _has(found: pl.DataFrame, method: str) -> bool:
+    return bool((found["method"] == method).any())
+
+
+def _agreement(first: list[Cell]) -> str:
+    rows = []
+    names = {"kappa": "κ̄ of raters", "rho": "ρ of raters", "eta": "η of raters", "theta": "θ of students"}
+    names |= {"delta": "δ of items", "sigma": "σ"}
+    for parameter, name in names.items():
+        for model in ("tfm", "gmf"):
+            own = [cell for cell in first if (cell.parameter, cell.model) == (parameter, model)]
+            if own:
+                rows.append([f"{name}, {model.upper()}", *_counts(own)])
+    raters = [cell for cell in first if cell.parameter in ("kappa", "rho", "eta")]
+    rows.append(["**κ̄, ρ, η together**", *_counts(raters)])
+    heading = [
+        "Printed cells (bias and RMSE)",
+        "number",
+        f"within {TOLERANCE}",
+        "largest difference",
+        f"marked {MARK}",
+    ]
+    return table(heading, rows)
+
+
+def _counts(own: list[Cell]) -> list[str]:
+    near = sum(cell.near for cell in own)
+    furthest = max(abs(cell.ours - cell.printed) for cell in own)
+    marked = sum(cell.beyond_chance for cell in own)
+    return [str(len(own)), f"{near} ({near / len(own):.0%})", number(furthest, 3), str(marked)]
+
+
+def _large(first: list[Cell]) -> str:
+    far = [cell for cell in first if not cell.near]
+    if not far:
+        return f"No printed number differs from ours by more than {TOLERANCE}."
+    rows = [
+        [
+            f"{cell.parameter}, {cell.model.upper()}, {cell.level}",
+            cell.statistic,
+            number(cell.printed),
+            str(cell),
+        ]
+        for cell in far
+    ]
+    return join(
+        f"Every difference of more than {TOLERANCE} (docs/paper.md says where they come from):",
+        table(["Cell", "statistic", "printed", "ours"], rows),
+    )
+
+
+def _methods(found: pl.DataFrame) -> str:
+    """Root mean square of bias and RMSE over levels, for every method: what a user should choose."""
+    pooled = (
+        found.filter(pl.col("method") != "glm", pl.col("parameter") != LOGITS)
+        .group_by("parameter", "model", "method")
+        .agg(
+            (pl.col("bias") ** 2).mean().sqrt().alias("bias"),
+            (pl.col("rmse") ** 2).mean().sqrt().alias("rmse"),
+        )
+    )
+    have = {
+        (parameter, model, method): (bias, rmse)
+        for parameter, model, method, bias, rmse in pooled.select(
+            "parameter", "model", "method", "bias", "rmse"
+        ).iter_rows()
+    }
+    methods = [method for method in METHODS if _has(found, method)]
+    rows = []
+    for parameter in ("kappa", KAPPA_AT_ONE, "rho", "eta", "theta", "delta", "sigma"):
+        for model in ("gmf", "tfm"):
+            if (parameter, model, methods[0]) in have:
+                values = [have[parameter, model, method] for method in methods]
+                rows.append(
+                    [f"{parameter}, {model.upper()}", *(number(v, 3) for pair in values for v in pair)]
+                )
+    heading = [
+        "Root mean square over levels",
+        *(f"{name} {method}" for method in methods for name in ("bias", "RMSE")),
+    ]
+    return join(
+        table(heading, rows),
+        "Under the TFM ρ is 1 for every rater, and θ and σ are on the scale of one common slope, so their errors are "
+        "those of a wrong model.",
+    )
+
+
+def _tables(own: list[Cell], method: str) -> str:
+    raters = [f"R{row[0]:02d}" for row in paper.RATER_TABLE]
+    ability = {f"S{n:02d}": row[0] for n, row in enumerate(paper.STUDENT_TABLE, 1)}
+    students = sorted(ability, key=lambda level: -ability[level])
+    items = [f"I{n:02d}" for n in range(1, paper.ITEMS + 1)]
+    sigma = {cell.statistic: cell for cell in own if cell.parameter == "sigma"}
+    theta = "TFM: effects of students in logits"
+    theta += " by the paper's first step, `glm()`" if method == "hl" else ""
+    return join(
+        f"## {TITLES[method]}",
+        f"σ (true {paper.SIGMA}): bias printed {paper.SIGMA_BIAS}, ours {sigma['bias']}; RMSE printed "
+        f"{paper.SIGMA_RMSE}, ours {sigma['rmse']}.",
+        "### Capability κ̄ of raters (TFM: at σ = 1)",
+        _layout(own, "kappa", "Rater", raters),
+        "### Discrimination ρ of raters",
+        _layout(own, "rho", "Rater", raters),
+        "### Severity η of raters",
+        _layout(own, "eta", "Rater", raters),
+        f"### Ability θ of students ({theta})",
+        _layout(own, "theta", "Student (θ)", students, lambda level: f"{level} ({ability[level]:.2f})"),
+        "### Difficulty δ of items",
+        _layout(own, "delta", "Item", items),
+    )
+
+
+def _layout(
+    own: list[Cell], parameter: str, heading: str, levels: list[str], name: Callable[[str], str] = str
+) -> str:
+    have = {(c.level, c.model, c.statistic): c for c in own if c.parameter == parameter}
+    columns = [(model, statistic) for model in ("tfm", "gmf") for statistic in ("bias", "rmse")]
+    head = [heading]
+    for model, statistic in columns:
+        head += [f"{model.upper()} {statistic if statistic == 'bias' else 'RMSE'}, paper", "ours"]
+    rows = []
+    for level in levels:
+        row = [name(level)]
+        for model, statistic in columns:
+            cell = have[level, model, statistic]
+            row += [number(cell.printed), str(cell)]
+        rows.append(row)
+    return table(head, rows)
