@@ -1,0 +1,120 @@
+"""The marginal log-likelihood of a latent class model and its exact gradient, through an engine.
+
+A cell is a pattern of ratings of one student-item; its log-probability at an ability is a mixture over the true
+category. Fisher's identity holds twice: expected counts of cells give expected ratings by true category, and
+these the gradient.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.engine.seam import Engine, Expected, Nodes, Tables
+from raterlens.engine.student_items import Part, PartedEngine, pool, split, student_items
+from raterlens.estimation.optimise import Value
+from raterlens.models.hrm import LatentClassModel
+from raterlens.ratings import Ratings
+
+Array = NDArray[np.float64]
+
+# Dawid-Skene has one ability for all: a single node with all the weight.
+NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))
+_HALF_A_RATING = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The cells of a part at some parameters."""
+
+    log_prob: Array
+    """(cells, nodes): log-probability of the cell's ratings."""
+    truth: Array
+    """(cells, nodes): probability that the true category is 1, given these ratings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Expected data with the true categories known, the half ratings of extreme raters and items among them."""
+
+    loglik: float
+    """Of the data alone."""
+    answers: Array
+    """(raters, scores, categories): ratings."""
+    truths: Array
+    """(categories, items, nodes): student-items."""
+
+
+class LatentClassMarginal:
+    """A latent class model on data, as `fit_mml` wants it."""
+
+    def __init__(self, ratings: Ratings, model: LatentClassModel) -> None:
+        self.model = model
+        self.units = student_items(ratings, pooled=not model.rasch)
+        divide = split if model.rasch else pool
+        self.parts = divide(self.units, ratings.n_students, ratings.n_items)
+        self.engine: Engine = PartedEngine(self.parts)
+        # Who only passes gets half a fail, who only fails half a pass, whatever the true category.
+        answers = _other_kind(ratings.rater, ratings.score)
+        self._pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
+        self._pseudo_truths = _other_kind(ratings.item, ratings.score).T
+
+    def mixtures(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture]]:
+        log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
+        fail, succeed = self.model.prevalence(parameters, nodes.points)
+        for part in self.parts:
+            log_given = part.members @ log_answers
+            top = log_given.max(axis=1, keepdims=True)
+            given = np.exp(log_given - top)
+            truth = succeed[part.item] * given[:, 1:]
+            total = fail[part.item] * given[:, :1]
+            total += truth
+            truth /= total
+            log_prob = np.log(total, out=total)
+            log_prob += top
+            yield part, Mixture(log_prob, truth)
+
+    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        return Tables(np.concatenate([mixture.log_prob for _, mixture in self.mixtures(parameters, nodes)]))
+
+    def evaluations(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture, Expected]]:
+        for part, mixture in self.mixtures(parameters, nodes):
+            yield part, mixture, part.engine.evaluate(Tables(mixture.log_prob), nodes)
+
+    def complete(self, parameters: Array, nodes: Nodes) -> Complete:
+        loglik = 0.0
+        answers = self._pseudo_answers.copy()
+        truths = self.pseudo_truths(nodes)
+        for part, mixture, expected in self.evaluations(parameters, nodes):
+            loglik += expected.loglik
+            of_one = expected.counts * mixture.truth
+            one = of_one.sum(axis=1)
+            both = np.stack([expected.counts.sum(axis=1) - one, one], axis=1)
+            answers += (part.members.T @ both).reshape(answers.shape)
+            truths[1] += part.of_item @ of_one
+            truths[0] += part.of_item @ np.subtract(expected.counts, of_one, out=of_one)
+        return Complete(loglik, answers, truths)
+
+    def value(self, parameters: Array, nodes: Nodes) -> Value:
+        complete = self.complete(parameters, nodes)
+        responses = self.model.responses(parameters)
+        prevalence = self.model.prevalence(parameters, nodes.points)
+        extra = np.sum(self._pseudo_answers * responses.log_prob)
+        extra += np.sum(self.pseudo_truths(nodes) * np.log(prevalence))
+        gradient = self.model.pullback(
+            np.sum(complete.answers * responses.first, axis=1),
+            complete.truths[1] * prevalence[0] - complete.truths[0] * prevalence[1],
+            nodes.points,
+        )
+        return Value(complete.loglik, complete.loglik + float(extra), gradient)
+
+    def pseudo_truths(self, nodes: Nodes) -> Array:
+        """(categories, items, nodes): half a student-item of the other category, over the whole population."""
+        return np.multiply.outer(self._pseudo_truths, np.exp(nodes.log_weights))
+
+
+def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16]) -> Array:
+    """(levels, scores): half a pass for a level with only fails, half a fail for one with only passes."""
+    rate = np.bincount(codes, score) / np.bincount(codes)
+    return _HALF_A_RATING * np.stack([rate == 1, rate == 0], axis=1)
