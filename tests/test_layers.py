@@ -38,8 +38,8 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-# A fit writes its own report: the one place where a result reaches for a page, on demand.
-ALLOWED = {("results", "report")}
+# A fit writes its own report and has itself diagnosed: where a result reaches below, on demand.
+ALLOWED = {("results", "report"), ("results", "diagnostics")}
 
 
 def imports(path: Path) -> set[str]:

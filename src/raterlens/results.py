@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -18,6 +18,9 @@ from raterlens.measuring import RATER_COLUMNS, measured
 from raterlens.ratings import Backend, Ratings
 from raterlens.reading import read
 from raterlens.scoring import score
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
 
 _FORMAT, _VERSION = "raterlens fit", 1
 
@@ -164,6 +167,24 @@ class Fit:
         calibration = self._calibrated("students cannot be scored by it")
         new = ratings if isinstance(ratings, Ratings) else read(ratings)
         return as_came(score(calibration, new), new.backend)
+
+    def diagnose(
+        self, ratings: Ratings | Any, *, time: Any = None, groups: Mapping[str, Any] | None = None
+    ) -> "Diagnosis":
+        """Look for what the model does not foresee: `raterlens.diagnostics.diagnosis.diagnose`.
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted.
+        time
+            When each was given, one value a rating, or the name of a facet: tests drift.
+        groups
+            Further things that ratings differ in, one label a rating: tests bias.
+        """
+        from raterlens.diagnostics.diagnosis import diagnose  # a layer below, as `report`
+
+        return diagnose(self, ratings, time=time, groups=groups)
 
     def summary(self) -> str:
         """The fit in a few lines: raters from most to least capable, then the model."""

@@ -1,6 +1,6 @@
 """New students by a calibrated panel: everything about raters, items and scores fixed, only abilities asked for."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -30,16 +30,34 @@ Array = NDArray[np.float64]
 _MOST_ROUNDS = 8
 
 
-def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
-    """Students' abilities, posterior means under a standard normal population, with standard deviations."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A calibrated panel on ratings: the model with everything fixed, ready to ask for abilities."""
+
+    ratings: Ratings
+    """With each score's place among those of the fit."""
+    problem: FacetsMarginal
+    parameters: Array
+
+    def abilities(self) -> Moments:
+        """Posterior means and standard deviations under a standard normal population."""
+        return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
+
+
+def place(calibration: Calibration, ratings: Ratings) -> Placed:
+    """Put the calibrated effects in the places that these ratings' levels have."""
     coded = with_scores(ratings, calibration.scores)
     # A slope for every rater, wherever the calibration's slopes came from.
     spec = replace(FACETS_MODELS[calibration.model], slopes=own_or_explained)
     options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
     model, response = build(coded, options, len(calibration.scores))
-    parameters = _parameters(calibration, coded, model)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
-    moments = _abilities(marginal(coded, model, response, nobody), parameters, starting_widths(coded))
+    return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
+
+
+def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
+    """Students' abilities, posterior means under a standard normal population, with standard deviations."""
+    moments = place(calibration, ratings).abilities()
     estimates = {"theta": moments.mean, "theta_se": moments.sd}
     return level_table(ratings, "student", ratings.student, ratings.students, estimates)
 

@@ -1,0 +1,154 @@
+"""Planted faults: is each found, and is a clean panel left alone? `python -m benchmarks.planted_faults --seeds 100`.
+
+A panel of 12 raters, 300 students with 4 raters each, 5 items: 500 ratings a rater. Slopes of the other raters are
+drawn from 0.5 to 2, severities from N(0, 0.7²); the first rater has slope 1.5, average severity, and the fault.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import Generator, default_rng
+from numpy.typing import NDArray
+
+import raterlens as rl
+from raterlens.diagnostics.diagnosis import Diagnosis
+from raterlens.studies.simulate import Simulated, simulate
+
+Array = NDArray[np.float64]
+
+STUDENTS, RATERS, ITEMS, PER_STUDENT = 300, 12, 5, 4
+THRESHOLDS = (-1.0, 0.0, 1.0)
+
+
+class Bench:
+    """What a fault needs to know of the first rater's ratings."""
+
+    def __init__(self, drawn: Simulated, random: Generator) -> None:
+        ratings, truth = drawn.ratings, drawn.truth
+        self.rows = np.flatnonzero(ratings.rater == 0)
+        self.random = random
+        self.student, self.item = ratings.student[self.rows], ratings.item[self.rows]
+        ability = truth.ability
+        self.reach = 1.5 * ability[self.student]
+        self.base = truth.alpha - truth.difficulty[self.item]
+        self.tau = truth.thresholds
+        self.half = np.arange(len(self.rows)) >= len(self.rows) / 2
+
+    def passes(self, s: Array) -> Array:
+        return np.asarray(self.random.random(len(s)) < 1 / (1 + np.exp(-s)), np.float64)
+
+    def ordered(self, s: Array, middle: float) -> Array:
+        """Adjacent categories with `middle` logits added to the inner scores."""
+        assert self.tau is not None
+        steps = np.concatenate([[0.0], np.cumsum(self.tau[0])])
+        k = np.arange(len(steps))
+        logits = np.multiply.outer(s, k) - steps
+        logits[:, 1:-1] += middle
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        below = np.cumsum(p / p.sum(axis=1, keepdims=True), axis=1)
+        return np.asarray((self.random.random(len(s))[:, None] > below).sum(axis=1), float)
+
+
+FAULTS: dict[str, tuple[str, str, Callable[[Bench], Array]]] = {
+    "reversed": ("slope -1.5", "reversed", lambda b: b.passes(b.base - b.reach)),
+    "random": ("passes half of all work", "random", lambda b: b.passes(0 * b.reach)),
+    "alternating": (
+        "pass, fail, pass, fail",
+        "alternating",
+        lambda b: np.asarray(np.arange(len(b.rows)) % 2, np.float64),
+    ),
+    "right, wrong": (
+        "one right, one wrong, in turn",
+        "alternating",
+        lambda b: np.asarray((b.base + b.reach > 0) == (np.arange(len(b.rows)) % 2 == 0), np.float64),
+    ),
+    "central": (
+        "1 logit towards middle scores, four scores",
+        "central",
+        lambda b: b.ordered(b.base + b.reach, 1.0),
+    ),
+    "halo": (
+        "an impression with sd 1.5 logits shared by a student's items",
+        "halo",
+        lambda b: b.passes(b.base + b.reach + 1.5 * b.random.standard_normal(STUDENTS)[b.student]),
+    ),
+    "drift": (
+        "1 logit more severe from the middle on",
+        "drift",
+        lambda b: b.passes(b.base + b.reach - b.half),
+    ),
+    "item": (
+        "1.5 logits more severe on one of five items",
+        "severe on item",
+        lambda b: b.passes(b.base + b.reach - 1.5 * (b.item == 0)),
+    ),
+}
+
+
+def panel(seed: int, fault: str | None = None, ordered: bool = False) -> rl.Ratings:
+    """Ratings of a panel whose first rater has a fault, or of a clean one."""
+    ordered = ordered or fault == "central"
+    draws = default_rng([seed, 1])
+    slope, severity = draws.uniform(0.5, 2.0, RATERS), draws.normal(0.0, 0.7, RATERS)
+    slope[0], severity[0] = 1.5, severity[1:].mean()
+    drawn = simulate(
+        students=STUDENTS,
+        raters=RATERS,
+        items=ITEMS,
+        raters_per_student=PER_STUDENT,
+        slope=slope,
+        severity=severity,
+        thresholds=THRESHOLDS if ordered else None,
+        seed=seed,
+    )
+    if fault is None:
+        return drawn.ratings
+    bench = Bench(drawn, default_rng([seed, 2]))
+    score = drawn.ratings.score.copy()
+    score[bench.rows] = FAULTS[fault][2](bench)
+    return replace(drawn.ratings, score=score)
+
+
+def diagnosed(ratings: rl.Ratings, model: str = "gmf") -> Diagnosis:
+    """Fit and diagnose, with the order of the rows for a time."""
+    fit = rl.fit(ratings, model=model, standard_errors=False)
+    return fit.diagnose(ratings, time=np.arange(ratings.n_ratings))
+
+
+def found(fault: str, seed: int, model: str = "gmf") -> tuple[bool, int]:
+    """Is the planted fault flagged; and how many of the other raters are?"""
+    ratings = panel(seed, fault)
+    flags = diagnosed(ratings, model).flags
+    first = str(ratings.raters[0])
+    mine = flags.filter(flags["rater"] == first)["effect"].to_list()
+    return FAULTS[fault][1] in mine, flags.filter(flags["rater"] != first)["rater"].n_unique()
+
+
+def false_flags(seed: int, ordered: bool = False, model: str = "gmf") -> int:
+    """Raters of a clean panel that are flagged."""
+    return int(diagnosed(panel(seed, ordered=ordered), model).flags["rater"].n_unique())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.planted_faults", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--model", default="gmf")
+    chosen = parser.parse_args()
+    print(f"{'fault':14}{'found':>8}{'others flagged':>16}   size")
+    for fault, (size, _, _) in FAULTS.items():
+        runs = [found(fault, seed, chosen.model) for seed in range(chosen.seeds)]
+        hits, others = sum(hit for hit, _ in runs), sum(n for _, n in runs)
+        print(
+            f"{fault:14}{hits:>4}/{chosen.seeds:<3}{others / chosen.seeds / (RATERS - 1):>15.1%}   {size}",
+            flush=True,
+        )
+    for ordered in (False, True):
+        wrong = sum(false_flags(seed, ordered, chosen.model) for seed in range(chosen.seeds))
+        kind = "four scores" if ordered else "pass or fail"
+        print(f"clean panel, {kind}: {wrong / chosen.seeds / RATERS:.2%} of raters flagged", flush=True)
+
+
+if __name__ == "__main__":
+    main()

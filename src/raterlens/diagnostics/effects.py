@@ -1,0 +1,144 @@
+"""What raters do that the model does not foresee, each measured by one number with its standard error.
+
+responsiveness   how strongly scores follow the ability that the *other* raters see: 1 the typical rater, 0 none
+alternation      correlation of successive scores: -1 for pass, fail, pass, fail, ..., whatever the work
+centrality       what middle scores gain over the ends of the scale, in logits (ordered scores): 0 as others
+halo             correlation of a student's items beyond what ability explains: scores given as a whole
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.diagnostics.residuals import Residuals
+from raterlens.diagnostics.testing import rater_moment
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+FEWEST = 8
+"""Students below which a rater's responsiveness is not judged: its standard error comes from their scatter."""
+
+
+def effects(found: Residuals) -> pl.DataFrame:
+    """A row a rater: each effect with its standard error, not-a-number where it cannot be measured."""
+    responsiveness, responsiveness_se = _responsiveness(found)
+    alternation, alternation_z = _alternation(found)
+    halo, halo_se = _halo(found)
+    centrality, centrality_se = _centrality(found)
+    return pl.DataFrame(
+        {
+            "rater": found.ratings.raters,
+            "responsiveness": responsiveness,
+            "responsiveness_se": responsiveness_se,
+            "alternation": alternation,
+            "alternation_z": alternation_z,
+            "centrality": centrality,
+            "centrality_se": centrality_se,
+            "halo": halo,
+            "halo_se": halo_se,
+        }
+    )
+
+
+def _responsiveness(found: Residuals) -> tuple[Array, Array]:
+    """Slope of scores, each less the rater's mean on its item, on the ability that the other raters see, relative to
+    the panel's median. That ability is a posterior mean, so its error does not flatten the slope (Berkson)."""
+    pairs, n = found.pairs, found.ratings.n_raters
+    given = pairs.sums(_less_mean(found))
+    rated = np.bincount(pairs.of_rating, minlength=len(pairs)).astype(np.float64)
+    all_rated = np.bincount(pairs.rater, rated, n)
+    centre = np.bincount(pairs.rater, rated * found.rest, n) / all_rated
+    away = found.rest - centre[pairs.rater]
+    reach = np.bincount(pairs.rater, rated * away**2, n)
+    students = np.bincount(pairs.rater, minlength=n)
+    known = (reach > 1e-6 * all_rated) & (students >= FEWEST)
+    reach = np.where(known, reach, np.nan)
+    slope = np.bincount(pairs.rater, given * away, n) / reach
+    left = given - slope[pairs.rater] * rated * away
+    # HC3-like: few students with far abilities carry a slope, and their residuals are too small.
+    leverage = np.minimum(rated * away**2 / reach[pairs.rater], 0.9)
+    variance = np.bincount(pairs.rater, (left * away / (1 - leverage)) ** 2, n)
+    varied = np.isfinite(slope) & (variance > 0)
+    if not varied.any():
+        return np.full(n, np.nan), np.full(n, np.nan)
+    typical = np.median(slope[varied])
+    if typical <= 0:
+        return np.full(n, np.nan), np.full(n, np.nan)
+    slope, se = np.where(varied, slope, np.nan), np.where(varied, np.sqrt(variance) / reach, np.nan)
+    return slope / typical, se / typical
+
+
+def _alternation(found: Residuals) -> tuple[Array, Array]:
+    """The most negative of the correlations of successive ratings, in the order of the rows: of the scores
+    themselves, and of whether they agree with the other raters ("one right, one wrong, in turn"); each among all
+    ratings and among those of the same item. With it, its z, already allowing for four looks."""
+    ratings, pairs = found.ratings, found.pairs
+    residual = _less_mean(found)
+    rest = found.rest[pairs.of_rating]
+    count = np.maximum(np.bincount(ratings.rater, minlength=ratings.n_raters), 1)
+    rest = rest - (np.bincount(ratings.rater, rest, ratings.n_raters) / count)[ratings.rater]
+    by_rater = np.argsort(ratings.rater, kind="stable")
+    context = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
+    by_item = np.argsort(context, kind="stable")
+    looks = [
+        _lag(values, ratings.rater, ratings.n_raters, order, group)
+        for values in (residual, residual * np.sign(rest))
+        for order, group in ((by_rater, ratings.rater.astype(np.int64)), (by_item, context))
+    ]
+    correlation, n = (np.stack(part) for part in zip(*looks, strict=True))
+    z = correlation * np.sqrt(n)
+    lowest = np.argmin(z, axis=0)[None]
+    pick = np.take_along_axis
+    return pick(correlation, lowest, 0)[0], _of_four(pick(z, lowest, 0)[0])
+
+
+def _of_four(z: Array) -> Array:
+    """The z whose lower tail is four times as large (Bonferroni)."""
+    return np.asarray(special.ndtri(np.minimum(4 * special.ndtr(z), 1 - 1e-16)))
+
+
+def _lag(
+    values: Array, rater: NDArray[np.integer], n_raters: int, order: Indices, group: Indices
+) -> tuple[Array, Array]:
+    """Correlation of each rating with the next of its group, for every rater, and the number of such neighbours."""
+    of = rater[order]
+    x = values[order]
+    x = x - (np.bincount(of, x, n_raters) / np.maximum(np.bincount(of, minlength=n_raters), 1))[of]
+    together = group[order][1:] == group[order][:-1]
+    before, after, who = x[:-1][together], x[1:][together], of[1:][together]
+    product = np.bincount(who, before * after, n_raters)
+    size = np.bincount(who, (before**2 + after**2) / 2, n_raters)
+    count = np.bincount(who, minlength=n_raters).astype(np.float64)
+    return np.where(size > 0, product / np.maximum(size, 1e-12), 0.0), count
+
+
+def _halo(found: Residuals) -> tuple[Array, Array]:
+    """Score test of something that the ratings of a student by this rater share besides ability."""
+    pairs, n = found.pairs, found.ratings.n_raters
+    reach = np.bincount(pairs.rater, found.alone, n)
+    reach = np.where(reach > 1e-9, reach, np.nan)
+    moment = rater_moment(found, found.together)
+    return moment.sum / reach, moment.sd / reach
+
+
+def _centrality(found: Residuals) -> tuple[Array, Array]:
+    """Score test of gamma in log P(y) + gamma y (K - 1 - y), times its largest value."""
+    n = found.ratings.n_raters
+    if found.centrality is None or found.spread is None:
+        return np.full(n, np.nan), np.full(n, np.nan)
+    moment = rater_moment(found, found.pairs.sums(found.centrality))
+    # The sampling variance of the score is also its information.
+    information = np.where(moment.sd > 0, moment.sd**2, np.nan)
+    top = (found.n_categories - 1) // 2 * (found.n_categories // 2)
+    return top * moment.sum / information, top * moment.sd / information
+
+
+def _less_mean(found: Residuals) -> Array:
+    """Scores less the rater's mean on the item."""
+    ratings = found.ratings
+    context = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
+    size = ratings.n_raters * ratings.n_items
+    mean = np.bincount(context, ratings.score, size) / np.maximum(np.bincount(context, minlength=size), 1)
+    return np.asarray(ratings.score - mean[context])

@@ -1,0 +1,217 @@
+"""From measured effects to flags: who does what, how clearly, how much, and what to do next.
+
+A flag needs two things: that chance is ruled out (Benjamini-Hochberg among all raters, 5 % of flags false) and that
+the effect is large enough to matter. What follows from a graver fault is not flagged again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.diagnostics.testing import LEVEL, adjusted, two_sided
+
+Array = NDArray[np.float64]
+
+MATTERS = {
+    "random": 0.5,
+    "alternating": 0.2,
+    "central": 0.4,
+    "halo": 0.05,
+    "inconsistent": 0.15,
+    "bias": 0.5,
+    "drift": 0.4,
+}
+"""From which size on an effect is worth a word: half the typical responsiveness; a correlation of -0.2 of successive
+ratings; 0.4 logits in favour of middle scores; a residual correlation of 0.05 between items; an infit of 1.15;
+half a logit of severity (12 points of pass rate) on one level; 0.4 logits over time."""
+
+_CLEARLY_POSITIVE = 2.33
+"""A rater whose responsiveness is above 0 at 1 % is no random rater."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One thing about one rater."""
+
+    rater: str
+    effect: str
+    size: float
+    low: float
+    high: float
+    """95 % interval of the size"""
+    p_adjusted: float
+    evidence: str
+    next_step: str
+
+
+_SCHEMA = {f.name: pl.Float64 if f.type is float else pl.String for f in fields(Flag)}
+
+
+def flags(
+    raters: pl.DataFrame,
+    effects: pl.DataFrame,
+    interactions: Mapping[str, pl.DataFrame],
+    changes: pl.DataFrame | None,
+) -> pl.DataFrame:
+    """All flags, those of the gravest kind first."""
+    labels = raters["rater"].cast(pl.String).to_list()
+    gravest = [*_alternating(labels, effects), *_reversed(labels, effects)]
+    known = {flag.rater for flag in gravest}
+    gravest += [flag for flag in _random(labels, effects) if flag.rater not in known]
+    known |= {flag.rater for flag in gravest}
+    others = [
+        *_inconsistent(labels, raters),
+        *_central(labels, effects),
+        *_halo(labels, effects),
+        *(flag for name, table in interactions.items() for flag in _biased(name, table)),
+        *(() if changes is None else _drifting(changes)),
+    ]
+    rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
+    return pl.DataFrame(
+        [tuple(getattr(row, name) for name in _SCHEMA) for row in rows], schema=_SCHEMA, orient="row"
+    )
+
+
+def _reversed(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _column(effects, "responsiveness"), _column(effects, "responsiveness_se")
+    p = adjusted(_lower(size / se))
+    for r in np.flatnonzero((p <= LEVEL) & (size < 0)):
+        yield Flag(
+            labels[r],
+            "reversed",
+            *_interval(size[r], se[r]),
+            p[r],
+            f"scores fall where the other raters see ability rise: {100 * size[r]:.0f} % of the typical response",
+            "check that the scores were recorded the right way round; if so, leave these ratings out until explained",
+        )
+
+
+def _random(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _column(effects, "responsiveness"), _column(effects, "responsiveness_se")
+    p = adjusted(_lower((size - MATTERS["random"]) / se))
+    for r in np.flatnonzero((p <= LEVEL) & (size / se < _CLEARLY_POSITIVE)):
+        yield Flag(
+            labels[r],
+            "random",
+            *_interval(size[r], se[r]),
+            p[r],
+            f"scores have no clear relation to the ability that other raters see: {100 * max(size[r], 0):.0f} % of the "
+            f"typical response, at most {100 * (size[r] + 1.96 * se[r]):.0f} %",
+            "check that scores belong to the right students; then train on benchmark work before rating on",
+        )
+
+
+def _alternating(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
+    size, z = _column(effects, "alternation"), _column(effects, "alternation_z")
+    p = adjusted(special.ndtr(z))
+    for r in np.flatnonzero((p <= LEVEL) & (size <= -MATTERS["alternating"])):
+        yield Flag(
+            labels[r],
+            "alternating",
+            size[r],
+            np.nan,
+            np.nan,
+            p[r],
+            f"one rating tells what the next will be, whatever the work: successive ratings correlate {size[r]:.2f}",
+            "ask how these ratings came about; scores that take turns are not judgements",
+        )
+
+
+def _inconsistent(labels: list[str], raters: pl.DataFrame) -> Iterator[Flag]:
+    size, z = _column(raters, "infit"), _column(raters, "infit_z")
+    p = adjusted(_upper(z))
+    for r in np.flatnonzero((p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"])):
+        yield Flag(
+            labels[r],
+            "inconsistent",
+            *_interval(size[r], (size[r] - 1) / z[r]),
+            p[r],
+            f"ratings are {100 * (size[r] - 1):.0f} % noisier than the model expects (infit {size[r]:.2f})",
+            "look through this rater's unexpected ratings together, and agree on the criteria behind them",
+        )
+
+
+def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _column(effects, "centrality"), _column(effects, "centrality_se")
+    p = adjusted(two_sided(size / se))
+    for r in np.flatnonzero((p <= LEVEL) & (np.abs(size) >= MATTERS["central"])):
+        middle = size[r] > 0
+        yield Flag(
+            labels[r],
+            "central" if middle else "extreme",
+            *_interval(size[r], se[r]),
+            p[r],
+            f"{'middle' if middle else 'end'} scores are favoured by {abs(size[r]):.1f} logits over the "
+            f"{'ends' if middle else 'middle'} of the scale, compared with the other raters",
+            f"show work that clearly deserves {'an end' if middle else 'the middle'} of the scale, and say that all of "
+            "the scale is to be used",
+        )
+
+
+def _halo(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _column(effects, "halo"), _column(effects, "halo_se")
+    p = adjusted(_upper(size / se))
+    for r in np.flatnonzero((p <= LEVEL) & (size >= MATTERS["halo"])):
+        yield Flag(
+            labels[r],
+            "halo",
+            *_interval(size[r], se[r]),
+            p[r],
+            f"scores of one student hang together more than ability explains: residual correlation {size[r]:.2f}",
+            "have items rated one at a time across all students, so that one impression does not carry over",
+        )
+
+
+def _biased(name: str, table: pl.DataFrame) -> Iterator[Flag]:
+    """For every rater the level with the clearest bias; the table has them all."""
+    clear = table.filter(pl.col("p_adjusted") <= LEVEL, pl.col("severity").abs() >= MATTERS["bias"])
+    clear = clear.sort(pl.col("z").abs(), descending=True, maintain_order=True)
+    for row in clear.unique("rater", keep="first", maintain_order=True).iter_rows(named=True):
+        side = "severe" if row["severity"] > 0 else "lenient"
+        yield Flag(
+            str(row["rater"]),
+            f"{side} on {name}",
+            *_interval(row["severity"], row["severity_se"]),
+            row["p_adjusted"],
+            f"on {name} {row[name]!r} {abs(row['severity']):.1f} logits more {side} than elsewhere: a mean score of "
+            f"{row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
+            f"compare this rater's view of {name} {row[name]!r} with a colleague's on the same work",
+        )
+
+
+def _drifting(changes: pl.DataFrame) -> Iterator[Flag]:
+    clear = changes.filter(pl.col("p_adjusted") <= LEVEL, pl.col("shift").abs() >= MATTERS["drift"])
+    for row in clear.iter_rows(named=True):
+        side = "severe" if row["shift"] > 0 else "lenient"
+        yield Flag(
+            str(row["rater"]),
+            "drift",
+            *_interval(row["shift"], row["shift_se"]),
+            row["p_adjusted"],
+            f"{abs(row['shift']):.1f} logits more {side} since about {row['since']}",
+            "let this rater rate some earlier work again, and go back to the benchmark before rating on",
+        )
+
+
+# ------------------------------------------------------------------------------------------------- helpers
+
+
+def _column(table: pl.DataFrame, name: str) -> Array:
+    return table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _lower(z: Array) -> Array:
+    return np.asarray(special.ndtr(z))
+
+
+def _upper(z: Array) -> Array:
+    return np.asarray(special.ndtr(-z))
+
+
+def _interval(size: Any, se: Any) -> tuple[float, float, float]:
+    return float(size), float(size - 1.96 * se), float(size + 1.96 * se)

@@ -1,0 +1,167 @@
+"""Bias: is a rater more severe than usual on one item, with one group of students, in one period?
+
+The effect gamma of a level is added to the predictor of the rater's ratings there. At the fit, with U and I the score
+and the information of gamma after severity and slope are taken out, gamma = U / I in one step, U / sqrt(I) tests it.
+The information is the observed one of the marginal likelihood: what complete data would have, less what not knowing
+abilities costs, with residuals taken as linear in ability across a student's posterior. Where ratings vary more than
+the model says (a halo, say), the sampling variance of U seen over students replaces the model's.
+"""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.diagnostics.residuals import Residuals
+from raterlens.diagnostics.testing import adjusted, two_sided
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Five or so ratings of middling work. With less, one rating alone would decide.
+_LEAST_INFORMATION = 1.0
+
+
+def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series, name: str) -> pl.DataFrame:
+    """A row for every rater and level of something that ratings differ in.
+
+    `severity` is how much more severe than with other levels the rater is, beyond what holds for all raters;
+    not-a-number where the ratings are too few to say.
+    """
+    ratings, pairs, n_levels = found.ratings, found.pairs, len(labels)
+    cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
+    n_cells = ratings.n_raters * n_levels
+    theta = found.students.mean[ratings.student]
+    # Cov(residual, ability) over the posterior, and that of a whole pair.
+    lean = found.tilt - theta * found.score
+    of_pair = _Pair(pairs.sums(lean), pairs.sums(found.score), found.students.mean[pairs.student])
+    width = np.maximum(found.students.sd[pairs.student] ** 2, 1e-12)
+
+    # The ratings of a pair on one level.
+    part, where = np.unique(pairs.of_rating * n_levels + level, return_inverse=True)
+    pair, cell = part // n_levels, pairs.rater[part // n_levels] * n_levels + part % n_levels
+    lean_part, score_part = (np.bincount(where, values, len(part)) for values in (lean, found.score))
+
+    def by_cell(of_rating: Array, of_part: Array) -> Array:
+        return np.asarray(
+            np.bincount(cell_of_rating, of_rating, n_cells) - np.bincount(cell, of_part, n_cells), float
+        )
+
+    def by_rater(of_rating: Array, of_pair: Array) -> Array:
+        n = ratings.n_raters
+        return np.asarray(
+            np.bincount(ratings.rater, of_rating, n) - np.bincount(pairs.rater, of_pair, n), float
+        )
+
+    info, of_width = found.information, 1 / width
+    own = by_cell(info, lean_part**2 * of_width[pair])
+    missing = lean_part * of_pair.lean[pair] * of_width[pair]
+    with_severity = by_cell(info, missing)
+    with_slope = by_cell(info * theta, missing * of_pair.theta[pair])
+    lean_squared = of_pair.lean**2 * of_width
+    a = by_rater(info, lean_squared)
+    b = by_rater(info * theta, lean_squared * of_pair.theta)
+    c = by_rater(info * theta**2, lean_squared * of_pair.theta**2)
+    rater = np.repeat(np.arange(ratings.n_raters), n_levels)
+    information = own - _explained(with_severity, with_slope, a[rater], b[rater], c[rater], found.own_slopes)
+
+    score: Array = np.bincount(cell_of_rating, found.score, n_cells).astype(float)
+    of_level = np.arange(n_cells) % n_levels
+    total, weight = (np.bincount(of_level, values, n_levels) for values in (score, own))
+    # What holds for all raters, such as a group of abler students, is no rater's bias.
+    score = score - own * (total / np.maximum(weight, 1e-12))[of_level]
+    seen = np.bincount(cell, score_part**2, n_cells)
+    shared = np.bincount(cell, score_part * of_pair.score[pair], n_cells)
+    whole = np.bincount(pairs.rater, of_pair.score**2, ratings.n_raters)[rater]
+    sampled = seen - shared**2 / np.maximum(whole, 1e-12)
+
+    count = np.bincount(cell_of_rating, minlength=n_cells)
+    kept = np.flatnonzero(count)
+    information = np.where(information >= _LEAST_INFORMATION, information, np.nan)[kept]
+    deviation = np.sqrt(np.maximum(information, sampled[kept]))
+    z = -score[kept] / deviation
+    p = two_sided(z)
+    means = {
+        column: np.bincount(cell_of_rating, values, n_cells)[kept] / count[kept]
+        for column, values in (("mean_score", ratings.score), ("expected", found.expected))
+    }
+    return pl.DataFrame(
+        {
+            "rater": ratings.raters.gather(rater[kept]),
+            name: labels.gather(of_level[kept]),
+            "n": count[kept],
+            **means,
+            "severity": -score[kept] / information,
+            "severity_se": deviation / information,
+            "z": z,
+            "p": p,
+            "p_adjusted": adjusted(p),
+        }
+    )
+
+
+class _Pair:
+    def __init__(self, lean: Array, score: Array, theta: Array) -> None:
+        self.lean, self.score, self.theta = lean, score, theta
+
+
+def _explained(u: Array, w: Array, a: Array, b: Array, c: Array, slopes: bool) -> Array:
+    """[u w] [[a b] [b c]]^-1 [u w]': what severity, and the slope where it is the rater's own, have absorbed."""
+    if not slopes:
+        return np.asarray(u**2 / np.maximum(a, 1e-12))
+    determinant = a * c - b**2
+    both = (u**2 * c - 2 * u * w * b + w**2 * a) / np.maximum(determinant, 1e-12)
+    return np.asarray(np.where(determinant > 1e-9 * a * c, both, u**2 / np.maximum(a, 1e-12)))
+
+
+def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl.DataFrame:
+    """A row a rater: has severity changed over time, when, and by how much?
+
+    Cumulative sums of a rater's residuals in the order of time, divided by their standard deviation, are a Brownian
+    bridge where nothing changes: its largest excursion is the test (Kolmogorov's distribution, exact as ratings
+    grow and cautious before), and where it is, the likeliest moment of change.
+    """
+    ratings, pairs, n = found.ratings, found.pairs, found.ratings.n_raters
+    theta = found.students.mean[ratings.student]
+    lean = pairs.sums(found.tilt - theta * found.score)
+    width = np.maximum(found.students.sd[pairs.student] ** 2, 1e-12)
+    model = np.bincount(ratings.rater, found.information, n) - np.bincount(pairs.rater, lean**2 / width, n)
+    sampled = np.bincount(pairs.rater, pairs.sums(found.score) ** 2, n)
+
+    order = np.lexsort((time, ratings.rater))
+    rater, moment = ratings.rater[order], time[order]
+    first = np.searchsorted(rater, np.arange(n))
+    share = _within(found.information[order], first, rater)
+    total = share[np.append(first[1:], len(share)) - 1]
+    share = share / np.maximum(total, 1e-12)[rater]
+    sums = _within(found.score[order], first, rater)
+    end = sums[np.append(first[1:], len(sums)) - 1]
+    # Between equal times the order is arbitrary: only their last rating counts.
+    last = np.append((np.diff(rater) != 0) | (np.diff(moment) != 0), True)
+    bridge = np.where(last, np.abs(sums - share * end[rater]), -1.0)
+    top = np.maximum.reduceat(bridge, first)
+    at = np.minimum.reduceat(np.where(bridge == top[rater], np.arange(len(bridge)), len(bridge)), first)
+    variance = np.maximum(model, sampled)
+    informative = model >= 2 * _LEAST_INFORMATION
+    p = np.where(informative, special.kolmogorov(top / np.sqrt(np.maximum(variance, 1e-12))), np.nan)
+    inner = np.maximum(share[at] * (1 - share[at]), 1e-6) * np.maximum(model, 1e-12)
+    shift = (sums[at] - share[at] * end) / inner
+    deviation = np.sqrt(variance / np.maximum(model, 1e-12) / inner)
+    following = np.minimum(at + 1, len(moment) - 1)
+    return pl.DataFrame(
+        {
+            "rater": ratings.raters,
+            "n": np.bincount(ratings.rater, minlength=n),
+            "since": labels.gather(moment[following]),
+            "shift": np.where(informative, shift, np.nan),
+            "shift_se": np.where(informative, deviation, np.nan),
+            "p": p,
+            "p_adjusted": adjusted(p),
+        }
+    )
+
+
+def _within(values: Array, first: Indices, rater: NDArray[np.integer]) -> Array:
+    """Cumulative sums that start anew with every rater."""
+    total = np.cumsum(values)
+    return np.asarray(total - (total[first] - values[first])[rater])
