@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from raterlens import capability
     from raterlens.anchoring import Anchors
+    from raterlens.comparing import Comparison, compare
     from raterlens.errors import RaterlensError
     from raterlens.fitting import fit
     from raterlens.population import Window
@@ -31,6 +32,8 @@ _WHERE = {
     "load": "raterlens.results",
     "Anchors": "raterlens.anchoring",
     "Window": "raterlens.population",
+    "compare": "raterlens.comparing",
+    "Comparison": "raterlens.comparing",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
     "RaterlensError": "raterlens.errors",
@@ -38,11 +41,13 @@ _WHERE = {
 
 __all__ = [
     "Anchors",
+    "Comparison",
     "Fit",
     "RaterlensError",
     "Ratings",
     "Window",
     "capability",
+    "compare",
     "fit",
     "load",
     "load_example",

@@ -14,12 +14,14 @@ from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.estimate import METHODS, Estimate, estimate
 from raterlens.estimation.optimise import OnProgress
 from raterlens.inference.covariance import Covariance, covariance
+from raterlens.inference.differences import differenced_information
 from raterlens.inference.information import observed_information
 from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
 from raterlens.links import LINKS, get_link
 from raterlens.measuring import measured
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import SCALES, Options, build
+from raterlens.models.capped import Capped
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 from raterlens.models.redundancy import redundancy
 from raterlens.ratings import Ratings
@@ -272,10 +274,14 @@ def _uncertainty(ratings: Ratings, found: Estimate) -> Covariance | None:
     model, parameters = found.model, found.parameters
     if model.blocks.size > MOST_PARAMETERS:
         return None
-    information = observed_information(found.problem, ratings, parameters, found.nodes)
+    redundant = redundancy(model, parameters, found.held)
+    if isinstance(found.problem.response, Capped):
+        information = differenced_information(found.problem, parameters, found.nodes, redundant)
+    else:
+        information = observed_information(found.problem, ratings, parameters, found.nodes)
     held = found.held.copy()
     held[model.blocks["slope"]] |= np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
-    return covariance(information, redundancy(model, parameters, found.held), held)
+    return covariance(information, redundant, held)
 
 
 def _free_parameters(found: Estimate) -> int:
