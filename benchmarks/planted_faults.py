@@ -75,14 +75,14 @@ FAULTS: dict[str, tuple[str, str, Callable[[Bench], Array]]] = {
         lambda b: b.passes(b.base + b.reach + 1.5 * b.random.standard_normal(STUDENTS)[b.student]),
     ),
     "drift": (
-        "1 logit more severe from the middle on",
+        "1.5 logits more severe from the middle on",
         "drift",
-        lambda b: b.passes(b.base + b.reach - b.half),
+        lambda b: b.passes(b.base + b.reach - 1.5 * b.half),
     ),
     "item": (
-        "1.5 logits more severe on one of five items",
+        "2 logits more severe on one of five items",
         "severe on item",
-        lambda b: b.passes(b.base + b.reach - 1.5 * (b.item == 0)),
+        lambda b: b.passes(b.base + b.reach - 2.0 * (b.item == 0)),
     ),
 }
 

@@ -45,6 +45,7 @@ class Flag:
     high: float
     """95 % interval of the size"""
     p_adjusted: float
+    """Allowing for all raters (Benjamini-Hochberg)"""
     evidence: str
     next_step: str
 
@@ -93,8 +94,9 @@ def _reversed(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
 
 def _random(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
     size, se = _column(effects, "responsiveness"), _column(effects, "responsiveness_se")
-    p = adjusted(_lower((size - MATTERS["random"]) / se))
-    for r in np.flatnonzero((p <= LEVEL) & (size / se < _CLEARLY_POSITIVE)):
+    # Against the hypothesis of half the typical response, from which an average rater is far: no need to adjust.
+    p = _lower((size - MATTERS["random"]) / se)
+    for r in np.flatnonzero((p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE)):
         yield Flag(
             labels[r],
             "random",
