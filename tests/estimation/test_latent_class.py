@@ -13,6 +13,7 @@ import raterlens as rl
 from raterlens.engine import student_items as student_items_module
 from raterlens.engine.seam import Nodes
 from raterlens.errors import InputError, OptionError
+from raterlens.estimation import latent_class as latent_class_module
 from raterlens.estimation.latent_class import estimate_latent_class, posterior_truth
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
@@ -366,6 +367,21 @@ def test_starts_are_seeded_and_stop_when_three_agree(annotations):
         assert len(fit.reached) == 3
         assert (np.diff(fit.reached) <= 0).all()
         assert fit.loglik >= fit.reached[0] - 1e-6
+
+
+@BOTH
+def test_starts_on_a_sample_of_students_end_at_the_same_maximum(monkeypatch, rasch):
+    sample = rl.simulate(model="hrm", students=300, raters=5, items=2, raters_per_student=3, seed=6)
+    rows = rows_of(sample.ratings)
+    rows += [(s, 5, i, y) for s, r, i, y in rows if s < 3 and r < 2]  # hardly in any sample
+    ratings = long(rows)
+    model = problem_on(ratings, rasch).model
+    whole = estimate_latent_class(ratings, model)
+    monkeypatch.setattr(latent_class_module, "_ENOUGH_RATINGS", 400)
+    sampled = estimate_latent_class(ratings, model)
+    assert sampled.reached[0] > whole.reached[0] / 3
+    assert sampled.loglik == pytest.approx(whole.loglik, abs=1e-5)
+    np.testing.assert_allclose(sampled.parameters[:5], whole.parameters[:5], atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ MOST_PARAMETERS = 5_000
 # Fine enough to tell maxima apart, far from the last digits.
 _ROUGH_TOLERANCE = 3e-3
 _MOST_GRIDS = 6
+# Starts are compared on about that many ratings.
+_ENOUGH_RATINGS = 100_000
 # Information of one rating about its line and of one student-item about its predictor, averaged over a typical panel.
 _RATING, _STUDENT_ITEM = 0.1, 0.1
 # Slope of the true category on ability that the first grid is prepared for.
@@ -47,8 +49,8 @@ class LatentClassEstimate:
     """Students' abilities; None without ability."""
     record: Optimiser
     reached: Array
-    """Log-likelihood that each start reached, best first: with the half ratings of extreme raters and items, and on a
-    rough grid where there is ability, so for comparison only."""
+    """Log-likelihood that each start reached, best first, for comparison only: with the half ratings of extreme raters
+    and items, on a rough grid where there is ability, and on a sample of students where there are very many."""
 
     @property
     def agreeing(self) -> int:
@@ -66,24 +68,23 @@ def estimate_latent_class(
     on_progress: OnProgress | None = None,
 ) -> LatentClassEstimate:
     """Maximise from up to `starts` starts, fewer where three agree on the best; polish the best."""
+    sample = _sample(ratings, seed)
+    climbed = _from_several_starts(sample, model, starts, seed, max_iterations, on_progress)
+    reached = np.array([optimum.value.objective for optimum in climbed])
     problem = LatentClassMarginal(ratings, model)
     climb = _Climb(problem, _information(ratings, problem), max_iterations, on_progress)
-    widths = 1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student))
-    nodes = first_nodes(widths) if model.rasch else NO_ABILITY
-    climbed: list[Optimum] = []
-    for number, start in enumerate(_starting_values(problem, starts, seed), start=1):
-        climbed.append(climb.near(start, nodes, f"start {number} of up to {starts}"))
-        climbed.sort(key=lambda optimum: -optimum.value.objective)
-        near_best = climbed[0].value.objective - SAME_MAXIMUM
-        if sum(optimum.value.objective >= near_best for optimum in climbed) == ENOUGH:
-            break
-    reached = np.array([optimum.value.objective for optimum in climbed])
+    nodes, start = _first_grid(problem), climbed[0].parameters
+    if sample is not ratings:
+        # A rater who never errs in a sample may do so outside, and from a larger slope the way back is long.
+        _, upper = model.bounds()
+        upper[model.blocks["slope"]] /= 3
+        start = climb.near(np.minimum(start, upper), nodes, "the best start").parameters
     if not model.rasch:
-        best = climb.to_the_top(climbed[0].parameters, nodes)
+        best = climb.to_the_top(start, nodes)
         return LatentClassEstimate(
             problem, best.parameters, best.value.loglik, nodes, None, best.record, reached
         )
-    best, nodes, moments = _refine(climb, climbed[0].parameters, nodes)
+    best, nodes, moments = _refine(climb, start, nodes)
     return LatentClassEstimate(
         problem, best.parameters, best.value.loglik, nodes, moments, best.record, reached
     )
@@ -128,6 +129,54 @@ class _Climb:
         )
 
 
+def _sample(ratings: Ratings, seed: int) -> Ratings:
+    """Students with about `_ENOUGH_RATINGS` between them, where there are many more: maxima show there, too."""
+    if ratings.n_ratings < 2 * _ENOUGH_RATINGS:
+        return ratings
+    size = max(2, ratings.n_students * _ENOUGH_RATINGS // ratings.n_ratings)
+    chosen = np.sort(np.random.default_rng(seed).choice(ratings.n_students, size, replace=False))
+    code = np.full(ratings.n_students, -1, dtype=np.int32)
+    code[chosen] = np.arange(size)
+    kept = code[ratings.student] >= 0
+    return Ratings(
+        student=code[ratings.student[kept]],
+        rater=ratings.rater[kept],
+        item=ratings.item[kept],
+        score=ratings.score[kept],
+        students=ratings.students.gather(chosen),
+        raters=ratings.raters,
+        items=ratings.items,
+    )
+
+
+def _from_several_starts(
+    ratings: Ratings,
+    model: LatentClassModel,
+    starts: int,
+    seed: int,
+    max_iterations: int,
+    on_progress: OnProgress | None,
+) -> list[Optimum]:
+    """Where each start ends, best first."""
+    problem = LatentClassMarginal(ratings, model)
+    climb = _Climb(problem, _information(ratings, problem), max_iterations, on_progress)
+    nodes = _first_grid(problem)
+    climbed: list[Optimum] = []
+    for number, start in enumerate(_starting_values(problem, starts, seed), start=1):
+        climbed.append(climb.near(start, nodes, f"start {number} of up to {starts}"))
+        climbed.sort(key=lambda optimum: -optimum.value.objective)
+        near_best = climbed[0].value.objective - SAME_MAXIMUM
+        if sum(optimum.value.objective >= near_best for optimum in climbed) == ENOUGH:
+            break
+    return climbed
+
+
+def _first_grid(problem: LatentClassMarginal) -> Nodes:
+    if not problem.model.rasch:
+        return NO_ABILITY
+    return first_nodes(1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student)))
+
+
 def _refine(climb: _Climb, parameters: Array, nodes: Nodes) -> tuple[Optimum, Nodes, Moments]:
     """Climb to the top, on grids that follow the posteriors' widths until a finer one changes nothing."""
     problem, accuracy = climb.problem, ACCURACY
@@ -169,11 +218,11 @@ def _starting_values(problem: LatentClassMarginal, starts: int, seed: int) -> It
     both = np.stack([np.bincount(units.cell, weights, n_cells) for weights in (1 - vote, vote)], axis=1)
     answers = (units.members.T @ both).reshape(-1, 2, 2) + 0.5
     bias, slope = model.from_rates(answers[:, 1] / answers.sum(axis=1))
-    rate = (np.bincount(units.item, vote) + 0.5) / (np.bincount(units.item) + 1)
+    n, votes = (np.bincount(units.item, weights, model.n_items) for weights in (None, vote))
     first = np.empty(blocks.size)
     first[blocks["bias"]] = bias
     first[blocks["slope"]] = np.maximum(slope, 0.5)
-    first[blocks["difficulty"]] = -special.logit(rate)
+    first[blocks["difficulty"]] = -special.logit((votes + 0.5) / (n + 1))
     first[blocks["sigma"]] = 1.0
     yield first
     rng = np.random.default_rng(seed)
@@ -189,8 +238,10 @@ def _information(ratings: Ratings, problem: LatentClassMarginal) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
     blocks, units = problem.model.blocks, problem.units
     information = np.empty(blocks.size)
-    information[blocks["bias"]] = _RATING * np.bincount(ratings.rater)
+    information[blocks["bias"]] = _RATING * (1 + np.bincount(ratings.rater, minlength=ratings.n_raters))
     information[blocks["slope"]] = information[blocks["bias"]] / 4
-    information[blocks["difficulty"]] = _STUDENT_ITEM * np.bincount(units.item)
+    information[blocks["difficulty"]] = _STUDENT_ITEM * (
+        1 + np.bincount(units.item, minlength=ratings.n_items)
+    )
     information[blocks["sigma"]] = _STUDENT_ITEM * len(units.item)
     return information

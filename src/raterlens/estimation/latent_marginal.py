@@ -56,9 +56,9 @@ class LatentClassMarginal:
         self.parts = divide(self.units, ratings.n_students, ratings.n_items)
         self.engine: Engine = PartedEngine(self.parts)
         # Who only passes gets half a fail, who only fails half a pass, whatever the true category.
-        answers = _other_kind(ratings.rater, ratings.score)
+        answers = _other_kind(ratings.rater, ratings.score, ratings.n_raters)
         self._pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
-        self._pseudo_truths = _other_kind(ratings.item, ratings.score).T
+        self._pseudo_truths = _other_kind(ratings.item, ratings.score, ratings.n_items).T
 
     def mixtures(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture]]:
         log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
@@ -114,7 +114,7 @@ class LatentClassMarginal:
         return np.multiply.outer(self._pseudo_truths, np.exp(nodes.log_weights))
 
 
-def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16]) -> Array:
-    """(levels, scores): half a pass for a level with only fails, half a fail for one with only passes."""
-    rate = np.bincount(codes, score) / np.bincount(codes)
-    return _HALF_A_RATING * np.stack([rate == 1, rate == 0], axis=1)
+def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16], size: int) -> Array:
+    """(levels, scores): half a pass for a level with only fails (or none), half a fail for one with only passes."""
+    n, passes = np.bincount(codes, minlength=size), np.bincount(codes, score, minlength=size)
+    return _HALF_A_RATING * np.stack([(passes == n) & (n > 0), passes == 0], axis=1)
