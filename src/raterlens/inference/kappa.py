@@ -3,6 +3,9 @@
 kappa-bar depends on a rater's slope a and severity eta and on sigma, the yardstick's slope. All three are
 estimated; the delta method carries their covariances, and intervals come from kappa-bar of normal draws of
 (a, eta, sigma), so that they stay within the index's range and follow its curvature.
+
+Where the yardstick is whoever discriminates best, a rater's draws compete with the best of the others: the rater who
+came out on top might not be the best, so its rho of 1 is uncertain, too. Its rival is the runner-up.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,10 +67,23 @@ class Measured:
     """No slope is above it."""
     is_most: bool
     """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+    rival: "Rival | None" = None
+    """Whom the yardstick competes with, where it is one of the raters and the best of them."""
 
     @property
     def sigmas(self) -> Array:
         return np.full_like(self.a, max(self.sigma, _FLATTEST))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """The runner-up of a panel, as the yardstick's draws see it."""
+
+    of: int
+    """The yardstick."""
+    slope: float
+    joint: Array
+    """(3, 3): covariance of the yardstick's slope and severity and the runner-up's slope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +128,7 @@ def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool)
         falling=panel.falling,
         most=most,
         is_most=is_most,
+        rival=_rival(panel, yardstick, origin) if is_most and panel.covariance is not None else None,
     )
 
 
@@ -178,6 +195,19 @@ def _joint(panel: Panel, yardstick: Measure, origin: Measure) -> Array:
     return joint
 
 
+def _rival(panel: Panel, yardstick: Measure, origin: Measure) -> Rival | None:
+    """The second most discriminating rater, where one rater is the yardstick."""
+    holders = np.flatnonzero(yardstick.weights)
+    others = np.where(np.abs(panel.slope) < LARGEST_SLOPE, np.abs(panel.slope), -1.0)
+    others[holders] = -1.0
+    second = int(np.argmax(others))
+    if len(holders) != 1 or others[second] < 0:
+        return None
+    as_yardstick = Measure(0.0, np.eye(1, len(others), second)[0])
+    joint = _joint(panel, as_yardstick, origin)[holders[0]]
+    return Rival(int(holders[0]), float(others[second]), joint)
+
+
 def _standard_error(gradient: Gradient, joint: Array) -> Array:
     by = np.stack(gradient, axis=1)
     return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
@@ -187,12 +217,13 @@ Value = Callable[[Array, Array, Array], Array]
 
 
 def _intervals(on: Measured, value: Value) -> tuple[Array, Array]:
-    """Quantiles of an index over draws of (a, eta, sigma)."""
+    """Quantiles of an index over draws of (a, eta, sigma), stretched where an estimate at the top is above them."""
     tail = (1 - _LEVEL) / 2
     low, high = np.empty_like(on.a), np.empty_like(on.a)
     for rows, a, eta, sigma in _draws(on):
         low[rows], high[rows] = np.quantile(value(a, eta, sigma), [tail, 1 - tail], axis=1)
-    return low, high
+    found = value(on.a, on.eta, on.sigmas)
+    return np.minimum(low, found), np.maximum(high, found)
 
 
 def _draws(on: Measured) -> Iterator[tuple[slice, Array, Array, Array]]:
@@ -200,9 +231,11 @@ def _draws(on: Measured) -> Iterator[tuple[slice, Array, Array, Array]]:
     assert on.joint is not None
     half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
     normal = np.concatenate([half, -half])
-    values, vectors = np.linalg.eigh(on.joint)
+    joint, centre = on.joint.copy(), np.stack([on.a, on.eta, on.sigmas], axis=1)
+    if on.rival is not None:
+        joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
+    values, vectors = np.linalg.eigh(joint)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
-    centre = np.stack([on.a, on.eta, on.sigmas], axis=1)
     reversible = (on.a < 0).any()
     for first in range(0, len(on.a), _BLOCK):
         rows = slice(first, first + _BLOCK)
