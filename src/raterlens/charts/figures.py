@@ -27,7 +27,7 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 0])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 
-PIXELS_PER_INCH = 220
+PIXELS_PER_INCH = 160
 """Of the PNG, at 96 pixels an inch of the drawing."""
 
 # A panel of 300 px prints at 8 cm: 12 px of type are then 9 pt.
@@ -87,30 +87,6 @@ def dress(chart: Any) -> Any:
     )
 
 
-def by_colour(field: str, values: Sequence[str], title: str | None) -> dict[str, Any]:
-    """Encodings that tell lines apart by colour and dash, with one legend."""
-    import altair as alt
-
-    n = len(values)
-    legend = alt.Legend(
-        title=title, orient="bottom", columns=3, symbolType="stroke", symbolSize=500, offset=8
-    )
-    return {
-        "color": alt.Color(
-            f"{field}:N",
-            sort=None,
-            scale=alt.Scale(domain=list(values), range=list(COLOURS[:n])),
-            legend=legend,
-        ),
-        "strokeDash": alt.StrokeDash(
-            f"{field}:N",
-            sort=None,
-            scale=alt.Scale(domain=list(values), range=list(DASHES[:n])),
-            legend=legend,
-        ),
-    }
-
-
 def lines(
     data: pl.DataFrame,
     x: alt.X,
@@ -119,21 +95,33 @@ def lines(
     *,
     title: str | None = None,
     points: bool = False,
+    columns: int = 3,
     width: int = WIDTH,
     height: int = HEIGHT,
 ) -> Any:
-    """Lines of y over x, one for every value of `field` in the order of the data."""
+    """Lines of y over x, one for every value of `field` in the order of the data: by colour, and by dash or mark."""
     import altair as alt
 
     values = data[field].unique(maintain_order=True).to_list()
-    base = alt.Chart(data).encode(x=x, y=y, **by_colour(field, values, title))
-    drawn = base.mark_line(strokeWidth=2)
+    n = len(values)
+    legend = alt.Legend(
+        title=title, orient="bottom", columns=columns, offset=8, symbolDash=[1, 0], symbolStrokeWidth=0
+    )
+    stroke = alt.Legend(
+        title=title, orient="bottom", columns=columns, offset=8, symbolType="stroke", symbolSize=500
+    )
+
+    def scale(choices: Sequence[Any]) -> alt.Scale:
+        return alt.Scale(domain=values, range=list(choices[:n]))
+
+    base = alt.Chart(data).encode(
+        x=x,
+        y=y,
+        color=alt.Color(f"{field}:N", sort=None, scale=scale(COLOURS), legend=legend if points else stroke),
+    )
+    dash = alt.StrokeDash(f"{field}:N", sort=None, scale=scale(DASHES), legend=None if points else stroke)
+    drawn = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
     if points:
-        n = len(values)
-        drawn = drawn + base.mark_point(filled=True, size=42, opacity=1).encode(
-            shape=alt.Shape(
-                f"{field}:N", sort=None, scale=alt.Scale(domain=values, range=list(SHAPES[:n])), legend=None
-            ),
-            strokeDash=alt.value([1, 0]),
-        )
+        shape = alt.Shape(f"{field}:N", sort=None, scale=scale(SHAPES), legend=legend)
+        drawn = drawn + base.mark_point(filled=True, size=48, opacity=1).encode(shape=shape)
     return drawn.properties(width=width, height=height)

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.figures import BLUE, COLOURS, SHAPES, VERMILION, lines
-from raterlens.studies import misspecified, study2
+from raterlens.studies import misspecified, ratings, study2
 from raterlens.studies.study import Results
 
 
@@ -45,16 +45,39 @@ def recovery_data(results: Results, method: str = "hl") -> pl.DataFrame:
     )
 
 
+def scale_data(results: Results) -> pl.DataFrame:
+    """Mean and spread of the GMF's sigma by every method."""
+    error = (pl.col("rmse") ** 2 - pl.col("bias") ** 2).clip(0).sqrt()
+    mean = pl.col("truth") + pl.col("bias")
+    return (
+        results.tables["accuracy"]
+        .filter(pl.col("model") == "gmf", pl.col("parameter") == "sigma")
+        .select("method", "truth", mean=mean, low=mean - error, high=mean + error)
+    )
+
+
 def _study1(results: Results) -> Any:
     import altair as alt
 
     data = recovery_data(results)
     panels = [_against_truth(data, parameter, title) for parameter, title in _PANELS.items()]
-    return (
-        alt.vconcat(alt.hconcat(*panels[:3], spacing=24), alt.hconcat(*panels[3:], spacing=24), spacing=18)
-        .resolve_scale(color="shared", shape="shared")
-        .properties(title="Study 1: estimates by hierarchical likelihood against true values")
+    panels.append(_scale(scale_data(results)))
+    return alt.vconcat(
+        alt.hconcat(*panels[:3], spacing=20), alt.hconcat(*panels[3:], spacing=20), spacing=14
+    ).resolve_scale(color="shared", shape="shared")
+
+
+def _scale(data: pl.DataFrame) -> Any:
+    import altair as alt
+
+    base = alt.Chart(data).encode(x=alt.X("method:N", title="Method", axis=alt.Axis(labelAngle=0)))
+    ends = alt.Scale(zero=False)
+    bars = base.mark_rule(strokeWidth=1.2, color=BLUE).encode(y=alt.Y("low:Q", scale=ends), y2="high:Q")
+    points = base.mark_point(filled=True, size=50, color=BLUE, opacity=1).encode(
+        y=alt.Y("mean:Q", title="Mean estimate of σ ± sd", scale=ends)
     )
+    truth = base.mark_rule(color="#666666", strokeDash=[4, 3]).encode(y="truth:Q", x=alt.X())
+    return (truth + bars + points).properties(width=190, height=190)
 
 
 def _against_truth(data: pl.DataFrame, parameter: str, title: str) -> Any:
@@ -68,7 +91,7 @@ def _against_truth(data: pl.DataFrame, parameter: str, title: str) -> Any:
     colour = alt.Color(
         "model:N",
         scale=alt.Scale(domain=models, range=[BLUE, VERMILION]),
-        legend=alt.Legend(title="Fitted model", orient="right"),
+        legend=alt.Legend(title="Fitted model", orient="bottom"),
     )
     shape = alt.Shape("model:N", scale=alt.Scale(domain=models, range=["circle", "triangle-up"]))
     diagonal = (
@@ -107,32 +130,40 @@ def _study2(results: Results) -> Any:
     import altair as alt
 
     boxes, own = severity_data(results)
-    x = alt.X("severity:Q", title="Severity η", scale=alt.Scale(domain=[-2.7, 2.7], nice=False))
-    y_scale = alt.Scale(domain=[0, 1])
-    title = "Mean capability κ̄"
-    panels = []
-    for rater in own["rater"].unique(maintain_order=True):
-        row = []
-        for topic in own["topic"].unique(maintain_order=True):
-            here = (pl.col("rater") == rater) & (pl.col("topic") == topic)
-            base = alt.Chart(boxes.filter(here)).encode(x=x)
-            whiskers = base.mark_rule(strokeWidth=0.7, color=BLUE, opacity=0.55).encode(
-                y=alt.Y("q05:Q", title=title, scale=y_scale), y2="q95:Q"
+    raters, topics = (own[name].unique(maintain_order=True).to_list() for name in ("rater", "topic"))
+    grid = [
+        [
+            _severity_panel(
+                boxes.filter(pl.col("rater") == rater, pl.col("topic") == topic),
+                own.filter(pl.col("rater") == rater, pl.col("topic") == topic),
+                x="Severity η" if rater == raters[-1] else None,
+                y="Mean capability κ̄" if topic == topics[0] else None,
             )
-            middle = base.mark_rule(strokeWidth=2.2, color=BLUE).encode(y="q25:Q", y2="q75:Q")
-            truth = base.mark_line(color=VERMILION, strokeWidth=1.8).encode(y="truth:Q")
-            place = (
-                alt.Chart(own.filter(here))
-                .mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000")
-                .encode(x="severity:Q")
-            )
-            row.append(
-                (whiskers + middle + truth + place).properties(
-                    width=150, height=115, title=alt.TitleParams(f"{rater}, {topic}", fontSize=12, offset=3)
-                )
-            )
-        panels.append(alt.hconcat(*row, spacing=14))
-    return alt.vconcat(*panels, spacing=12)
+            for topic in topics
+        ]
+        for rater in raters
+    ]
+    return alt.vconcat(*(alt.hconcat(*row, spacing=10) for row in grid), spacing=6)
+
+
+def _severity_panel(boxes: pl.DataFrame, own: pl.DataFrame, *, x: str | None, y: str | None) -> Any:
+    import altair as alt
+
+    base = alt.Chart(boxes).encode(
+        x=alt.X(
+            "severity:Q", title=x, scale=alt.Scale(domain=[-2.7, 2.7], nice=False), axis=alt.Axis(tickCount=5)
+        )
+    )
+    height = alt.Y("q05:Q", title=y, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1]))
+    whiskers = base.mark_rule(strokeWidth=0.8, color=BLUE, opacity=0.6).encode(y=height, y2="q95:Q")
+    middle = base.mark_rule(strokeWidth=2.4, color=BLUE).encode(y="q25:Q", y2="q75:Q")
+    truth = base.mark_line(color=VERMILION, strokeWidth=2).encode(y="truth:Q")
+    estimated = (
+        alt.Chart(own).mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000").encode(x="severity:Q")
+    )
+    rater, topic = own.row(0)[:2]
+    title = alt.TitleParams(f"{rater}, {topic}", fontSize=12, offset=3)
+    return (whiskers + middle + truth + estimated).properties(width=160, height=120, title=title)
 
 
 # ------------------------------------------------------------------------------------ other studies
@@ -141,20 +172,26 @@ def _study2(results: Results) -> Any:
 def _ratings(results: Results) -> Any:
     import altair as alt
 
-    data = results.tables["accuracy"].filter(pl.col("parameter") == "sigma")
-    return lines(
-        data,
-        alt.X(
-            "each:Q",
-            title="Ratings per student",
-            scale=alt.Scale(type="log", domain=[4.5, 900], nice=False),
-            axis=alt.Axis(values=[5, 10, 20, 50, 100, 200, 400, 800]),
-        ),
-        alt.Y("bias:Q", title="Bias of σ (true value 1.5)", scale=alt.Scale(type="symlog", constant=0.1)),
-        "method",
-        title="Method",
-        points=True,
-    )
+    data = results.tables["ratios"].with_columns(ratio=1 + pl.col("bias"))
+    # Where hierarchical likelihood runs away, the rest would not be seen beside it.
+    data = data.with_columns(shown=pl.col("ratio").clip(0.8, 2.0))
+    panels = [
+        lines(
+            data.filter(pl.col("level") == level).sort("method", "each"),
+            alt.X(
+                "each:Q",
+                title="Ratings per student",
+                scale=alt.Scale(type="log", domain=[4.5, 900], nice=False),
+                axis=alt.Axis(values=[5, 10, 20, 50, 100, 200, 400, 800]),
+            ),
+            alt.Y("shown:Q", title=title, scale=alt.Scale(domain=[0.8, 2.0], nice=False)),
+            "method",
+            title="Method",
+            points=True,
+        )
+        for level, title in ratings.RATIOS.items()
+    ]
+    return panels[0] | panels[1]
 
 
 def _noise(results: Results) -> Any:
@@ -177,6 +214,7 @@ def _noise(results: Results) -> Any:
         alt.Y("relative:Q", title="Estimated κ̄, relative to no noise", scale=alt.Scale(zero=False)),
         "curve",
         points=True,
+        columns=1,
     )
 
 
@@ -200,6 +238,7 @@ def _linkage(results: Results) -> Any:
                 "curve",
                 title="Design",
                 points=True,
+                columns=2,
             )
         )
     return panels[0] | panels[1]
@@ -231,6 +270,39 @@ def _misspecified(results: Results) -> Any:
         )
         .properties(width=300, height=alt.Step(22))
     )
+
+
+def _writing(results: Results) -> Any:
+    import altair as alt
+
+    data = results.tables["raters"]
+    order = data["rater"].to_list()
+    y = alt.Y("rater:N", title="Rater and topic", sort=order, axis=alt.Axis(grid=True))
+    x = alt.Scale(domain=[0.3, 1], nice=False)
+    names = ["paper", "mml"]
+    long = data.unpivot(["kappa_paper", "kappa_mml"], index="rater").with_columns(
+        pl.col("variable").str.strip_prefix("kappa_")
+    )
+    bars = (
+        alt.Chart(data)
+        .mark_rule(strokeWidth=1.6, color=BLUE, opacity=0.6)
+        .encode(y=y, x=alt.X("kappa_low:Q", scale=x), x2="kappa_high:Q")
+    )
+    points = (
+        alt.Chart(long)
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(
+            y=y,
+            x=alt.X("value:Q", title="Mean capability κ̄ (95 % interval)", scale=x),
+            color=alt.Color(
+                "variable:N",
+                scale=alt.Scale(domain=names, range=[VERMILION, BLUE]),
+                legend=alt.Legend(title="Estimate", orient="bottom"),
+            ),
+            shape=alt.Shape("variable:N", scale=alt.Scale(domain=names, range=["triangle-up", "circle"])),
+        )
+    )
+    return (bars + points).properties(width=300, height=alt.Step(18))
 
 
 def _covariates(results: Results) -> Any:
@@ -274,6 +346,7 @@ def _recovery(results: Results) -> Any:
 _DRAWINGS: dict[str, Callable[[Results], Any]] = {
     "study1": _study1,
     "study2": _study2,
+    "writing": _writing,
     "ratings": _ratings,
     "noise": _noise,
     "linkage": _linkage,

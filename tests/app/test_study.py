@@ -1,0 +1,51 @@
+"""`raterlens study`: what is refused before any work, and what is written."""
+
+import pytest
+
+from raterlens.app import study as command
+from raterlens.app.cli import main
+from raterlens.charts import figures
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["studie1"], "unknown study 'studie1'; did you mean 'study1'?"),
+        (["noise", "--replications", "0"], "--replications is 0; give a whole number from 1 on"),
+        (["noise", "--workers", "0"], "--workers is 0"),
+        (["noise", "--seed", "-1"], "--seed is -1"),
+        (["noise", "--data", "x.csv"], "the study 'noise' simulates its ratings"),
+        (["writing"], "the study 'writing' needs --data PATH"),
+        (["writing", "--data", "nothing.rda"], "no such file: 'nothing.rda'"),
+    ],
+)
+def test_mistakes_are_answered_before_any_work(arguments, message, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["study", *arguments, "--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_help_lists_the_studies(capsys):
+    assert main(["study", "--help"]) == 0
+    text = capsys.readouterr().out
+    for name in ("study1", "study2", "writing", "figures", "recovery"):
+        assert f"  {name}" in text
+
+
+def test_without_charts_a_study_is_whole_but_for_its_figures(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    assert main(["study", "noise", "--replications", "1", "--workers", "1", "--out", str(tmp_path)]) == 0
+    seen = capsys.readouterr()
+    assert "no figures" in seen.err
+    assert "noise.md" in seen.out
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"noise.md", "noise.json", "noise.parquet", "noise-accuracy.csv", "noise-means.csv"}
+    assert "![" not in (tmp_path / "noise.md").read_text(encoding="utf-8")
+
+
+def test_figures_need_charts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    assert main(["study", command.FIGURES, "--out", str(tmp_path / "out")]) == 2
+    assert "raterlens[charts]" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

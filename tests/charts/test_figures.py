@@ -1,0 +1,94 @@
+"""Figures: their data against the index, and the files that come of them."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from raterlens import capability
+from raterlens.charts import figures, figures_paper, figures_studies
+from raterlens.errors import OptionError
+from raterlens.studies import study2
+from raterlens.studies.study import Results
+
+
+def test_curves_of_the_three_facets_model_peak_at_their_severity():
+    left, right = figures_paper.tfm_data()
+    for name, peak in (("η = −5", -5), ("η = 0", 0), ("η = 5", 5)):
+        curve = left.filter(pl.col("curve") == name)
+        top = curve.row(int(curve["y"].arg_max()), named=True)
+        assert top["x"] == pytest.approx(peak, abs=0.05)
+        assert top["y"] == pytest.approx(0.25 / 0.206621, abs=1e-3)
+    assert right["y"].max() == pytest.approx(1)
+
+
+def test_curves_of_the_probit_model_have_the_printed_discriminations_at_severity_zero():
+    _, right = figures_paper.probit_data()
+    at_zero = right.filter(pl.col("x").abs() < 1e-9)
+    assert at_zero["y"].to_list() == pytest.approx([0.80, 0.62, 0.50], abs=0.006)
+
+
+def test_curves_of_the_hierarchical_model_rise_with_the_slope():
+    data = figures_paper.hrm_data()
+    tops = data.group_by("curve", maintain_order=True).agg(pl.col("y").max())["y"].to_list()
+    assert tops == sorted(tops)
+    np.testing.assert_allclose(
+        tops, capability.hrm(criterion=np.array([1, 3, 5, 7, 9]) / 2, slope=[1, 3, 5, 7, 9])
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    folder = tmp_path_factory.mktemp("figures")
+    return {path.name: path for path in figures.save(figures_paper.figures(), folder)}
+
+
+def test_every_figure_is_written_as_svg_and_png(written):
+    assert len(written) == 8
+    for name, path in written.items():
+        start = path.read_bytes()[:200]
+        assert start.startswith(b"\x89PNG") if name.endswith("png") else b"<svg" in start
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("figure1-tfm.svg", ["Ability θ", "Capability κ(θ)", "Severity η", "Mean capability κ̄", "η = −5"]),
+        ("figure3-probit.svg", ["noise 1.25, η = 0", "noise 1.75"]),
+        ("figure4-hrm.svg", ["Criterion c", "a = 9"]),
+    ],
+)
+def test_axes_and_legends_are_in_words_and_symbols(written, name, words):
+    text = written[name].read_text(encoding="utf-8")
+    for word in words:
+        assert word in text
+
+
+def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
+    pytest.importorskip("altair")
+    boxes = pl.DataFrame(
+        [
+            {
+                "method": "mml",
+                "level": level,
+                "severity": x,
+                "truth": 0.5,
+                "rater": level[:2],
+                "topic": level[3:],
+            }
+            | dict.fromkeys(("q05", "q25", "q50", "q75", "q95"), 0.5)
+            for level in study2.RATERS
+            for x in (-2.5, 2.5)
+        ]
+    )
+    (svg, _) = figures.save(figures_studies.draw("study2", Results("", {"boxes": boxes})), tmp_path)
+    text = svg.read_text(encoding="utf-8")
+    for level in study2.RATERS:
+        assert level.replace(":", ", ") in text
+
+
+def test_without_the_packages_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+    with pytest.raises(OptionError, match=r"pip install 'raterlens\[charts\]'"):
+        figures.check_charts()
