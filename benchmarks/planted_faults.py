@@ -70,9 +70,9 @@ FAULTS: dict[str, tuple[str, str, Callable[[Bench], Array]]] = {
         lambda b: b.ordered(b.base + b.reach, 1.0),
     ),
     "halo": (
-        "an impression with sd 1.5 logits shared by a student's items",
+        "an impression with sd 2 logits shared by a student's items",
         "halo",
-        lambda b: b.passes(b.base + b.reach + 1.5 * b.random.standard_normal(STUDENTS)[b.student]),
+        lambda b: b.passes(b.base + b.reach + 2.0 * b.random.standard_normal(STUDENTS)[b.student]),
     ),
     "drift": (
         "1.5 logits more severe from the middle on",

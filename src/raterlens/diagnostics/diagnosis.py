@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.diagnostics.agreement import agreement, cohen
 from raterlens.diagnostics.effects import effects
 from raterlens.diagnostics.fit_statistics import curves, item_fit, rater_fit, student_fit, unexpected
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import change, interaction
+from raterlens.diagnostics.reliability import reliability
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.ratings import Ratings
@@ -26,7 +28,8 @@ PERIODS = 4
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
     """Tables (polars) by name: `flags`, `raters`, `items`, `students`, `effects`, `unexpected`, `curves`,
-    `bias item` (and `bias NAME` for facets and groups); with a time also `change` and `bias period`."""
+    `bias item` (and `bias NAME` for facets and groups), `reliability`, `agreement`, `rater pairs`; with a time also
+    `change` and `bias period`."""
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
@@ -114,6 +117,9 @@ def diagnose(
         "effects": effects(found),
         "unexpected": unexpected(found, labels),
         "curves": curves(found),
+        "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
+        "agreement": agreement(ratings),
+        "rater pairs": cohen(ratings, found.expected if found.n_categories == 2 else None),
     }
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels

@@ -18,7 +18,7 @@ from raterlens.diagnostics.testing import LEVEL, adjusted, two_sided
 Array = NDArray[np.float64]
 
 MATTERS = {
-    "random": 0.5,
+    "random": 0.67,
     "alternating": 0.2,
     "central": 0.4,
     "halo": 0.05,
@@ -26,9 +26,9 @@ MATTERS = {
     "bias": 0.5,
     "drift": 0.4,
 }
-"""From which size on an effect is worth a word: half the typical responsiveness; a correlation of -0.2 of successive
-ratings; 0.4 logits in favour of middle scores; a residual correlation of 0.05 between items; an infit of 1.15;
-half a logit of severity (12 points of pass rate) on one level; 0.4 logits over time."""
+"""From which size on an effect is worth a word: at most two thirds of the typical responsiveness; a correlation of
+-0.2 of successive ratings; 0.4 logits in favour of middle scores; a residual correlation of 0.05 between items; an
+infit of 1.15; half a logit of severity (12 points of pass rate) on one level; 0.4 logits over time."""
 
 _CLEARLY_POSITIVE = 2.33
 """A rater whose responsiveness is above 0 at 1 % is no random rater."""
@@ -94,7 +94,7 @@ def _reversed(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
 
 def _random(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
     size, se = _column(effects, "responsiveness"), _column(effects, "responsiveness_se")
-    # Against the hypothesis of half the typical response, from which an average rater is far: no need to adjust.
+    # Against two thirds of the typical response, from which an average rater is far: no need to adjust.
     p = _lower((size - MATTERS["random"]) / se)
     for r in np.flatnonzero((p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE)):
         yield Flag(

@@ -1,0 +1,52 @@
+"""How well students, raters and items are told apart, and what a student would get from an average rater."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+
+Array = NDArray[np.float64]
+
+_COLUMNS = ("true_sd", "mean_error", "separation", "strata", "reliability", "chi_square", "p")
+
+
+def reliability(students: pl.DataFrame, raters: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """A row each for students, raters and items: separation G = true spread / error, strata (4 G + 1) / 3,
+    reliability G² / (1 + G²), and the chi-square of the hypothesis that all are the same.
+
+    A high reliability of *raters* means that they differ reliably in severity: a board wants it low. Students'
+    abilities are posterior means, which vary less than abilities do, so their reliability is the variance of the
+    means over its sum with the mean posterior variance; they have no chi-square.
+    """
+    theta, sd = (students[name].to_numpy() for name in ("theta", "theta_se"))
+    noise, seen = float(np.mean(sd**2)), float(np.var(theta))
+    rows: list[tuple[object, ...]] = [("students", len(theta), *_row(seen, noise), np.nan, np.nan)]
+    for name, table, measure in (("raters", raters, "eta"), ("items", items, "delta")):
+        rows.append(
+            (name, *_fixed(*(table[c].cast(pl.Float64).to_numpy() for c in (measure, f"{measure}_se"))))
+        )
+    schema = {"of": pl.String, "n": pl.Int64, **dict.fromkeys(_COLUMNS, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _row(true: float, noise: float) -> tuple[float, float, float, float, float]:
+    g = np.sqrt(true / noise) if noise > 0 else np.nan
+    return (
+        float(np.sqrt(true)),
+        float(np.sqrt(noise)),
+        float(g),
+        float((4 * g + 1) / 3),
+        true / (true + noise),
+    )
+
+
+def _fixed(measure: Array, error: Array) -> tuple[float, ...]:
+    known = np.isfinite(measure) & np.isfinite(error) & (error > 0)
+    x, e = measure[known], error[known]
+    if len(x) < 2:
+        return (len(x), *([np.nan] * len(_COLUMNS)))
+    noise = float(np.mean(e**2))
+    weight = 1 / e**2
+    chi = float(weight @ (x - weight @ x / weight.sum()) ** 2)
+    true = max(float(np.var(x, ddof=1)) - noise, 0.0)
+    return (len(x), *_row(true, noise), chi, float(stats.chi2.sf(chi, len(x) - 1)))

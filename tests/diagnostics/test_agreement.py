@@ -1,0 +1,98 @@
+"""Agreement coefficients against the libraries known for them, on the same 40 units by three raters.
+
+y = the scores of `panel`
+fleiss_kappa(counts), cohens_kappa(table)                          # statsmodels 0.14
+cohen_kappa_score(y[:, a], y[:, b])                                # scikit-learn
+krippendorff.alpha(reliability_data=y.T, level_of_measurement=..)  # krippendorff
+pingouin.intraclass_corr(long, "u", "r", "y")                      # pingouin, ICC(1,1) and ICC(1,k)
+"""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.diagnostics.agreement import agreement, cohen
+from raterlens.diagnostics.reliability import reliability
+
+EXACT = 1e-12
+
+
+def panel() -> np.ndarray:
+    random = np.random.default_rng(5)
+    truth = random.integers(0, 4, (40, 1))
+    return np.clip(truth + random.integers(-1, 2, (40, 3)), 0, 3)
+
+
+def read(y: np.ndarray, kept: np.ndarray | None = None) -> rl.Ratings:
+    unit, rater = np.indices(y.shape)
+    table = pl.DataFrame({"student": unit.ravel(), "rater": rater.ravel(), "score": y.ravel()})
+    return rl.read(table if kept is None else table.filter(pl.Series(kept.ravel())))
+
+
+def values(ratings: rl.Ratings) -> dict[str, float]:
+    table = agreement(ratings)
+    inside = table.filter((pl.col("low") <= pl.col("value")) & (pl.col("value") <= pl.col("high")))
+    assert inside.height == table.height
+    return dict(table.select("coefficient", "value").iter_rows())
+
+
+def test_coefficients_equal_the_libraries():
+    found = values(read(panel()))
+    assert found["Fleiss' kappa"] == pytest.approx(0.28049465992130407, rel=EXACT)
+    assert found["Krippendorff's alpha (nominal)"] == pytest.approx(0.2864905377552932, rel=EXACT)
+    assert found["Krippendorff's alpha (interval)"] == pytest.approx(0.6896008661843595, rel=EXACT)
+    assert found["ICC(1)"] == pytest.approx(0.693217, abs=1e-6)
+    assert found["ICC(1,k)"] == pytest.approx(0.871447, abs=1e-6)
+
+
+def test_alpha_with_missing_ratings_equals_krippendorff():
+    y = panel()
+    kept = np.ones(y.shape, dtype=bool)
+    kept[::4, 0] = False
+    found = values(read(y, kept))
+    assert found["Krippendorff's alpha (nominal)"] == pytest.approx(0.2814525139664805, rel=EXACT)
+    assert found["Krippendorff's alpha (interval)"] == pytest.approx(0.6953049232700097, rel=EXACT)
+
+
+def test_cohens_kappa_equals_statsmodels_and_scikit_learn():
+    table = cohen(read(panel()))
+    assert table["kappa"].to_list() == pytest.approx(
+        [0.19259882253994953, 0.29765886287625415, 0.3570219966159053], rel=EXACT
+    )
+    assert table["kappa_se"].to_list() == pytest.approx(
+        [0.10194449195075292, 0.10158511277818547, 0.10208020754725616], rel=EXACT
+    )
+    y = panel()
+    assert table["agreement"][0] == np.mean(y[:, 0] == y[:, 1])
+
+
+def test_nothing_to_agree_on():
+    alone = rl.read(pl.DataFrame({"student": [1, 2, 3], "rater": ["A", "A", "B"], "score": [0, 1, 1]}))
+    assert agreement(alone)["value"].is_nan().all()
+    assert cohen(alone).height == 0
+
+
+def test_reliability_of_students_is_the_squared_correlation_with_the_truth():
+    drawn = rl.simulate(students=2_000, raters=10, items=4, raters_per_student=3, seed=3)
+    fit = rl.fit(drawn.ratings)
+    table = reliability(fit.table("students"), fit.table("raters"), fit.table("items"))
+    students = table.row(0, named=True)
+    truth = np.corrcoef(drawn.truth.ability, fit.table("students")["theta"])[0, 1] ** 2
+    assert students["reliability"] == pytest.approx(truth, abs=0.02)
+    assert students["reliability"] == pytest.approx(
+        students["separation"] ** 2 / (1 + students["separation"] ** 2)
+    )
+
+
+def test_chi_square_of_equal_raters_is_what_chance_gives_and_of_different_ones_is_not():
+    same = rl.fit(
+        rl.simulate(students=400, raters=10, items=4, raters_per_student=3, severity=0.0, seed=2).ratings
+    )
+    other = rl.fit(rl.simulate(students=400, raters=10, items=4, raters_per_student=3, seed=2).ratings)
+    p = [
+        reliability(fit.table("students"), fit.table("raters"), fit.table("items")).row(1, named=True)["p"]
+        for fit in (same, other)
+    ]
+    assert p[0] > 0.01
+    assert p[1] < 1e-6
