@@ -187,6 +187,7 @@ def calibrate(
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in _COVARYING))
         through = model.effect_jacobian(x)[kept]
         covariance = through @ (through @ spread.matrix).T
+        covariance = (covariance + covariance.T) / 2
     own_slopes = model.slope.size == ratings.n_raters
     return Calibration(
         model=options.spec.name,

@@ -20,8 +20,8 @@ from raterlens.moments import highest, moments
 Array = NDArray[np.float64]
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
-# Severities tried before the best of them is refined, and slopes between which Δ is interpolated: both functions
-# are smooth, and the errors left are below 1e-9.
+# Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are
+# asked for, for the draws behind an interval: to 1e-5.
 _CANDIDATES, _KNOTS = 201, 33
 # Cells of a histogram of abilities; it adds width² / 12 = 2e-4 to their variance.
 _CELL, _END = 0.05, 6.0

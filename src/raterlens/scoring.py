@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from raterlens.calibration import Calibration
 from raterlens.engine.seam import Moments
 from raterlens.errors import InputError
-from raterlens.estimation.corner import corner_nodes
 from raterlens.estimation.estimate import sharp_moments
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.grid import first_nodes, nodes_for
@@ -18,7 +17,6 @@ from raterlens.estimation.start import starting_widths
 from raterlens.links import get_link
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import Options, build
-from raterlens.models.capped import Capped
 from raterlens.models.effects import own_or_explained
 from raterlens.models.facets import FacetsModel
 from raterlens.ratings import Codes, Ratings
@@ -124,9 +122,6 @@ def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Mom
     nodes = first_nodes(widths)
     for _ in range(_MOST_ROUNDS):
         moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
-        if isinstance(problem.response, Capped):
-            nodes = corner_nodes(problem, parameters, moments)
-            return problem.engine.moments(problem.tables(parameters, nodes), nodes)
         following = nodes_for(Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4)))
         if following.step > nodes.step / 2:
             break

@@ -68,7 +68,7 @@ def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.b
     estimates = {name: getattr(raters, name) for name in RATER_COLUMNS}
     table = level_table(ratings, "rater", ratings.rater, ratings.raters, estimates)
     flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, ratings.n_categories)
-    flags = [flag or ANCHORED * bool(held) for flag, held in zip(flags, anchored, strict=True)]
+    flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
 
 

@@ -38,7 +38,10 @@ def fit_with_corner(
     evaluations = iterations = 0
     moments = Moments(np.zeros(1), np.ones(1))
     for within, tolerance in ((_ROUGHLY, 0.1), (_FINALLY, _TOLERANCE), (_FINALLY, _TOLERANCE)):
-        nodes = corner_nodes(problem, start, moments, within)
+        low = float(np.min(moments.mean - REACH * moments.sd))
+        high = float(np.max(moments.mean + REACH * moments.sd))
+        step = max(corner_step(problem, start, within), (high - low) / MOST_NODES)
+        nodes = Nodes.equally_spaced(low, high, step)
         optimum = maximise(
             partial(problem.value, nodes=nodes),
             start,
@@ -59,11 +62,7 @@ def fit_with_corner(
     return Quadrature(replace(optimum, record=record), nodes, moments)
 
 
-def corner_nodes(
-    problem: FacetsMarginal, parameters: Array, moments: Moments, within: float = _FINALLY
-) -> Nodes:
-    """Even steps that put `within` nodes into the corner of the steepest context."""
+def corner_step(problem: FacetsMarginal, parameters: Array, within: float = _FINALLY) -> float:
+    """The step that puts `within` nodes into the corner of the steepest context."""
     steepest = max(float(np.abs(problem.model.predictor(parameters).slope).max()), 0.5)
-    low = float(np.min(moments.mean - REACH * moments.sd))
-    high = float(np.max(moments.mean + REACH * moments.sd))
-    return Nodes.equally_spaced(low, high, max(CORNER / (within * steepest), (high - low) / MOST_NODES))
+    return CORNER / (within * steepest)

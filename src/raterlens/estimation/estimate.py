@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.corner import fit_with_corner
+from raterlens.estimation.corner import corner_step, fit_with_corner
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.grid import nodes_for
+from raterlens.estimation.grid import REACH, nodes_for
 from raterlens.estimation.hierarchical import fit_hierarchical
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import FacetsMarginal, marginal
@@ -27,7 +27,7 @@ from raterlens.ratings import Ratings
 Array = NDArray[np.float64]
 
 # Of the students' posteriors together, as grid.ACCURACY, which is enough for the log-likelihood.
-_SHARP = 1e-11
+_SHARP, _WIDE = 1e-11, 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,6 @@ def _mml(task: _Task) -> Estimate:
             max_iterations=task.max_iterations,
             on_progress=task.on_progress,
         )
-        moments = found.moments
     else:
         found = fit_mml(
             problem,
@@ -126,7 +125,7 @@ def _mml(task: _Task) -> Estimate:
             max_iterations=task.max_iterations,
             on_progress=task.on_progress,
         )
-        moments = sharp_moments(problem, found.optimum.parameters, found.moments)
+    moments = sharp_moments(problem, found.optimum.parameters, found.moments)
     parameters = centre(problem.model, found.optimum.parameters, task.held)
     return Estimate(
         problem, parameters, found.optimum.value, found.nodes, moments, found.optimum.record, task.held
@@ -134,8 +133,16 @@ def _mml(task: _Task) -> Estimate:
 
 
 def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Moments:
-    """Abilities on a grid so fine that scoring the same ratings on another gives the same."""
-    nodes = nodes_for(moments, _SHARP)
+    """Abilities on a grid so fine, and so wide, that scoring the same ratings on another gives the same."""
+    step = (
+        corner_step(problem, parameters)
+        if isinstance(problem.response, Capped)
+        else nodes_for(moments, _SHARP).step
+    )
+    # A student with passes only has a posterior as wide as the population on that side.
+    low = min(-_WIDE, float(np.min(moments.mean - REACH * moments.sd)))
+    high = max(_WIDE, float(np.max(moments.mean + REACH * moments.sd)))
+    nodes = Nodes.equally_spaced(low, high, step)
     return problem.engine.moments(problem.tables(parameters, nodes), nodes)
 
 

@@ -117,6 +117,7 @@ def maximise(
         },
     )
     parameters = np.clip(result.x / scale, lower, upper)
+    iterations = int(result.get("nit", 0))  # none where every parameter is held by its bounds
     value = objective(parameters)
     left = _free_gradient(value.gradient, parameters, lower, upper) / scale
     gradient = float(np.abs(left).max())
@@ -124,12 +125,12 @@ def maximise(
     converged = gradient <= 10 * tolerance
     if gradient <= tolerance:
         stopped = "the gradient vanished"
-    elif result.nit >= max_iterations:
+    elif iterations >= max_iterations:
         stopped = f"it reached the limit of {max_iterations} iterations"
     else:
         stopped = "no further step improved the likelihood within rounding"
     record = Optimiser(
-        "L-BFGS-B", tolerance, max_iterations, int(result.nit), evaluations + 1, gradient, converged, stopped
+        "L-BFGS-B", tolerance, max_iterations, iterations, evaluations + 1, gradient, converged, stopped
     )
     return Optimum(parameters, value, record)
 

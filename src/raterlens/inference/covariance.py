@@ -27,15 +27,17 @@ def covariance(information: sparse.csr_array, redundant: Redundancy, held: NDArr
     """Invert the information over the parameters that are not held fixed.
 
     Centring gives the redundant directions D no variance. With its constraints U,
-    `inv(I + U'U) = V + D' inv(D U') inv(U D') D`.
+    `inv(I + U'U) = V + D' inv(U D') inv(D U') D`.
     """
     u, d = redundant.constraints, redundant.directions
     full = information.toarray() + u.T @ u
     free = np.flatnonzero(~held)
+    if not len(free):
+        return Covariance(np.zeros_like(full), free)
     inverse, undetermined = _inverse(full[np.ix_(free, free)])
     matrix = np.zeros_like(full)
     matrix[np.ix_(free, free)] = inverse
-    excess = np.linalg.solve(u @ d.T, d)
+    excess = np.linalg.solve(d @ u.T, d)
     matrix -= excess.T @ excess
     return Covariance(matrix, free[undetermined])
 

@@ -44,7 +44,7 @@ class LargeCovariance:
         u, d = redundant.constraints * np.sqrt(1e3 * information.max()), redundant.directions
         constraints = sparse.csr_array(u)
         full = sparse.csr_array(information + constraints.T @ constraints)
-        excess = np.linalg.solve(u @ d.T, d)
+        excess = np.linalg.solve(d @ u.T, d)
         return LargeCovariance(full, _block_inverse(full, own), own, excess)
 
     def columns(self, right: Array) -> Array:

@@ -1,0 +1,264 @@
+"""Held parameters stay, the rest is estimated around them, and with everything held students get the same abilities."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.calibration import Calibration
+from raterlens.errors import InputError, OptionError
+from raterlens.ratings import Ratings
+from tests.models.test_facets import ordered, with_facet
+
+# Promised: the same abilities, however the grid was chosen.
+ABILITIES = 1e-8
+# Optima reached from different starts, in units of the estimates.
+OPTIMUM = 2e-4
+
+
+def half(ratings: Ratings, first: bool) -> Ratings:
+    """The ratings of one half of the students."""
+    chosen = (ratings.student < ratings.n_students // 2) == first
+    students, student = np.unique(ratings.student[chosen], return_inverse=True)
+    return replace(
+        ratings,
+        student=student.astype(np.int32),
+        rater=ratings.rater[chosen],
+        item=ratings.item[chosen],
+        score=ratings.score[chosen],
+        students=ratings.students.gather(students),
+    )
+
+
+KINDS = {
+    "gmf": (lambda r: r, {}),
+    "tfm": (lambda r: r, {"model": "tfm"}),
+    "probit": (lambda r: r, {"model": "probit"}),
+    "cloglog": (lambda r: r, {"link": "cloglog"}),
+    "log": (lambda r: r, {"link": "log"}),
+    "item slopes": (lambda r: r, {"item_slopes": True}),
+    "facet": (with_facet, {}),
+    "rating scale": (ordered, {}),
+    "partial credit": (ordered, {"scale": "partial credit"}),
+    "graded": (ordered, {"scale": "graded", "link": "probit"}),
+    "laplace": (lambda r: r, {"method": "laplace"}),
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "laplace"])
+def test_scoring_the_fitted_ratings_gives_the_fitted_abilities(small, kind):
+    change, options = KINDS[kind]
+    ratings = change(small)
+    fit = rl.fit(ratings, **options, standard_errors=False)
+    scored = fit.score(ratings)
+    assert scored.columns == ["student", "n", "mean_score", "theta", "theta_se"]
+    for column in ("theta", "theta_se"):
+        np.testing.assert_allclose(scored[column], fit.students[column], rtol=0, atol=ABILITIES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_anchoring_everything_estimates_nothing(small, kind):
+    change, options = KINDS[kind]
+    ratings = change(small)
+    first = rl.fit(ratings, **options)
+    again = rl.fit(ratings, **options, anchors=first)
+    assert again.n_parameters == 0
+    assert again.loglik == pytest.approx(first.loglik, abs=1e-6)
+    assert (again.sigma, again.alpha) == (first.sigma, first.alpha)
+    for name, columns in (("raters", ["rho", "eta", "kappa"]), ("items", ["delta"]), ("students", ["theta"])):
+        for column in columns:
+            np.testing.assert_allclose(again.table(name)[column], first.table(name)[column], atol=1e-7)
+    assert (again.raters["eta_se"] == 0).all()
+    assert (again.raters["kappa_se"] == 0).all()
+    assert (again.items["delta_se"] == 0).all()
+    assert (again.raters["flag"] == "anchored").all()
+    assert (again.items["flag"] == "anchored").all()
+
+
+def test_a_new_rater_is_placed_on_the_old_scale():
+    made = rl.simulate(students=1200, raters=6, items=4, raters_per_student=3, seed=8)
+    known = made.ratings.raters[0] == made.ratings.raters
+    old = made.ratings.rater != 0
+    frame = pl.DataFrame(
+        {
+            "student": made.ratings.students.gather(made.ratings.student),
+            "rater": made.ratings.raters.gather(made.ratings.rater),
+            "item": made.ratings.items.gather(made.ratings.item),
+            "score": made.ratings.score,
+        }
+    )
+    first = rl.fit(frame.filter(pl.Series(old)))
+    fit = rl.fit(frame, anchors=first)
+    assert known.sum() == 1
+    assert fit.n_parameters == 2  # the new rater's slope and severity
+    assert (fit.sigma, fit.alpha) == (first.sigma, first.alpha)
+    joint = fit.raters.join(first.raters, on="rater")
+    for column in ("rho", "eta", "kappa"):
+        np.testing.assert_allclose(joint[column], joint[f"{column}_right"], atol=1e-9)
+    new = fit.raters.row(0, named=True)
+    whole = rl.fit(frame).raters.row(0, named=True)
+    assert new["flag"] == ""
+    assert new["kappa_se"] > 0
+    assert abs(new["kappa"] - whole["kappa"]) < 2 * whole["kappa_se"]
+    assert fit.warnings == ()
+
+
+def test_held_numbers_are_on_the_scale_of_the_predictor(small):
+    free = rl.fit(small)
+    effects = {name: values.copy() for name, values in free.calibration.effects.items()}
+    anchors = rl.Anchors(
+        raters={"R1": (effects["slope"][0], effects["severity"][0]), "R3": (None, effects["severity"][2])},
+        items={"I2": effects["difficulty"][1]},
+    )
+    held = rl.fit(small, anchors=anchors)
+    # At the free optimum nothing pulls: the others stay where they were. One redundancy is used up by the anchors.
+    assert held.n_parameters == free.n_parameters - 4 + 1
+    assert held.loglik == pytest.approx(free.loglik, abs=1e-6)
+    for name, values in effects.items():
+        np.testing.assert_allclose(held.calibration.effects[name], values, atol=OPTIMUM)
+    assert held.raters["flag"].to_list() == ["anchored", "", "", "", ""]
+    spread = np.diag(held.calibration.covariance)
+    assert (spread[[0, 5, 7, 11]] == 0).all()  # slope and severity of R1, severity of R3, difficulty of I2
+    assert (np.delete(spread, [0, 5, 7, 11]) > 0).all()
+
+
+def test_anchors_move_the_others(small):
+    free = rl.fit(small)
+    held = rl.fit(small, anchors=rl.Anchors(items={"I1": 2.0}))
+    assert held.loglik == pytest.approx(free.loglik, abs=1e-5)  # one item alone only moves the origin
+    np.testing.assert_allclose(np.diff(held.items["delta"]), np.diff(free.items["delta"]), atol=OPTIMUM)
+    two = rl.fit(small, anchors=rl.Anchors(items={"I1": 2.0, "I2": -2.0}))
+    assert two.items["delta"].to_list()[:2] == [2.0, -2.0]
+    assert two.loglik < free.loglik - 1
+
+
+def test_held_thresholds(small):
+    ratings = ordered(small)
+    fit = rl.fit(ratings, scale="graded", anchors=rl.Anchors(thresholds=[-1.0, 0.2, 1.1]))
+    np.testing.assert_allclose(fit.table("thresholds")["threshold"], [-1.0, 0.2, 1.1], atol=1e-14)
+    assert (fit.table("thresholds")["threshold_se"] == 0).all()
+    own = rl.fit(ratings, scale="partial credit", anchors=rl.Anchors(thresholds={"I2": [0.5, 0.0, -0.5]}))
+    held = own.table("thresholds").filter(item="I2")
+    assert held["threshold"].to_list() == [0.5, 0.0, -0.5]
+    assert (held["threshold_se"] == 0).all()
+    assert (own.table("thresholds").filter(item="I1")["threshold_se"] > 0).all()
+
+
+def test_students_unlike_the_anchors_are_pointed_out():
+    weak = rl.simulate(students=300, raters=4, items=6, ability=np.linspace(-2.5, 0, 300), seed=3)
+    first = rl.fit(rl.simulate(students=300, raters=4, items=6, seed=3).ratings)
+    fit = rl.fit(weak.ratings, anchors=first)
+    assert any("abilities average -1" in warning for warning in fit.warnings)
+
+
+@pytest.mark.parametrize(
+    ("anchors", "options", "message"),
+    [
+        (rl.Anchors(raters={"R9": (1.0, 0.0)}), {}, "unknown rater in anchors 'R9'"),
+        (rl.Anchors(items={"I": 0.0}), {}, "unknown item in anchors 'I'"),
+        (rl.Anchors(facets={"topic": {"a": 0.0}}), {}, "unknown facet in anchors 'topic'"),
+        (rl.Anchors(items={"I1": np.nan}), {}, "give a finite number"),
+        (rl.Anchors(item_slopes={"I1": 1.0}), {}, "add item_slopes=True"),
+        (rl.Anchors(item_slopes={"I1": -1.0}), {"item_slopes": True}, "must be above 0"),
+        (rl.Anchors(thresholds=[0.0, 1.0]), {}, "pass or fail have none"),
+        (rl.Anchors(raters={"R1": (1.0, None), "R2": (2.0, None)}), {"model": "tfm"}, "use model 'gmf'"),
+        (rl.Anchors(items={"I1": 0.0}), {"method": "hl"}, "use method 'mml'"),
+        ({"I1": 0.0}, {}, r"give a fit, or rl.Anchors"),
+    ],
+)
+def test_wrong_anchors_say_what_to_do(small, anchors, options, message):
+    with pytest.raises(OptionError, match=message):
+        rl.fit(small, anchors=anchors, **options)
+
+
+def test_thresholds_must_fit_the_scores(small):
+    for thresholds, scale, message in (
+        ([0.0, 1.0], "rating scale", "3 thresholds are needed"),
+        ({"I1": [0.0, 1.0, 2.0]}, "rating scale", "one list for all items"),
+        ([0.0, 1.0, 2.0], "partial credit", "a list for each item"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            rl.fit(ordered(small), scale=scale, anchors=rl.Anchors(thresholds=thresholds))
+
+
+def test_a_fit_without_common_raters_is_no_anchor(small):
+    other = rl.fit(small)
+    strangers = replace(
+        small,
+        raters=pl.Series("rater", [f"X{i}" for i in range(5)]),
+        items=pl.Series("item", ["J1", "J2", "J3"]),
+    )
+    with pytest.raises(OptionError, match="knows none of these raters"):
+        rl.fit(strangers, anchors=other)
+
+
+# ---------------------------------------------------------------------------------------------------- scoring
+
+
+def test_new_students_are_scored_by_a_saved_fit(small, tmp_path):
+    first, second = half(small, True), half(small, False)
+    fit = rl.fit(first)
+    loaded = rl.load(fit.save(tmp_path / "fit.json"))
+    scored = loaded.score(second)
+    assert scored["student"].to_list() == second.students.to_list()
+    np.testing.assert_allclose(scored["theta"], fit.score(second)["theta"], atol=1e-12)
+    # By hand, for one student: the posterior mean over a fine grid.
+    effects, one = fit.calibration.effects, second.student == 0
+    t = np.linspace(-8, 8, 4001)
+    s = np.multiply.outer(effects["slope"][second.rater[one]], t)
+    s -= (effects["severity"][second.rater[one]] + effects["difficulty"][second.item[one]])[:, None]
+    signed = np.where(second.score[one, None] == 1, s, -s)
+    posterior = np.exp(-np.log1p(np.exp(-signed)).sum(axis=0) - t**2 / 2)
+    mean = np.sum(posterior * t) / posterior.sum()
+    assert scored["theta"][0] == pytest.approx(mean, abs=1e-9)
+    assert scored["theta_se"][0] == pytest.approx(
+        np.sqrt(np.sum(posterior * (t - mean) ** 2) / posterior.sum()), abs=1e-9
+    )
+
+
+def test_scoring_takes_a_part_of_the_raters_and_scores(small):
+    ratings = ordered(small)
+    fit = rl.fit(ratings, scale="partial credit")
+    low = (ratings.score < 3) & (ratings.rater > 1)
+    students, student = np.unique(ratings.student[low], return_inverse=True)
+    raters, rater = np.unique(ratings.rater[low], return_inverse=True)
+    part = replace(
+        ratings,
+        student=student.astype(np.int32),
+        rater=rater.astype(np.int32),
+        item=ratings.item[low],
+        score=ratings.score[low],
+        students=ratings.students.gather(students),
+        raters=ratings.raters.gather(raters),
+    )
+    scored = fit.score(part)
+    assert scored.height == part.n_students
+    assert np.isfinite(scored["theta"].to_numpy()).all()
+
+
+def test_who_is_unknown_is_named(small):
+    fit = rl.fit(half(small, True))
+    new = half(small, False)
+    with pytest.raises(InputError, match=r"raters that the fit does not know: 'R6'.*'R1'"):
+        fit.score(replace(new, raters=pl.Series("rater", ["R1", "R2", "R3", "R4", "R6"])))
+    with pytest.raises(InputError, match="items that the fit does not know: 'I9'"):
+        fit.score(replace(new, items=pl.Series("item", ["I1", "I2", "I9"])))
+    with pytest.raises(InputError, match=r"scores of 2, 3 occur, but the fit knows only 0, 1"):
+        fit.score(ordered(new))
+    with pytest.raises(InputError, match="the fit has the facets none, these ratings 'topic'"):
+        fit.score(with_facet(new))
+
+
+def test_numeric_labels_match_however_they_are_written(small, tmp_path):
+    numbered = replace(small, raters=pl.Series("rater", [1, 2, 3, 4, 5]))
+    texts = replace(small, raters=pl.Series("rater", ["1", "2", "3", "4", "5"]))
+    fit = rl.load(rl.fit(numbered).save(tmp_path / "fit.json"))
+    np.testing.assert_allclose(fit.score(texts)["theta"], fit.students["theta"], atol=ABILITIES)
+
+
+def test_a_calibration_without_errors_is_saved_too(small):
+    plain = rl.fit(small, standard_errors=False).calibration.to_plain()
+    assert plain["covariance"] is None
+    assert Calibration.from_plain(plain).covariance is None
