@@ -20,6 +20,7 @@ from raterlens.reading import read
 from raterlens.scoring import score
 
 if TYPE_CHECKING:
+    from raterlens.diagnostics.advice import WhatIf
     from raterlens.diagnostics.diagnosis import Diagnosis
 
 _FORMAT, _VERSION = "raterlens fit", 1
@@ -185,6 +186,20 @@ class Fit:
         from raterlens.diagnostics.diagnosis import diagnose  # a layer below, as `report`
 
         return diagnose(self, ratings, time=time, groups=groups)
+
+    def what_if(self, rater: str, severity: float | Sequence[float] | None = None) -> "WhatIf":
+        """Capability of a rater at other severities, the best one and what it would gain:
+        `raterlens.diagnostics.advice.what_if`."""
+        from raterlens.diagnostics.advice import what_if  # a layer below, as `report`
+
+        return what_if(self, rater, severity)
+
+    def advice(self) -> Any:
+        """What each rater lost to severity and to discrimination, and a paragraph of feedback:
+        `raterlens.diagnostics.advice.advice`."""
+        from raterlens.diagnostics.advice import advice  # a layer below, as `report`
+
+        return self._as_came(advice(self))
 
     def summary(self) -> str:
         """The fit in a few lines: raters from most to least capable, then the model."""

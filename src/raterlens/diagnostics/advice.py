@@ -1,0 +1,223 @@
+"""What would help a rater: capability as a function of severity, what was lost to what, and a paragraph to send.
+
+With severity put right kappa-bar would be kappa(a, best severity); with full discrimination too it is 1. So
+
+    loss 1 - kappa  =  [kappa at the best severity - kappa]  +  [1 - kappa at the best severity]
+                       lost to severity                         lost to discrimination
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from raterlens.diagnostics.panel import judged
+from raterlens.diagnostics.yardstick import Yardstick
+from raterlens.errors import OptionError, choose
+from raterlens.measuring import Measurement, measured
+from raterlens.results import Fit
+
+Array = NDArray[np.float64]
+
+_ABILITIES = np.linspace(-3.0, 3.0, 121)
+# Severities beyond this fail or pass nearly everybody.
+_SEVEREST = 6.0
+_GRID = 121
+# Within this range of abilities a rater keeps at least half of what they have at their best ability.
+_HALF = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhatIf:
+    """Capability of one rater at other severities."""
+
+    rater: str
+    severity: float
+    kappa: float
+    """As estimated"""
+    curve: pl.DataFrame
+    """severity, kappa"""
+    best_severity: float
+    best_kappa: float
+
+    @property
+    def gain(self) -> float:
+        """What the best severity would bring."""
+        return self.best_kappa - self.kappa
+
+
+def what_if(fit: Fit, rater: str, severity: float | Sequence[float] | None = None) -> WhatIf:
+    """Kappa-bar of a rater if only their severity were different.
+
+    Parameters
+    ----------
+    severity
+        A number or several, on the scale of `eta` in `fit.raters`; a range of them where left out.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fit = rl.fit(rl.load_example())
+    >>> found = fit.what_if(fit.raters["rater"][0], severity=[0.0, 1.0])
+    >>> found.curve.height, found.gain >= 0
+    (2, True)
+    """
+    on = _measurement(fit)
+    labels = fit.table("raters")["rater"].cast(pl.String).to_list()
+    r = labels.index(choose("rater", str(rater), labels))
+    wanted = np.linspace(-4, 4, 81) if severity is None else np.atleast_1d(np.asarray(severity, np.float64))
+    if wanted.ndim != 1 or not np.isfinite(wanted).all():
+        raise OptionError(f"severity={severity!r}; give a number or several, all finite")
+    kappa = _kappa(on, np.full(len(wanted), on.on.a[r]), wanted)
+    best, top = _best(on, float(on.on.a[r]))
+    now = float(_kappa(on, on.on.a[[r]], on.on.eta[[r]])[0])
+    curve = pl.DataFrame({"severity": wanted, "kappa": kappa})
+    return WhatIf(labels[r], float(on.on.eta[r]), now, curve, best, top)
+
+
+def advice(fit: Fit) -> pl.DataFrame:
+    """A row a rater: kappa, what was lost to severity and to discrimination, the best severity and its gain, the
+    abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a
+    paragraph to send."""
+    on = _measurement(fit)
+    a, eta = on.on.a, on.on.eta
+    kappa = _kappa(on, a, eta)
+    best_severity, best_kappa = _best_of_all(on)
+    low, high = _range(on)
+    table = fit.table("raters")
+    verdicts = judged(table, Yardstick(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables))
+    label = dict(zip(verdicts["rater"].cast(pl.String), verdicts.iter_rows(named=True), strict=True))
+    names = table["rater"].cast(pl.String).to_list()
+    feedback = [
+        _feedback(
+            name,
+            label[name],
+            float(kappa[r]),
+            float(best_kappa[r]),
+            float(eta[r] - best_severity[r]),
+            (float(low[r]), float(high[r])),
+        )
+        for r, name in enumerate(names)
+    ]
+    return pl.DataFrame(
+        {
+            "rater": table["rater"],
+            "kappa": kappa,
+            "lost_to_severity": best_kappa - kappa,
+            "lost_to_discrimination": 1 - best_kappa,
+            "best_severity": best_severity,
+            "best_kappa": best_kappa,
+            "from": low,
+            "to": high,
+            "feedback": feedback,
+        }
+    )
+
+
+def assignment(fit: Fit, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> pl.DataFrame:
+    """Who should mark whom: for each ability, raters from the most to the least capable there."""
+    curves = fit.capability(theta=list(abilities))
+    table = curves if isinstance(curves, pl.DataFrame) else pl.from_pandas(curves)
+    return table.sort(["theta", "kappa"], descending=[False, True], maintain_order=True)
+
+
+def _measurement(fit: Fit) -> Measurement:
+    if fit.calibration is None:
+        raise OptionError(
+            f"model {fit.model!r} has no severity to change; fit 'gmf', 'tfm' or 'probit' for advice"
+        )
+    students = fit.table("students").select("theta", "theta_se").to_numpy()
+    return measured(fit.calibration, fit.yardstick, students[:, 0], students[:, 1])
+
+
+def _kappa(on: Measurement, a: Array, eta: Array) -> Array:
+    return np.asarray(on.index.kappa(a, eta, np.full(len(a), on.on.sigmas[0])))
+
+
+def _best(on: Measurement, a: float) -> tuple[float, float]:
+    """The best severity for a slope: the best of a grid, refined. A rater with slope 0 has none: 0."""
+    if a <= 0:
+        return 0.0, float(_kappa(on, np.array([a]), np.zeros(1))[0])
+    tried = np.linspace(-_SEVEREST, _SEVEREST, _GRID)
+    top = int(np.argmax(_kappa(on, np.full(_GRID, a), tried)))
+    found = minimize_scalar(
+        lambda eta: -float(_kappa(on, np.array([a]), np.array([eta]))[0]),
+        bounds=(tried[max(top - 1, 0)], tried[min(top + 1, _GRID - 1)]),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    return float(found.x), -float(found.fun)
+
+
+def _best_of_all(on: Measurement) -> tuple[Array, Array]:
+    """For every rater; between a few slopes by interpolation, since the best severity is smooth in the slope."""
+    a = on.on.a
+    knots = np.unique(a) if len(a) <= 64 else np.linspace(a.min(), a.max(), 65)
+    best = np.array([_best(on, float(one)) for one in knots])
+    severity = np.interp(a, knots, best[:, 0])
+    return severity, np.maximum(_kappa(on, a, severity), _kappa(on, a, on.on.eta))
+
+
+def _range(on: Measurement) -> tuple[Array, Array]:
+    """Abilities between -3 and 3 at which a rater has at least half of their highest sensitivity there."""
+    a, eta = on.on.a, on.on.eta
+    at = np.stack([on.index.kappa_at(float(t), a, eta, on.on.sigmas) for t in _ABILITIES], axis=1)
+    inside = at >= _HALF * at.max(axis=1, keepdims=True)
+    flat = at.max(axis=1) <= 0
+    low = np.where(flat, np.nan, _ABILITIES[inside.argmax(axis=1)])
+    high = np.where(flat, np.nan, _ABILITIES[len(_ABILITIES) - 1 - inside[:, ::-1].argmax(axis=1)])
+    return low, high
+
+
+_WHERE = ((-0.75, "weaker"), (0.75, "middling"), (np.inf, "stronger"))
+
+
+def _feedback(
+    name: str,
+    verdict: dict[str, Any],
+    kappa: float,
+    best: float,
+    too_severe: float,
+    best_range: tuple[float, float],
+) -> str:
+    """Thanks, what is seen, what would help most, and nothing that chance could have done."""
+    n = f"{verdict['n']:,}"
+    lines = [f"Dear {name}, thank you for your {n} ratings."]
+    if verdict["standing"] == "unclear":
+        lines.append(f"They are not enough yet to say how you rate: {verdict['advice']}")
+        return " ".join(lines)
+    low, high = verdict["kappa_low"], verdict["kappa_high"]
+    known = isinstance(low, float) and isinstance(high, float) and np.isfinite(low) and np.isfinite(high)
+    span = (
+        f" (somewhere from {100 * low:.0f} to {100 * high:.0f} %, as far as these ratings tell)"
+        if known
+        else ""
+    )
+    lines.append(
+        f"They show {100 * max(kappa, 0.0):.0f} % of the best possible sensitivity to ability{span}."
+    )
+    if verdict["standing"] == "fine":
+        lines.append("That is a good basis for fair results.")
+    gain, other = best - kappa, 1 - best
+    if gain >= 0.05 and gain >= other:
+        way = ("severe", "generous") if too_severe > 0 else ("lenient", "strict")
+        lines.append(
+            f"Most of what is missing comes from the standard you apply, which is more {way[0]} than would serve best: "
+            f"being somewhat more {way[1]} with borderline work would bring you to about {100 * best:.0f} %."
+        )
+    elif other >= 0.2 and verdict["standing"] != "attention":
+        lines.append(
+            "To tell stronger and weaker work apart still more clearly, going through a few benchmark pieces and the "
+            "reasons for their scores is a good way."
+        )
+    if np.isfinite(best_range[0]):
+        middle = (best_range[0] + best_range[1]) / 2
+        where = next(word for limit, word in _WHERE if middle < limit)
+        lines.append(f"You judge {where} work most finely.")
+    if verdict["standing"] == "attention":
+        lines.append(f"Suggested next step: {verdict['advice']}")
+    return " ".join(lines)
