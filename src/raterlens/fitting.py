@@ -18,7 +18,7 @@ from raterlens.inference.differences import differenced_information
 from raterlens.inference.information import observed_information
 from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
 from raterlens.links import LINKS, get_link
-from raterlens.measuring import measured
+from raterlens.measuring import check_measurable, measured
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import SCALES, Options, build
 from raterlens.models.capped import Capped
@@ -49,6 +49,7 @@ def fit(
     reference: Reference | None = None,
     population: Students | None = None,
     origin: Origin | None = None,
+    shrink: bool = False,
     allow_reversed: bool = False,
     standard_errors: bool = True,
     max_iterations: int = 500,
@@ -83,7 +84,8 @@ def fit(
         Students are still taken for a sample of the earlier fit's population; a warning says where they are not.
     reference
         The yardstick, with discrimination rho = 1: `"max"`, the most discriminating rater (the default, as in the
-        paper; the largest of noisy slopes is somewhat too large); `"quantile 0.9"` of the slopes; a rater's label; or
+        paper; the largest of noisy slopes is somewhat too large); `"max corrected"`, the same less what chance adds
+        to it, which needs standard errors; `"quantile 0.9"` of the slopes; a rater's label; or
         the slope itself, a number. With another yardstick than `"max"`, rho and kappa may exceed 1. The
         default for model `probit` is a rater without noise.
     population
@@ -93,6 +95,11 @@ def fit(
     origin
         Severity relative to the `"average"` rater (the default, as in the paper) or `"absolute"`, with the actual
         difficulty for an average student (eta - alpha; the default for model `probit`).
+    shrink
+        Take raters for a sample from a population of raters, and draw their noisy slopes and severities towards it
+        (empirical Bayes). The largest of noisy slopes then no longer sets the scale: sigma is the largest slope on
+        average over what is known of all of them, and rho stays below 1. Use it to rank or choose raters of a small
+        panel or with few ratings each; leave it out where a single rater is to be judged by its own ratings alone.
     allow_reversed
         Let a slope be negative: a rater who scores against ability, with negative kappa.
     standard_errors
@@ -116,8 +123,12 @@ def fit(
     scores = _scores(ratings, anchors)
     coded = with_scores(ratings, scores)
     _check_scores(ratings, len(scores), options, method)
-    yardstick = Yardstick.chosen(_default(options, anchors), ratings.raters, reference, population, origin)
+    yardstick = Yardstick.chosen(
+        _default(options, anchors), ratings.raters, reference, population, origin, shrink
+    )
     explained = None if covariates is None else read_covariates(covariates, ratings.raters)
+    names = () if explained is None else explained.names
+    check_measurable(yardstick, ratings.n_raters, names, standard_errors=standard_errors)
     options = _explained(options, explained)
     design = examine(ratings)
 
@@ -134,7 +145,6 @@ def fit(
         on_progress=progress,
     )
     spread = _uncertainty(coded, found) if standard_errors else None
-    names = () if explained is None else explained.names
     calibration = calibrate(coded, options, found, spread, scores, names)
     raters = measured(calibration, yardstick, found.moments.mean, found.moments.sd).raters()
     tables = tabulate(coded, found, raters, spread, explained)

@@ -18,9 +18,12 @@ from raterlens.inference.kappa import (
     measure,
     rater_estimates,
 )
+from raterlens.inference.shrinkage import corrected_largest, expected_largest, shrunk
 from raterlens.inference.yardstick import (
+    CORRECTED,
     MAX,
     NOISELESS,
+    Measure,
     Yardstick,
     severity_of_origin,
     slope_of_yardstick,
@@ -37,6 +40,7 @@ class Measurement:
     """Raters, where they stand on the yardstick, and the index that follows."""
 
     panel: Panel
+    """As estimated, before any shrinkage."""
     on: Measured
     index: Index
 
@@ -64,12 +68,46 @@ def measured(
     calibration: Calibration, yardstick: Yardstick, ability: Array, error: Array, item: str | None = None
 ) -> Measurement:
     """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
-    panel, raters = calibration.panel(item), calibration.labels["rater"]
+    given, raters = calibration.panel(item), calibration.labels["rater"]
+    panel = shrunk(given) if yardstick.shrink else given
     students = students_of(yardstick.population, ability, error)
     on = measure(
         panel,
-        slope_of_yardstick(yardstick.reference, raters, panel.slope),
+        _slope(yardstick, raters, panel),
         severity_of_origin(yardstick.origin, len(raters)),
-        is_most=yardstick.reference == MAX,
+        is_most=yardstick.reference in (MAX, CORRECTED),
     )
-    return Measurement(panel, on, Index(calibration.curve(item), students, yardstick.reference == NOISELESS))
+    return Measurement(given, on, Index(calibration.curve(item), students, yardstick.reference == NOISELESS))
+
+
+def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
+    """Sigma as a function of the slopes."""
+    if panel.covariance is not None and yardstick.shrink and yardstick.reference in (MAX, CORRECTED):
+        return expected_largest(panel)
+    slope = slope_of_yardstick(yardstick.reference, raters, panel.slope)
+    if panel.covariance is not None and yardstick.reference == CORRECTED:
+        return corrected_largest(panel, slope)
+    return slope
+
+
+def check_measurable(
+    yardstick: Yardstick, n_raters: int, covariates: Sequence[str], *, standard_errors: bool
+) -> None:
+    """Raise where the yardstick needs more than there is, before any work."""
+    if yardstick.reference == CORRECTED and not standard_errors:
+        raise OptionError(
+            f"reference={CORRECTED!r} follows from standard errors; fit with standard_errors=True"
+        )
+    if not yardstick.shrink:
+        return
+    if covariates:
+        raise OptionError(
+            f"shrink=True, but raters are explained by {', '.join(covariates)} and have nothing of their own to "
+            "shrink; leave one of them out"
+        )
+    if n_raters < 3:
+        raise OptionError(f"shrink=True with {n_raters} raters; it takes 3 to say how raters differ")
+    if not standard_errors:
+        raise OptionError(
+            "shrink=True weighs estimates by their standard errors; fit with standard_errors=True"
+        )

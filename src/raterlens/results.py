@@ -14,7 +14,7 @@ from raterlens.calibration import Calibration
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.optimise import Optimiser
 from raterlens.inference.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
-from raterlens.measuring import RATER_COLUMNS, measured
+from raterlens.measuring import RATER_COLUMNS, check_measurable, measured
 from raterlens.ratings import Backend, Ratings
 from raterlens.reading import read
 from raterlens.scoring import score
@@ -95,6 +95,7 @@ class Fit:
         reference: Reference | None = None,
         population: Students | None = None,
         origin: Origin | None = None,
+        shrink: bool | None = None,
         item: str | None = None,
         theta: float | Sequence[float] | None = None,
     ) -> Any:
@@ -102,7 +103,7 @@ class Fit:
 
         Parameters
         ----------
-        reference, population, origin
+        reference, population, origin, shrink
             As in `rl.fit`; those of the fit where left out. With another reference than `"max"` rho and
             kappa may exceed 1.
         item
@@ -133,7 +134,9 @@ class Fit:
         )
         if item is not None and origin is None:
             origin = ABSOLUTE
-        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin)
+        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin, shrink)
+        has_errors = calibration.covariance is not None
+        check_measurable(yardstick, len(raters), calibration.covariates, standard_errors=has_errors)
         students = self.table("students").select("theta", "theta_se").to_numpy()
         found = measured(calibration, yardstick, students[:, 0], students[:, 1], item)
         if theta is not None:

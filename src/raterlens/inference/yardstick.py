@@ -20,6 +20,7 @@ Origin = str | float
 Students = str | tuple[float, float] | Normal | Histogram
 
 MAX, NOISELESS, AVERAGE, ABSOLUTE = "max", "noiseless", "average", "absolute"
+CORRECTED = "max corrected"
 STANDARD, ESTIMATED = "standard", "estimated"
 
 
@@ -28,11 +29,13 @@ class Yardstick:
     """A choice in the words in which it is saved and can be made again."""
 
     reference: Reference = MAX
-    """`max`, `quantile Q`, a rater's label, the slope itself, or `noiseless` (the probit rater model's own)."""
+    """`max`, `max corrected`, `quantile Q`, a rater's label, the slope itself, or `noiseless` (the probit model's)."""
     population: str = STANDARD
     """`standard`, `normal MEAN SD`, `window CENTRE HALF_WIDTH` or `estimated`."""
     origin: Origin = AVERAGE
     """`average` (severity relative to the average rater), `absolute`, or the severity that counts as 0."""
+    shrink: bool = False
+    """Raters are a sample from a population, and estimates are drawn towards it (shrinkage.py)."""
 
     @staticmethod
     def chosen(
@@ -41,12 +44,14 @@ class Yardstick:
         reference: Reference | None = None,
         population: Students | None = None,
         origin: Origin | None = None,
+        shrink: bool | None = None,
     ) -> "Yardstick":
         """What the user chose, checked before any work; `default` where nothing was."""
         return Yardstick(
             default.reference if reference is None else _reference(reference, raters, default),
             default.population if population is None else _population(population),
             default.origin if origin is None else _origin(origin),
+            default.shrink if shrink is None else bool(shrink),
         )
 
 
@@ -70,7 +75,7 @@ def slope_of_yardstick(reference: Reference, raters: pl.Series, slopes: Array) -
     size, nobody = np.abs(slopes), np.zeros(len(slopes))
     if isinstance(reference, float):
         return Measure(reference, nobody)
-    if (q := _quantile(reference)) is not None or reference in (MAX, NOISELESS):
+    if (q := _quantile(reference)) is not None or reference in (MAX, CORRECTED, NOISELESS):
         settled = np.flatnonzero(size < LARGEST_SLOPE)
         settled = settled if len(settled) and size[settled].max() > 0 else np.arange(len(size))
         order = settled[np.argsort(size[settled], kind="stable")]
@@ -82,7 +87,7 @@ def slope_of_yardstick(reference: Reference, raters: pl.Series, slopes: Array) -
     else:
         nobody[_labels(raters).index(str(reference))] = 1.0
     found = Measure(0.0, nobody)
-    if found.of(size) == 0 and reference not in (MAX, NOISELESS):
+    if found.of(size) == 0 and reference not in (MAX, CORRECTED, NOISELESS):
         raise OptionError(
             f"reference={reference!r} has a slope of 0 and cannot be a yardstick; choose a rater who tells students "
             "apart, or reference='max'"
@@ -112,7 +117,7 @@ def _reference(reference: Reference, raters: pl.Series, default: Yardstick) -> R
         raise OptionError(f"reference={reference!r}; give 'max', 'quantile 0.9', a rater's label or a number")
     if not isinstance(reference, str):
         return _positive(float(reference))
-    if reference in (MAX, default.reference, *_labels(raters)) or _quantile(reference) is not None:
+    if reference in (MAX, CORRECTED, default.reference, *_labels(raters)) or _quantile(reference) is not None:
         return reference
     try:
         return _positive(float(reference))
