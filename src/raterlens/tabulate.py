@@ -75,6 +75,8 @@ def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.b
 def _anchored_raters(found: Estimate) -> NDArray[np.bool_]:
     """Raters whose slope and severity are both held."""
     blocks, held = found.model.blocks, found.held
+    if not held.any():
+        return np.zeros(found.model.contexts.n_raters, dtype=bool)
     slope, severity = held[blocks["slope"]], held[blocks["severity"]]
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
 
