@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from raterlens.results import Fit
 
 TABLES = ("raters", "items", "students")
+FLAGS = "flags.csv"
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
@@ -26,7 +29,7 @@ def check_folder(out: Path) -> None:
             raise OptionError(
                 f"cannot write results to '{out}': '{folder}' is not a folder; give another one"
             )
-        for name in FILES:
+        for name in (*FILES, FLAGS):
             if (out / name).is_dir():
                 raise OptionError(
                     f"cannot write results to '{out}': it has a folder named '{name}'; rename it or give another folder"
@@ -40,10 +43,12 @@ def check_folder(out: Path) -> None:
         ) from error
 
 
-def write_results(fit: "Fit", out: Path, command: str | None = None) -> None:
-    """Write raters.csv, items.csv, students.csv, fit.json and report.html.
+def write_results(
+    fit: "Fit", out: Path, command: str | None = None, flags: "pl.DataFrame | None" = None
+) -> None:
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; flags.csv where there are any to write.
 
-    Files of these names are replaced; anything else in the folder is left alone. All five are complete
+    Files of these names are replaced; anything else in the folder is left alone. All are complete
     before the first one is put in place.
     """
     from raterlens.report import render
@@ -55,8 +60,10 @@ def write_results(fit: "Fit", out: Path, command: str | None = None) -> None:
             fit.table(table).write_csv(draft / f"{table}.csv")
         fit.save(draft / "fit.json")
         (draft / "report.html").write_text(render(fit, command=command), encoding="utf-8")
+        if flags is not None:
+            flags.write_csv(draft / FLAGS)
         out.mkdir(parents=True, exist_ok=True)
-        for file in FILES:
+        for file in (*FILES, *([FLAGS] * (flags is not None))):
             os.replace(draft / file, out / file)
 
 

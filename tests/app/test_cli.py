@@ -17,7 +17,7 @@ from raterlens.app import commands
 from raterlens.app.cli import AT_FAULT, DONE, FAILED, INTERRUPTED, main
 from raterlens.app.options import Columns, Model, Output, command_line
 from raterlens.app.progress import watching
-from raterlens.writing import FILES
+from raterlens.writing import FILES, FLAGS
 
 Captured = pytest.CaptureFixture[str]
 
@@ -68,7 +68,7 @@ def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path,
         "report.html",
     ):
         assert expected in shown.out
-    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, FLAGS])
     raters = pl.read_csv(out / "raters.csv")
     assert raters["rater"].to_list() == ["Ann", "Bob", "Cid", "Dot"]
     assert {"kappa", "kappa_low", "kappa_high", "rho", "eta"} <= set(raters.columns)
@@ -148,7 +148,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured)
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == DONE
     assert str(Path("raterlens-demo") / "report.html") in capsys.readouterr().out
-    assert sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir()) == sorted([*FILES, FLAGS])
 
 
 def test_large_panel_shows_both_ends(tmp_path: Path, capsys: Captured) -> None:

@@ -12,6 +12,9 @@ from raterlens.app.terminal import Terminal
 from raterlens.writing import check_folder, write_results
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
 EXAMPLE = "the bundled example: ratings simulated from published estimates; no real rating is in it"
@@ -28,8 +31,9 @@ def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
     with watching(f"reading {file}", unless=output.quiet) as progress:
         ratings = read(file, **arguments)
         result = estimate(ratings, **vars(model), progress=progress)
+        result, flags = diagnosed(result, ratings)
     if output.out is not None:
-        write_results(result, output.out, command=command_line(file, columns, model, output))
+        write_results(result, output.out, command=command_line(file, columns, model, output), flags=flags)
     if output.json:
         print_json(result)
     elif not output.quiet:
@@ -39,10 +43,11 @@ def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
 def check(file: Path, columns: Columns) -> None:
     """Read a table and say what was understood and who can be compared with whom."""
     from raterlens.design import examine
+    from raterlens.diagnostics.linking import examine_links
     from raterlens.reading import read
 
     ratings = read(file, **columns.arguments())
-    Terminal().check(ratings, examine(ratings))
+    Terminal().check(ratings, (*examine(ratings).warnings, *examine_links(ratings).warnings))
 
 
 def demo(out: Path) -> None:
@@ -54,9 +59,17 @@ def demo(out: Path) -> None:
     example = load_example()
     example = replace(example, notes=(EXAMPLE, *example.notes))
     with watching("fitting the example") as progress:
-        result = estimate(example, progress=progress)
-    write_results(result, out, command="raterlens demo")
+        result, flags = diagnosed(estimate(example, progress=progress), example)
+    write_results(result, out, command="raterlens demo", flags=flags)
     Terminal().fit(result, out=out)
+
+
+def diagnosed(fit: "Fit", ratings: "Ratings") -> "tuple[Fit, pl.DataFrame | None]":
+    """The fit with what stands out among its warnings, and the flags behind them."""
+    if fit.calibration is None:
+        return fit, None
+    found = fit.diagnose(ratings)
+    return replace(fit, warnings=(*fit.warnings, *found.warnings())), found.flags
 
 
 def print_json(fit: "Fit") -> None:

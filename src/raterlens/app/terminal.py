@@ -16,7 +16,6 @@ from raterlens.diagnostics.yardstick import Yardstick
 from raterlens.wording import counted, listed
 
 if TYPE_CHECKING:
-    from raterlens.design import Design
     from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
@@ -92,11 +91,11 @@ class Terminal:
         else:
             self._line("For a report and the tables as files, add --out DIR.")
 
-    def check(self, ratings: "Ratings", design: "Design") -> None:
+    def check(self, ratings: "Ratings", warnings: tuple[str, ...]) -> None:
         """What was read, and who can be compared with whom."""
         self._data(ratings, ratings.notes)
-        self._bullets("Keep in mind", design.warnings)
-        if not design.warnings:
+        self._bullets("Keep in mind", warnings)
+        if not warnings:
             self._line(
                 "Every rater can be compared with every other. Next: raterlens fit with the same options."
             )

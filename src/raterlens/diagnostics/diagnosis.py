@@ -105,8 +105,8 @@ def diagnose(
         )
     if not isinstance(ratings, Ratings):
         ratings = read(ratings)
-    levels = {name: _levels(name, values, ratings) for name, values in (groups or {}).items()}
-    moment = None if time is None else _time(time, ratings)
+    levels = {name: levels_of(name, values, ratings) for name, values in (groups or {}).items()}
+    moment = None if time is None else time_of(time, ratings)
 
     found = residuals(fit.calibration, ratings)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
@@ -130,14 +130,14 @@ def diagnose(
     changes = None
     if moment is not None:
         changes = tables["change"] = change(found, *moment)
-        period, names = _periods(*moment)
+        period, names = periods_of(*moment)
         tables["bias period"] = interaction(found, period, names, "period")
     tables |= {f"bias {name}": table for name, table in interactions.items()}
     tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes)
     return Diagnosis(tables, ratings.n_raters)
 
 
-def _levels(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
     """Codes of labels, one a rating."""
     column = values if isinstance(values, pl.Series) else pl.Series(name, list(values))
     if len(column) != ratings.n_ratings:
@@ -156,15 +156,16 @@ def _levels(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32]
     return codes, distinct
 
 
-def _time(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+    """Codes of the times, in order, and what they stand for."""
     if isinstance(time, str):
         facets = {facet.name: facet for facet in ratings.facets}
         facet = facets[choose("facet for time", time, facets)]
         return facet.codes, facet.labels
-    return _levels("time", time, ratings)
+    return levels_of("time", time, ratings)
 
 
-def _periods(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
+def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
     """The times themselves where they are few; else stretches with equally many ratings, named by their start."""
     if len(labels) <= MOST_PERIODS:
         return moment, labels.cast(pl.String)

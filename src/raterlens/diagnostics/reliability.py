@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -49,4 +49,4 @@ def _fixed(measure: Array, error: Array) -> tuple[float, ...]:
     weight = 1 / e**2
     chi = float(weight @ (x - weight @ x / weight.sum()) ** 2)
     true = max(float(np.var(x, ddof=1)) - noise, 0.0)
-    return (len(x), *_row(true, noise), chi, float(stats.chi2.sf(chi, len(x) - 1)))
+    return (len(x), *_row(true, noise), chi, float(special.chdtrc(len(x) - 1, chi)))

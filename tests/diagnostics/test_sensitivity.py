@@ -1,0 +1,53 @@
+"""Other choices: each is the fit that it says."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from benchmarks.planted_faults import panel
+from raterlens.diagnostics.drift import by_period
+from raterlens.diagnostics.sensitivity import sensitivity, subset
+
+
+def test_other_links_and_models_are_those_fits(small):
+    fit = rl.fit(small)
+    table = sensitivity(fit, small)
+    assert set(table["change"]) == {
+        "link probit",
+        "model tfm",
+        f"without {fit.raters.sort('rho')['rater'][-1]}",
+    }
+    tfm = table.filter(pl.col("change") == "model tfm")
+    assert tfm["other"].to_numpy() == pytest.approx(
+        rl.fit(small, model="tfm").raters["kappa"].to_numpy(), abs=1e-6
+    )
+    assert table["difference"].to_numpy() == pytest.approx((table["other"] - table["kappa"]).to_numpy())
+
+
+def test_groups_are_left_out_in_turn(small):
+    school = np.where(small.student % 2 == 0, "a", "b")
+    table = sensitivity(rl.fit(small), small, links=(), models=(), groups={"school": school})
+    assert {"without school a", "without school b"} <= set(table["change"])
+
+
+def test_a_subset_keeps_labels_and_scores(small):
+    rows = np.flatnonzero(small.rater != 2)
+    some = subset(small, rows)
+    assert some.raters.to_list() == [r for i, r in enumerate(small.raters) if i != 2]
+    assert (some.students.gather(some.student) == small.students.gather(small.student[rows])).all()
+    assert (some.score == small.score[rows]).all()
+
+
+def test_periods_show_the_planted_shift():
+    ratings = panel(2, "drift")
+    first = np.flatnonzero(ratings.rater == 0)
+    late = np.where(np.arange(ratings.n_ratings) >= np.median(first), "late", "early")
+    table = by_period(rl.fit(ratings), ratings, late)
+    early, after = (
+        table.filter(pl.col("rater") == "R01", pl.col("period") == p).row(0, named=True)
+        for p in ("early", "late")
+    )
+    error = np.hypot(early["eta_se"], after["eta_se"])
+    assert abs(after["eta"] - early["eta"] - 1.5) < 3 * error
+    assert {"rho", "kappa", "kappa_low", "kappa_high"} <= set(table.columns)
