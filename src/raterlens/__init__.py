@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from raterlens import capability
     from raterlens.anchoring import Anchors
     from raterlens.comparing import Comparison, compare
+    from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.errors import RaterlensError
     from raterlens.fitting import fit
     from raterlens.population import Window
@@ -34,6 +35,7 @@ _WHERE = {
     "Window": "raterlens.population",
     "compare": "raterlens.comparing",
     "Comparison": "raterlens.comparing",
+    "diagnose": "raterlens.diagnostics.diagnosis",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
     "RaterlensError": "raterlens.errors",
@@ -48,6 +50,7 @@ __all__ = [
     "Window",
     "capability",
     "compare",
+    "diagnose",
     "fit",
     "load",
     "load_example",

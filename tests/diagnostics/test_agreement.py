@@ -96,3 +96,23 @@ def test_chi_square_of_equal_raters_is_what_chance_gives_and_of_different_ones_i
     ]
     assert p[0] > 0.01
     assert p[1] < 1e-6
+
+
+def test_fair_averages_forgive_severity():
+    """Raters of one slope: a fair average is the pass rate of an average student, whoever else was rated."""
+    severity = np.array([1.0, -1.0, 0.0, 0.0])
+    drawn = rl.simulate(
+        students=800,
+        raters=4,
+        items=3,
+        raters_per_student=2,
+        severity=severity,
+        slope=1.0,
+        difficulty=0.0,
+        seed=2,
+    )
+    found = rl.fit(drawn.ratings, model="tfm").diagnose(drawn.ratings)
+    fair = found.table("raters")["fair_average"].to_numpy()
+    assert fair == pytest.approx(1 / (1 + np.exp(severity)), abs=0.05)
+    students = found.table("students")["fair_average"].to_numpy()
+    assert np.corrcoef(students, 1 / (1 + np.exp(-drawn.truth.ability)))[0, 1] > 0.7

@@ -13,7 +13,7 @@ from raterlens.diagnostics.effects import effects
 from raterlens.diagnostics.fit_statistics import curves, item_fit, rater_fit, student_fit, unexpected
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import change, interaction
-from raterlens.diagnostics.reliability import reliability
+from raterlens.diagnostics.reliability import fair_raters, fair_students, reliability
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.ratings import Ratings
@@ -111,9 +111,13 @@ def diagnose(
     found = residuals(fit.calibration, ratings)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
     tables = {
-        "raters": rater_fit(found),
+        "raters": rater_fit(found).with_columns(
+            fair_average=fair_raters(fit.calibration, ratings.raters),
+        ),
         "items": item_fit(found),
-        "students": student_fit(found),
+        "students": student_fit(found).with_columns(
+            fair_average=fair_students(fit.calibration, found.students.mean),
+        ),
         "effects": effects(found),
         "unexpected": unexpected(found, labels),
         "curves": curves(found),

@@ -5,6 +5,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.calibration import Calibration
+
 Array = NDArray[np.float64]
 
 _COLUMNS = ("true_sd", "mean_error", "separation", "strata", "reliability", "chi_square", "p")
@@ -27,6 +29,24 @@ def reliability(students: pl.DataFrame, raters: pl.DataFrame, items: pl.DataFram
         )
     schema = {"of": pl.String, "n": pl.Int64, **dict.fromkeys(_COLUMNS, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def fair_raters(calibration: Calibration, raters: pl.Series) -> Array:
+    """The mean score that a rater would give average students on average items: what severity amounts to in scores."""
+    known = calibration.known("severity")
+    severity = np.array([known[label] for label in raters.cast(pl.String)])
+    return _scores(calibration, -severity)
+
+
+def fair_students(calibration: Calibration, ability: Array) -> Array:
+    """The mean score that a student of this ability would get from an average rater on average items."""
+    slope, severity = (float(np.mean(calibration.effects[name])) for name in ("slope", "severity"))
+    return _scores(calibration, slope * ability - severity)
+
+
+def _scores(calibration: Calibration, predictor: Array) -> Array:
+    """Expected scores in the model's numbering, 0 .. K - 1."""
+    return np.asarray(calibration.curve().mean(predictor) * (len(calibration.scores) - 1))
 
 
 def _row(true: float, noise: float) -> tuple[float, float, float, float, float]:
