@@ -120,6 +120,7 @@ def fit(
     _check_together(options, method, covariates, anchors)
     if not isinstance(ratings, Ratings):
         ratings = read(ratings)
+    ratings.check_estimable()
     scores = _scores(ratings, anchors)
     coded = with_scores(ratings, scores)
     _check_scores(ratings, len(scores), options, method)

@@ -53,6 +53,12 @@ class Ratings:
         ):
             if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
+        for array in (self.student, self.rater, self.item, self.score):
+            array.setflags(write=False)
+
+    def check_estimable(self) -> None:
+        """Raise where nothing could be learnt about raters; a single student can still be scored by a fit."""
+        n = self.n_ratings
         if n < 2:
             raise InputError(
                 f"{n} rating{'s' * (n != 1)} in the table; give at least two, of different students"
@@ -62,8 +68,6 @@ class Ratings:
                 f"all {n:,} ratings are of one student, {self.students[0]!r}; "
                 "raters are judged by how they tell students apart: check the student column, or add students"
             )
-        for array in (self.student, self.rater, self.item, self.score):
-            array.setflags(write=False)
 
     @property
     def n_ratings(self) -> int:

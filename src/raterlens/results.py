@@ -16,7 +16,7 @@ from raterlens.estimation.optimise import Optimiser
 from raterlens.inference.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.measuring import RATER_COLUMNS, check_measurable, measured
 from raterlens.ratings import Backend, Ratings
-from raterlens.reading import read
+from raterlens.reading import read_any
 from raterlens.scoring import score
 
 if TYPE_CHECKING:
@@ -145,14 +145,16 @@ class Fit:
         columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
         return self._as_came(pl.DataFrame({"rater": raters, **columns}))
 
-    def score(self, ratings: Ratings | Any) -> Any:
+    def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
         """Abilities of new students, with everything else fixed at this fit's estimates.
 
         Parameters
         ----------
         ratings
             From `rl.read`, or a path or dataframe, in the fit's scores. Raters, items and levels of facets must be
-            among those of the fit.
+            among those of the fit. One student will do.
+        columns
+            For a path or dataframe: `student`, `rater`, `cut` and so on, as in `rl.read`.
 
         Returns
         -------
@@ -169,7 +171,7 @@ class Fit:
         True
         """
         calibration = self._calibrated("students cannot be scored by it")
-        new = ratings if isinstance(ratings, Ratings) else read(ratings)
+        new = ratings if isinstance(ratings, Ratings) else read_any(ratings, **columns)
         return as_came(score(calibration, new), new.backend)
 
     def diagnose(

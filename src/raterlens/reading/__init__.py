@@ -5,7 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
-from raterlens.ratings import Codes, Ratings
+from raterlens.ratings import Codes, Facet, Ratings
 from raterlens.reading.columns import Roles, Spec, assign_roles
 from raterlens.reading.formats import Rows, Table, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
@@ -24,6 +24,7 @@ def read(
     score: str | None = None,
     *,
     items: Spec = None,
+    facets: Spec = None,
     cut: float | None = None,
     encoding: str = "utf-8",
 ) -> Ratings:
@@ -41,6 +42,9 @@ def read(
         The column of scores, one row a rating: 0/1, or whole numbers from 0.
     items
         Instead of `item` and `score`, where one row is an essay: the columns of scores, one an item.
+    facets
+        Columns of whatever else makes a rating harder or easier for all raters alike, such as the topic or the
+        occasion. Each is estimated beside raters and items, in `fit.table("facets")`.
     cut
         Where given, a rating is a pass (1) if its score is at least `cut`, else a fail (0).
     encoding
@@ -71,17 +75,26 @@ def read(
     rater column: 'judge' (recognised)
     1 of 6 ratings left out: no score
     """
+    columns = {"student": student, "rater": rater, "item": item, "score": score, "items": items}
+    ratings = read_any(source, **columns, facets=facets, cut=cut, encoding=encoding)
+    ratings.check_estimable()
+    _refuse_constant(ratings, checked_cut(cut))
+    return ratings
+
+
+def read_any(
+    source: object, *, facets: Spec = None, cut: float | None = None, encoding: str = "utf-8", **columns: Spec
+) -> Ratings:
+    """As `read`, but one student, or the same score throughout, will do: for scoring by a fit."""
     limit = checked_cut(cut)
     table = open_table(source, encoding)
-    roles = assign_roles(table.columns, student, rater, item, score, items)
+    roles = assign_roles(table.columns, **columns, facets=facets)
     rows = table.take(roles.columns)
     if rows.frame.is_empty():
         raise InputError(
             f"{table.name} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
         )
-    ratings = _assemble(table, roles, rows, limit)
-    _refuse_constant(ratings, limit)
-    return ratings
+    return _assemble(table, roles, rows, limit)
 
 
 def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Ratings:
@@ -91,7 +104,9 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
     raters = _levels(frame, "rater", roles.rater)
     items, item_codes = _items(frame, roles)
     scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
+    facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
     labelled = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
+    labelled &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
     scored = scores >= 0
     kept = scored & labelled[:, None]
     notes = [*roles.notes, *rows.notes, *_left_out(roles, labelled, scored, kept)]
@@ -99,7 +114,12 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
     students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
     raters = raters.used_in(np.broadcast_to(raters.codes[:, None], kept.shape)[kept])
     items = items.used_in(np.broadcast_to(item_codes, kept.shape)[kept])
-    for role, levels in (("student", students), ("rater", raters), ("item", items)):
+    facets = {
+        name: levels.used_in(np.broadcast_to(levels.codes[:, None], kept.shape)[kept])
+        for name, levels in facets.items()
+    }
+    named = {f"level of {name}": levels for name, levels in facets.items()}
+    for role, levels in ({"student": students, "rater": raters, "item": items} | named).items():
         notes += alike(levels.labels, role)
     if len(raters.labels) == 1:
         notes.append(
@@ -115,6 +135,7 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
         items=items.labels.alias("item"),
         notes=tuple(notes),
         backend=table.backend,
+        facets=tuple(Facet(name, levels.codes, levels.labels.alias(name)) for name, levels in facets.items()),
     )
 
 
@@ -145,14 +166,15 @@ def _left_out(roles: Roles, labelled: Mask, scored: Mask, kept: Mask) -> list[st
             "check that these are the columns of scores"
         )
     if not kept.any():
-        names = listed((*roles.student, *roles.rater, *roles.item))
+        names = listed((*roles.student, *roles.rater, *roles.item, *roles.facets))
         raise InputError(
             f"none of the {counted(len(labelled), 'row')} has a score and a label in each of {names}"
         )
     notes = []
     unlabelled = int((~labelled).sum())
     if unlabelled:
-        what = "student, rater or item" if roles.item else "student or rater"
+        parts = ["student", "rater", *["item"] * bool(roles.item), *["facet"] * bool(roles.facets)]
+        what = f"{', '.join(parts[:-1])} or {parts[-1]}"
         notes.append(f"{unlabelled:,} of {counted(len(labelled), 'row')} left out: no {what} label")
     unscored = int(labelled.sum()) * scored.shape[1] - int(kept.sum())
     if unscored:

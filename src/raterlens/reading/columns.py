@@ -42,16 +42,23 @@ class Roles:
     rater: tuple[str, ...]
     item: tuple[str, ...]
     scores: tuple[str, ...]
+    facets: tuple[str, ...]
     wide: bool
     notes: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.student + self.rater + self.item + self.scores
+        return self.student + self.rater + self.item + self.scores + self.facets
 
 
 def assign_roles(
-    columns: Sequence[str], student: Spec, rater: Spec, item: Spec, score: str | None, items: Spec
+    columns: Sequence[str],
+    student: Spec = None,
+    rater: Spec = None,
+    item: Spec = None,
+    score: Spec = None,
+    items: Spec = None,
+    facets: Spec = None,
 ) -> Roles:
     """Give each role its columns; those left out are recognised among the columns not yet taken."""
     wide = items is not None
@@ -63,7 +70,14 @@ def assign_roles(
         )
     if score is not None and len(_names(score)) > 1:
         raise OptionError(f"score={score!r} names several columns; for a column an item, give them as items=")
-    given = {"student": student, "rater": rater, "item": item, "score": score, "items": items}
+    given = {
+        "student": student,
+        "rater": rater,
+        "item": item,
+        "score": score,
+        "items": items,
+        "facets": facets,
+    }
     taken = {role: _given(columns, role, _names(spec)) for role, spec in given.items() if spec is not None}
     _refuse_shared(taken)
     notes = []
@@ -77,7 +91,15 @@ def assign_roles(
                 notes.append("no item column: all ratings are of one item, 'all'")
             taken[role] = (found,) if found else ()
     scores = taken["items"] if wide else taken["score"]
-    return Roles(taken["student"], taken["rater"], taken.get("item", ()), scores, wide, tuple(notes))
+    return Roles(
+        taken["student"],
+        taken["rater"],
+        taken.get("item", ()),
+        scores,
+        taken.get("facets", ()),
+        wide,
+        tuple(notes),
+    )
 
 
 def _names(spec: object) -> list[str]:
