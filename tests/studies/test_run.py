@@ -15,7 +15,7 @@ from raterlens.errors import OptionError
 from raterlens.studies.run import Folder, run
 from raterlens.studies.study import get_study
 
-REPLICATIONS = 4
+REPLICATIONS = 3
 NAMES = ("noise.parquet", "noise.json", "noise.md", "noise-accuracy.csv")
 
 
@@ -58,7 +58,8 @@ def uninterrupted(tmp_path_factory) -> Path:
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
-def test_a_killed_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path):
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+def test_a_stopped_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path, how):
     parts = Folder(tmp_path, "noise").parts
     first = subprocess.Popen(
         command(tmp_path, "--workers", "1"),
@@ -67,8 +68,8 @@ def test_a_killed_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path):
         start_new_session=True,
     )
     wait_for(lambda: parts.exists() and len(list(parts.glob("*.parquet"))) >= 1)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
+    first.send_signal(getattr(signal, how))
+    assert first.wait() == {"SIGKILL": -signal.SIGKILL, "SIGINT": 130}[how]
     wait_for(lambda: not alive(first.pid))  # workers end with it
     left = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
     assert 1 <= len(left) < REPLICATIONS

@@ -36,7 +36,7 @@ def _study(
 ) -> None:
     from raterlens.charts.figures import check_charts, save
     from raterlens.charts.figures_studies import draw
-    from raterlens.studies.run import replace_text, run
+    from raterlens.studies.run import Folder, replace_text, run
     from raterlens.studies.study import get_study
 
     chosen = get_study(name)
@@ -46,10 +46,17 @@ def _study(
         raise OptionError(f"--data is given, but the study {name!r} simulates its ratings; leave it out")
     if chosen.replications == 1 and replications not in (None, 1):
         raise OptionError(f"--replications is {replications}, but the study {name!r} has one; leave it out")
-    with _progress(name) as on_done:
-        rows = run(
-            chosen, out, replications=replications, seed=seed, data=data, workers=workers, on_done=on_done
+    try:
+        with _progress(name) as on_done:
+            rows = run(
+                chosen, out, replications=replications, seed=seed, data=data, workers=workers, on_done=on_done
+            )
+    except KeyboardInterrupt:
+        kept = len(list(Folder(out, name).parts.glob("*.parquet"))) + Folder(out, name).finished()
+        print(
+            f"raterlens: {kept} replications are kept; the same command goes on from there", file=sys.stderr
         )
+        raise
     results = chosen.summarise(rows)
     text = results.markdown
     for table, frame in results.tables.items():

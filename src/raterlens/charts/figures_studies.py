@@ -322,25 +322,38 @@ def _covariates(results: Results) -> Any:
 def _recovery(results: Results) -> Any:
     import altair as alt
 
-    data = results.tables["accuracy"].filter(pl.col("parameter") == "slope")
-    return (
+    data = results.tables["powers"]
+    names = data["parameter"].unique(maintain_order=True).to_list()
+    n = len(names)
+    expected = (
+        alt.Chart(pl.DataFrame({"x": [-0.5]}))
+        .mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000")
+        .encode(x="x:Q")
+    )
+    points = (
         alt.Chart(data)
-        .mark_line(point=True, strokeWidth=1.4)
+        .mark_point(filled=True, size=52, opacity=0.9)
         .encode(
             x=alt.X(
-                "size:Q",
-                title="Students",
-                scale=alt.Scale(type="log"),
-                axis=alt.Axis(values=[200, 800, 3200]),
+                "power:Q",
+                title="Power of the number of students that RMSE follows",
+                scale=alt.Scale(zero=False),
             ),
-            y=alt.Y("rmse:Q", title="RMSE of slopes", scale=alt.Scale(type="log")),
+            y=alt.Y(
+                "case:N",
+                title="Model and link",
+                sort=data["case"].unique(maintain_order=True).to_list(),
+                axis=alt.Axis(grid=True, labelLimit=200),
+            ),
             color=alt.Color(
-                "case:N", legend=alt.Legend(title=None, columns=1), scale=alt.Scale(range=list(COLOURS) * 3)
+                "parameter:N",
+                scale=alt.Scale(domain=names, range=list(COLOURS[:n])),
+                legend=alt.Legend(title="Parameter", orient="bottom"),
             ),
-            shape=alt.Shape("case:N", scale=alt.Scale(range=list(SHAPES) * 3), legend=None),
+            shape=alt.Shape("parameter:N", scale=alt.Scale(domain=names, range=list(SHAPES[:n]))),
         )
-        .properties(width=300, height=260)
     )
+    return (expected + points).properties(width=300, height=alt.Step(18))
 
 
 _DRAWINGS: dict[str, Callable[[Results], Any]] = {

@@ -55,7 +55,7 @@ _LINKS: dict[str, dict[str, Any]] = {
     "probit": {"shrink": 0.6},
     "cauchit": {},
     "cloglog": {"shrink": 0.7, "alpha": -0.4},
-    "log": {"shrink": 0.25, "alpha": -1.6},
+    "log": {"shrink": 0.4, "alpha": -1.8},
 }
 
 CASES = {
@@ -130,7 +130,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         .agg((pl.col("bias").abs() <= 2 * pl.col("bias_se")).mean())
         .rows_by_key(["case", "parameter"])
     )
-    bias, error = [], []
+    bias, error, powers = [], [], []
     for name in CASES:
         for parameter in ("slope", "severity", "difficulty", "kappa"):
             own = [have[name, parameter, size] for size in sizes]
@@ -141,13 +141,14 @@ def summarise(rows: pl.DataFrame) -> Results:
             bias.append([name, parameter, pooled, f"{share[0][0]:.0%}" if share else "–"])
             rmse = [row["rmse"] for row in own]
             power = np.polyfit(np.log(sizes), np.log(rmse), 1)[0] if len(sizes) > 1 else np.nan
+            powers.append({"case": name, "parameter": parameter, "power": float(power)})
             error.append([name, parameter, *(number(value, 4) for value in rmse), number(float(power), 2)])
     text = page(
         "# Recovery: every model and link",
         opening("recovery", replications(found)),
         f"{RATERS} raters, {ITEMS} items, {RATERS // 2} raters a student; the model that the ratings come from is "
         "fitted by `mml`.",
-        "![Error against the number of students](recovery.png)",
+        "![Power of the number of students that each error follows](recovery.png)",
         f"## Bias at {largest:,} students",
         "Mean error over raters with its Monte-Carlo standard error, and the share of single parameters whose bias is "
         "within two of its own standard errors of 0 (95 % are expected where there is none). κ̄ is relative to the "
@@ -158,7 +159,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         "the root of it.",
         table(["Model", "parameter", *(f"{size:,} students" for size in sizes), "power"], error),
     )
-    return Results(text, {"accuracy": found})
+    return Results(text, {"accuracy": found, "powers": pl.DataFrame(powers)})
 
 
 STUDY = Study("recovery", "Recovery of every model and link", 100, replicate, summarise)

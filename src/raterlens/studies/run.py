@@ -11,9 +11,9 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from multiprocessing import get_context, parent_process
@@ -128,13 +128,14 @@ def run(
     done = replications - len(tasks)
     if on_done is not None:
         on_done(done, replications)
-    for index, rows in _replications(study.name, tasks, workers or available_cores()):
-        draft = place.part(index).with_suffix(".draft")
-        rows.select(pl.lit(index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)
-        os.replace(draft, place.part(index))
-        done += 1
-        if on_done is not None:
-            on_done(done, replications)
+    with closing(_replications(study.name, tasks, workers or available_cores())) as ready:
+        for index, rows in ready:
+            draft = place.part(index).with_suffix(".draft")
+            rows.select(pl.lit(index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)
+            os.replace(draft, place.part(index))
+            done += 1
+            if on_done is not None:
+                on_done(done, replications)
     return place.gather(replications)
 
 
@@ -153,7 +154,9 @@ def replace_text(path: Path, text: str) -> None:
 # ---------------------------------------------------------------------------------------- processes
 
 
-def _replications(name: str, tasks: list[Task], workers: int) -> Iterator[tuple[int, pl.DataFrame]]:
+def _replications(
+    name: str, tasks: list[Task], workers: int
+) -> Generator[tuple[int, pl.DataFrame], None, None]:
     """Rows of each task, in the order in which they get ready."""
     if not tasks:
         return
@@ -172,8 +175,12 @@ def _replications(name: str, tasks: list[Task], workers: int) -> Iterator[tuple[
                 ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in ready:
                     yield waiting.pop(future), future.result()
-        finally:
+        except BaseException:
+            # Interrupted, or a replication failed: what is under way need not be waited for.
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
 
 
 def _replicate(name: str, task: Task) -> pl.DataFrame:
