@@ -1,5 +1,8 @@
 """Fit statistics against mirt, residuals against brute force, and flags against planted faults."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -167,3 +170,9 @@ def test_students_and_unexpected_ratings():
     assert isinstance(odd, pl.DataFrame)
     first = odd.row(0, named=True)
     assert ratings.score[first["row"]] == first["score"]
+
+
+def test_the_page_runs():
+    text = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(block, {})
