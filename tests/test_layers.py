@@ -27,6 +27,7 @@ LAYERS = [
     ("tabulate", "cautions"),
     ("scoring", "anchoring"),
     ("results",),
+    ("latent",),
     ("fitting",),
     ("comparing",),
     ("diagnostics",),

@@ -17,6 +17,7 @@ from raterlens.inference.covariance import Covariance, covariance
 from raterlens.inference.differences import differenced_information
 from raterlens.inference.information import observed_information
 from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
+from raterlens.latent import LATENT_MODELS, check_latent, fit_latent
 from raterlens.links import LINKS, get_link
 from raterlens.measuring import check_measurable, measured
 from raterlens.models import FACETS_MODELS
@@ -51,6 +52,8 @@ def fit(
     origin: Origin | None = None,
     shrink: bool = False,
     allow_reversed: bool = False,
+    starts: int = 8,
+    seed: int = 0,
     standard_errors: bool = True,
     max_iterations: int = 500,
     progress: OnProgress | None = None,
@@ -62,8 +65,9 @@ def fit(
     ratings
         From `rl.read`; a path or dataframe is read first, with its columns recognised.
     model
-        `gmf` (raters differ in severity and discrimination), `tfm` (in severity only) or `probit` (raters
-        see ability through noise).
+        `gmf` (raters differ in severity and discrimination), `tfm` (in severity only), `probit` (raters see
+        ability through noise), `hrm` (raters detect a true category, pass or fail, that depends on ability) or
+        `dawid-skene` (the same without ability: each item has a prevalence).
     method
         `mml` (marginal maximum likelihood by quadrature), `laplace` (its Laplace approximation) or `hl`
         (hierarchical likelihood, the paper's procedure; biased with few ratings a student).
@@ -102,6 +106,8 @@ def fit(
         panel or with few ratings each; leave it out where a single rater is to be judged by its own ratings alone.
     allow_reversed
         Let a slope be negative: a rater who scores against ability, with negative kappa.
+    starts, seed
+        For `hrm` and `dawid-skene`: starting values to try at most, and the seed of the random ones.
     standard_errors
         Compute standard errors and intervals.
     progress
@@ -116,11 +122,34 @@ def fit(
     >>> fit.raters.columns[:4]
     ['rater', 'n', 'mean_score', 'rho']
     """
+    choose("model", model, [*FACETS_MODELS, *LATENT_MODELS])
+    choose("method", method, METHODS)
+    if model in LATENT_MODELS:
+        chosen = {
+            "scale": scale != SCALES[0],
+            "item_slopes": item_slopes,
+            "covariates": covariates is not None,
+            "anchors": anchors is not None,
+            "reference": reference is not None,
+            "population": population is not None,
+            "origin": origin is not None,
+            "shrink": shrink,
+            "allow_reversed": allow_reversed,
+        }
+        check_latent(model, method, (name for name, given in chosen.items() if given))
+        return fit_latent(
+            _estimable(ratings),
+            model,
+            link,
+            starts=starts,
+            seed=seed,
+            standard_errors=standard_errors,
+            max_iterations=max_iterations,
+            progress=progress,
+        )
     options = _options(model, method, link, scale, item_slopes=item_slopes)
     _check_together(options, method, covariates, anchors)
-    if not isinstance(ratings, Ratings):
-        ratings = read(ratings)
-    ratings.check_estimable()
+    ratings = _estimable(ratings)
     scores = _scores(ratings, anchors)
     coded = with_scores(ratings, scores)
     _check_scores(ratings, len(scores), options, method)
@@ -183,9 +212,15 @@ def fit(
 # ----------------------------------------------------------------------- choices, checked before any work
 
 
+def _estimable(ratings: Ratings | Any) -> Ratings:
+    if not isinstance(ratings, Ratings):
+        ratings = read(ratings)
+    ratings.check_estimable()
+    return ratings
+
+
 def _options(model: str, method: str, link: str | None, scale: str, *, item_slopes: bool) -> Options:
-    spec = FACETS_MODELS[choose("model", model, FACETS_MODELS)]
-    choose("method", method, METHODS)
+    spec = FACETS_MODELS[model]
     choose("scale", scale, SCALES)
     name = choose("link", link or spec.link or "logit", LINKS)
     if spec.link is not None and name != spec.link:

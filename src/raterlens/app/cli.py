@@ -77,6 +77,22 @@ def check(file: File, /, *, columns: Columns = COLUMNS) -> None:
     commands.check(file, columns)
 
 
+@app.command(
+    help_epilogue="""Examples:
+  raterlens compare tfm/fit.json gmf/fit.json"""
+)
+def compare(
+    files: Annotated[
+        list[Path], Parameter(name="FILES", consume_multiple=True, help="Two or more saved fits (fit.json).")
+    ],
+    /,
+) -> None:
+    """Compare fits: likelihood, parameters, and how the raters' ranks change."""
+    from raterlens.app.compare import compare as side_by_side
+
+    print(side_by_side(files))
+
+
 @app.command(help_epilogue=f"""Writes to {DEMO_FOLDER}/ in the current folder.""")
 def demo() -> None:
     """Fit the bundled example (simulated ratings) and write its report."""

@@ -25,6 +25,10 @@ class Columns:
     item: Annotated[str | None, Parameter(help="Column of the item, where a row is one rating.")] = None
     score: Annotated[str | None, Parameter(help="Column of the score, where a row is one rating.")] = None
     items: Annotated[str | None, Parameter(help="Columns of scores (a,b,c), where a row has several.")] = None
+    facets: Annotated[
+        str | None,
+        Parameter(help="Columns of further facets (topic,occasion), each with its own difficulty."),
+    ] = None
     cut: Annotated[
         float | None, Parameter(help="A score of this or more is a pass.", allow_leading_hyphen=True)
     ] = None
@@ -40,6 +44,7 @@ class Columns:
             "item": self.item,
             "score": self.score,
             "items": items,
+            "facets": _several("--facets", self.facets),
             "cut": int(self.cut) if whole and self.cut is not None else self.cut,
             "encoding": self.encoding,
         }
@@ -52,15 +57,37 @@ class Model:
 
     model: Annotated[
         str,
-        Parameter(help="gmf: severity and discrimination. tfm: severity only. probit: noise and threshold."),
+        Parameter(
+            help="gmf: severity and discrimination. tfm: severity only. probit: noise and threshold. hrm, "
+            "dawid-skene: raters detect a true category."
+        ),
     ] = "gmf"
     method: Annotated[str, Parameter(help="mml, laplace or hl.")] = "mml"
     link: Annotated[
-        str | None, Parameter(help="logit, probit, cauchit or cloglog; the model's own if left out.")
+        str | None, Parameter(help="logit, probit, cauchit, cloglog or log; the model's own if left out.")
     ] = None
     scale: Annotated[
         str, Parameter(help="Of ordered scores: 'rating scale', 'partial credit' or 'graded'.")
     ] = "rating scale"
+    item_slopes: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Let items differ in how they reflect ability.")
+    ] = False
+    reference: Annotated[
+        str | None, Parameter(help="The yardstick: max, 'quantile 0.9', a rater, or a slope such as 2.0.")
+    ] = None
+    population: Annotated[
+        str | None,
+        Parameter(help="Students to average over: standard, estimated, 'normal 0.5 1.2', 'window 0.3 0.5'."),
+    ] = None
+    origin: Annotated[str | None, Parameter(help="Of severity: average or absolute.")] = None
+    shrink: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="Draw raters towards the panel as far as they are uncertain.",
+        ),
+    ] = False
 
 
 @Parameter(name="*", group=_OUTPUT)
@@ -89,9 +116,11 @@ def command_line(file: Path, columns: Columns, model: Model, output: Output) -> 
     for name, default in (("encoding", Columns.encoding), ("scale", Model.scale)):
         if given[name] == default:
             del given[name]
+    switches = [name for name in ("item_slopes", "shrink") if given.pop(name)]
     if isinstance(cut := given.get("cut"), float):
         given["cut"] = f"{cut:g}"
     options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    options += [f"--{name.replace('_', '-')}" for name in switches]
     folder = ["--out", str(output.out)] if output.out else []
     return shlex.join(["raterlens", "fit", str(file), *options, *folder])
 

@@ -33,6 +33,9 @@ class LatentClassFit:
 
     link: str
     rasch: bool
+    bias: Array
+    """(raters,): criterion seen from halfway between the categories, c - a / 2; positive is severe"""
+    bias_se: Array
     criterion: Array
     """(raters,)"""
     criterion_se: Array
@@ -116,6 +119,8 @@ def fit_latent_class(
     return LatentClassFit(
         link=link,
         rasch=rasch,
+        bias=found.parameters[model.blocks["bias"]],
+        bias_se=spread.bias_se,
         criterion=line[:, 0],
         criterion_se=spread.criterion_se,
         slope=slope,

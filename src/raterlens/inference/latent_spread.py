@@ -38,6 +38,7 @@ class LatentClassSpread:
     """(raters,): all pass, all fail, slope at 0, slope at limit, or nothing."""
     one_sided: Mask
     """(items,): all students have the same true category, as far as can be told."""
+    bias_se: Array
     criterion_se: Array
     slope_se: Array
     kappa_se: Array
@@ -65,7 +66,7 @@ def latent_class_spread(
     if not standard_errors or blocks.size > MOST_PARAMETERS:
         raters, items = np.full(model.n_raters, np.nan), np.full(model.n_items, np.nan)
         nobody = np.zeros(model.n_raters, dtype=bool)
-        return LatentClassSpread(flags, one_sided, *(raters,) * 5, items, np.nan, nobody)
+        return LatentClassSpread(flags, one_sided, *(raters,) * 6, items, np.nan, nobody)
     infinite = limit | np.isin(flags, ["all pass", "all fail"])
     inside, extra = _inside(model, x, complete.answers, infinite)
     held = np.zeros(blocks.size, dtype=bool)
@@ -84,6 +85,7 @@ def latent_class_spread(
     return LatentClassSpread(
         flags,
         one_sided,
+        np.where(limit, np.nan, se[blocks["bias"]]),
         np.where(limit, np.nan, np.sqrt(joint[:, 0, 0])),
         np.where(limit, np.nan, np.sqrt(joint[:, 1, 1])),
         kappa_se,
