@@ -72,6 +72,13 @@ def test_kappa_may_exceed_one_where_the_yardstick_is_not_the_best(fit, slopes):
     assert table["kappa"][weakest] == pytest.approx(float(expected), abs=1e-10)
 
 
+def test_a_report_takes_any_yardstick(small, slopes, tmp_path):
+    weakest = small.raters[int(slopes.argmin())]
+    for choice in ({"reference": weakest}, {"population": rl.Window(0.5, 0.2)}, {"origin": "absolute"}):
+        page = rl.fit(small, **choice).report(tmp_path / "report.html").read_text()
+        assert weakest in page
+
+
 def test_a_fixed_yardstick_has_no_error_of_its_own(small, slopes):
     fitted = rl.fit(small, reference=2.0)
     assert (fitted.sigma, fitted.sigma_se) == (2.0, 0.0)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from raterlens.capability import gmf
+from raterlens.curves import PassCurve
 from raterlens.links import get_link
+from raterlens.population import Normal
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,10 @@ class Yardstick:
         if self.model == "probit":
             r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
             return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
-        return gmf(rho=rho, eta=eta, sigma=self.sigma, link=self.link)
+        # Not capability.gmf: with another yardstick than the best rater, rho may exceed 1.
+        curve, students = PassCurve(get_link(self.link)), Normal()
+        slope, severity = self.sigma * np.asarray(rho, np.float64), np.asarray(eta, np.float64)
+        return students.rate(curve, slope, severity) / students.best(curve, np.array(self.sigma))
 
     def pass_rate(self, eta: ArrayLike) -> Array:
         """How much of middling work a rater passes, F(-eta); the average rater F(0)."""
