@@ -10,6 +10,7 @@ from raterlens.inference.covariance import Covariance
 from raterlens.inference.kappa import RaterEstimates
 from raterlens.measuring import RATER_COLUMNS
 from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.models.shifted import POPULATION, ShiftedModel
 from raterlens.ratings import Codes, Ratings
 
 Array = NDArray[np.float64]
@@ -26,7 +27,7 @@ def tabulate(
 ) -> dict[str, pl.DataFrame]:
     """All tables of a facets fit; standard errors are NaN where there is no covariance."""
     blocks, x = found.model.blocks, found.parameters
-    variance = np.full(blocks.size, np.nan) if spread is None else np.diag(spread.matrix)
+    variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
     se = np.sqrt(np.maximum(variance, 0.0))
     tables = {
         "raters": rater_table(ratings, raters, _anchored_raters(found)),
@@ -59,6 +60,11 @@ def tabulate(
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
+    if isinstance(found.model, ShiftedModel):
+        mean, sd = found.model.population(x)
+        mean_se, log_se = se[blocks[POPULATION]]
+        columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
+        tables[POPULATION] = pl.DataFrame(columns)
     if covariates is not None:
         tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
@@ -118,7 +124,7 @@ def _threshold_table(ratings: Ratings, found: Estimate, spread: Covariance | Non
         # Graded thresholds are sums of increments.
         within = np.tri(steps) if thresholds.graded else np.eye(steps)
         through = np.kron(np.eye(scales), within)
-        se = np.sqrt(np.maximum(np.diag(through @ spread.matrix[block, block] @ through.T), 0.0))
+        se = np.sqrt(np.maximum((through @ spread.matrix[block, block] @ through.T).diagonal(), 0.0))
     labels = ratings.items.cast(pl.String) if scales > 1 else pl.Series(["all"])
     return pl.DataFrame(
         {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import raterlens as rl
 from raterlens.inference.large import LargeCovariance
 from raterlens.models.redundancy import Redundancy
 
@@ -61,3 +62,18 @@ def test_singular_information_is_not_solved_in_silence():
     singular = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]))
     with pytest.raises(FloatingPointError, match="singular"):
         LargeCovariance.build(singular, nothing, own).columns(np.array([[1.0], [0], [0]]))
+
+
+def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(monkeypatch):
+    ratings = rl.simulate(students=1500, raters=150, items=3, raters_per_student=3, seed=3).ratings
+    for model in ("gmf", "tfm"):
+        exact = rl.fit(ratings, model=model)
+        monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
+        large = rl.fit(ratings, model=model)
+        monkeypatch.undo()
+        assert large.items["delta_se"].to_list() == pytest.approx(exact.items["delta_se"].to_list(), rel=1e-5)
+        # What raters share is left out, which matters little here and less the more there are.
+        for name in ("eta_se", "kappa_se"):
+            ratio = (large.raters[name] / exact.raters[name]).to_numpy()
+            assert np.median(ratio) == pytest.approx(1, abs=0.03), name
+            assert np.abs(ratio - 1).max() < 0.25, name

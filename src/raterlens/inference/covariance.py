@@ -18,7 +18,8 @@ _UNDETERMINED = 1e-7
 class Covariance:
     """Of the centred parameters."""
 
-    matrix: Array
+    matrix: Array | sparse.csr_array
+    """Sparse for large panels: each rater's own block, and one of everything else."""
     undetermined: NDArray[np.int64]
     """Parameters that the data say next to nothing about; their variances are large but finite."""
 

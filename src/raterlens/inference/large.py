@@ -6,7 +6,8 @@ block for each rater and one for everything else. Then
     inv(A) = inv(M) + inv(M) N inv(M) + inv(M) N inv(M) N inv(M) + remainder
 
 The blocks of the first three terms follow exactly from the sparse N. The remainder is small and is estimated
-without bias from a few random right-hand sides (Hutchinson), each solved by conjugate gradients.
+without bias from a few random right-hand sides (Hutchinson), each solved by conjugate gradients. On panels of
+hundreds of raters and more, standard errors are within 2 % of the exact ones (tests/inference/test_large.py).
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.inference.covariance import Covariance
+from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy
 
 Array = NDArray[np.float64]
@@ -75,6 +78,26 @@ class LargeCovariance:
                     self.excess[:, one] * self.excess[:, other], axis=0
                 )
         return out
+
+
+def large_covariance(
+    information: sparse.csr_array, redundant: Redundancy, held: NDArray[np.bool_], model: FacetsModel
+) -> Covariance:
+    """Each rater's own variances, and those of everything that is not a rater's; between raters, none.
+
+    What two of very many raters have in common, through the students they share, is small beside what each has alone.
+    """
+    blocks, n = model.blocks, model.contexts.n_raters
+    names = [name for name in ("slope", "severity") if blocks.sizes[name] == n]
+    own = np.stack([np.arange(n) + blocks[name].start for name in names], axis=1)
+    free = sparse.diags_array((~held).astype(float))
+    fixed = sparse.diags_array(held.astype(float))
+    found = LargeCovariance.build(sparse.csr_array(free @ information @ free + fixed), redundant, own)
+    rest = _rest(blocks.size, own)
+    unit = np.zeros((blocks.size, len(rest)))
+    unit[rest, np.arange(len(rest))] = 1.0
+    matrix = _assemble(found.blocks(), own, found.columns(unit)[rest], rest, blocks.size)
+    return Covariance(sparse.csr_array(free @ matrix @ free), np.empty(0, dtype=np.int64))
 
 
 def _rest(size: int, own: Indices) -> Indices:
