@@ -1,11 +1,12 @@
 """The pipeline on one screen: ratings -> model -> estimate -> uncertainty -> calibration -> Fit."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.anchoring import Anchors, anchors_from, hold
+from raterlens.anchoring import Anchors, anchor, anchors_from
 from raterlens.calibration import calibrate
 from raterlens.cautions import facets_cautions, renumbered
 from raterlens.covariates import Covariates, read_covariates
@@ -13,9 +14,12 @@ from raterlens.design import examine
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.estimate import METHODS, Estimate, estimate
 from raterlens.estimation.optimise import OnProgress
-from raterlens.inference.covariance import Covariance, covariance
+from raterlens.inference.covariance import Covariance
+from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.differences import differenced_information
 from raterlens.inference.information import observed_information
+from raterlens.inference.large import large_covariance
+from raterlens.inference.spread import OBSERVED, check_kind, covariance_of
 from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
 from raterlens.latent import LATENT_MODELS, check_latent, fit_latent
 from raterlens.links import LINKS, get_link
@@ -33,7 +37,7 @@ from raterlens.tabulate import tabulate
 
 Array = NDArray[np.float64]
 
-# A dense covariance of this many parameters takes 200 MB and seconds; beyond it standard errors are left out.
+# A dense covariance of this many parameters takes 200 MB and seconds; beyond it, each rater's own block has to do.
 MOST_PARAMETERS = 5_000
 
 
@@ -55,6 +59,7 @@ def fit(
     starts: int = 8,
     seed: int = 0,
     standard_errors: bool = True,
+    covariance: str = OBSERVED,
     max_iterations: int = 500,
     progress: OnProgress | None = None,
 ) -> Fit:
@@ -84,8 +89,8 @@ def fit(
         are linear functions of them, in `fit.table("covariates")`, instead of a number for each rater.
     anchors
         Parameters to hold: `rl.Anchors(...)`, or an earlier fit, all of whose raters, items, levels and thresholds
-        that occur here are held. Numbers are then on the earlier fit's scale: its yardstick and origin are the default.
-        Students are still taken for a sample of the earlier fit's population; a warning says where they are not.
+        that occur here are held. Numbers are then on the earlier fit's scale: its yardstick and origin are the default,
+        and the mean and standard deviation of the students on it are estimated, `fit.table("population")`.
     reference
         The yardstick, with discrimination rho = 1: `"max"`, the most discriminating rater (the default, as in the
         paper; the largest of noisy slopes is somewhat too large); `"max corrected"`, the same less what chance adds
@@ -108,6 +113,11 @@ def fit(
         Let a slope be negative: a rater who scores against ability, with negative kappa.
     starts, seed
         For `hrm` and `dawid-skene`: starting values to try at most, and the seed of the random ones.
+    covariance
+        Where standard errors come from: `observed` information (the default; for method `laplace` that of its own
+        approximation); `expected` information on this design; `sandwich`, clustered by student, which holds where
+        ratings of a student depend on each other in ways that the model leaves out; `opg`, the students' outer
+        products; or, for method `hl`, `conditional` on the abilities, as the paper's procedure implies: too small.
     standard_errors
         Compute standard errors and intervals.
     progress
@@ -134,6 +144,7 @@ def fit(
             "population": population is not None,
             "origin": origin is not None,
             "shrink": shrink,
+            "covariance": covariance != OBSERVED,
             "allow_reversed": allow_reversed,
         }
         check_latent(model, method, (name for name, given in chosen.items() if given))
@@ -158,23 +169,25 @@ def fit(
     )
     explained = None if covariates is None else read_covariates(covariates, ratings.raters)
     names = () if explained is None else explained.names
+    check_kind(covariance, method, options.link)
     check_measurable(yardstick, ratings.n_raters, names, standard_errors=standard_errors)
     options = _explained(options, explained)
     design = examine(ratings)
 
     facets, response = build(coded, options, len(scores))
+    facets, held = _anchored(anchors, coded, facets)
     found = estimate(
         coded,
         facets,
         response,
         options.link,
         method,
-        anchored=_anchored(anchors, coded, facets),
+        anchored=held,
         allow_reversed=allow_reversed,
         max_iterations=max_iterations,
         on_progress=progress,
     )
-    spread = _uncertainty(coded, found) if standard_errors else None
+    spread = _uncertainty(coded, found, covariance, method, options) if standard_errors else None
     calibration = calibrate(coded, options, found, spread, scores, names)
     raters = measured(calibration, yardstick, found.moments.mean, found.moments.sd).raters()
     tables = tabulate(coded, found, raters, spread, explained)
@@ -183,8 +196,8 @@ def fit(
         cautions.append(renumbered(scores))
     if standard_errors and spread is None:
         cautions.append(
-            f"no standard errors: {facets.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for "
-            "which the full covariance is computed; fit fewer raters at a time to have them"
+            f"no standard errors: {facets.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for which "
+            "the full covariance is computed; use method 'mml' with covariance 'observed', which needs none"
         )
     return Fit(
         model=model,
@@ -204,6 +217,7 @@ def fit(
         notes=ratings.notes,
         tables=tables,
         backend=ratings.backend,
+        covariance=covariance,
         yardstick=yardstick,
         calibration=calibration.for_keeping(),
     )
@@ -306,28 +320,38 @@ def _explained(options: Options, covariates: Covariates | None) -> Options:
     return Options(options.spec, options.link, options.scale, options.item_slopes, covariates.design)
 
 
-def _anchored(anchors: Anchors | Fit | None, ratings: Ratings, model: FacetsModel) -> Array | None:
+def _anchored(
+    anchors: Anchors | Fit | None, ratings: Ratings, model: FacetsModel
+) -> tuple[FacetsModel, Array | None]:
     if isinstance(anchors, Fit):
         assert anchors.calibration is not None
         anchors = anchors_from(anchors.calibration, ratings)
-    return None if anchors is None else hold(anchors, ratings, model)
+    return (model, None) if anchors is None else anchor(anchors, ratings, model)
 
 
 # -------------------------------------------------------------------------------------------- uncertainty
 
 
-def _uncertainty(ratings: Ratings, found: Estimate) -> Covariance | None:
+def _uncertainty(
+    ratings: Ratings, found: Estimate, kind: str, method: str, options: Options
+) -> Covariance | None:
     model, parameters = found.model, found.parameters
-    if model.blocks.size > MOST_PARAMETERS:
+    large = model.blocks.size > MOST_PARAMETERS
+    if large and (kind != OBSERVED or method == "laplace" or isinstance(found.problem.response, Capped)):
         return None
     redundant = redundancy(model, parameters, found.held)
+    held = found.held.copy()
+    held[model.blocks["slope"]] |= np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
+    if kind != OBSERVED or method == "laplace":
+        invert = partial(inverted, redundant=redundant, held=held)
+        return covariance_of(kind, method, ratings, found, options.link, invert)
     if isinstance(found.problem.response, Capped):
         information = differenced_information(found.problem, parameters, found.nodes, redundant)
     else:
         information = observed_information(found.problem, ratings, parameters, found.nodes)
-    held = found.held.copy()
-    held[model.blocks["slope"]] |= np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
-    return covariance(information, redundant, held)
+    if large:
+        return large_covariance(information, redundant, held, model)
+    return inverted(information, redundant, held)
 
 
 def _free_parameters(found: Estimate) -> int:

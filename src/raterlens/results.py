@@ -54,6 +54,8 @@ class Fit:
     notes: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
     backend: Backend = "polars"
+    covariance: str = "observed"
+    """Where standard errors come from."""
     yardstick: Yardstick = field(default_factory=Yardstick)
     """What rho and kappa are relative to."""
     calibration: Calibration | None = None
@@ -159,8 +161,8 @@ class Fit:
         Returns
         -------
         dataframe
-            student, n, mean_score, theta (posterior mean, students being a sample of the fit's standard normal
-            population, whatever the method of the fit) and theta_se (posterior standard deviation).
+            student, n, mean_score, theta (posterior mean, whatever the method of the fit, students being taken for
+            a sample of the fit's population) and theta_se (posterior standard deviation).
 
         Examples
         --------

@@ -19,7 +19,7 @@ from raterlens.engine.compress import rating_cells
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.models.responses import Linked, Predictor, counted_scores
+from raterlens.models.responses import Linked, Predictor, Response, counted_scores
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -47,8 +47,8 @@ def observed_information(
     predictor = model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
     pseudo = problem.pseudo.spread()
-    curvature = _context_curvature(problem, predictor, nodes, found.counts)
-    curvature = curvature + _context_curvature(problem, predictor, PSEUDO_NODES, pseudo)
+    curvature = context_curvature(problem.response, predictor, nodes, found.counts)
+    curvature = curvature + context_curvature(problem.response, predictor, PSEUDO_NODES, pseudo)
     jacobian = model.jacobian(parameters)
     at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
     d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
@@ -61,12 +61,12 @@ def observed_information(
     return sparse.csr_array((information + information.T) / 2)
 
 
-def _context_curvature(
-    problem: FacetsMarginal, predictor: Predictor, nodes: Nodes, counts: Array
+def context_curvature(
+    response: Response, predictor: Predictor, nodes: Nodes, counts: Array
 ) -> sparse.csr_array:
     """Expected second derivatives in the slopes, then the intercepts, of the contexts."""
-    t, lever = nodes.points, problem.response.lever
-    curvature = problem.response.curvature(predictor, t, counts)
+    t, lever = nodes.points, response.lever
+    curvature = response.curvature(predictor, t, counts)
     n, steps = len(predictor.slope), len(lever)
     slopes = np.einsum("cqjk,j,k,q->c", curvature, lever, lever, t**2, optimize=True)
     mixed = np.einsum("cqjk,k,q->cj", curvature, lever, t, optimize=True)
