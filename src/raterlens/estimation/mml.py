@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 # The first grid only has to bring the parameters near; the last one decides.
 _ROUGH_TOLERANCE = 1e-1
 _MOST_ROUNDS = 8
+_ROUNDING = 50 * float(np.finfo(float).eps)
 
 
 class Marginal(Protocol):
@@ -57,7 +58,7 @@ def fit_mml(
     """
     nodes = first_nodes(widths)
     accuracy, tolerance, evaluations, iterations = ACCURACY, _ROUGH_TOLERANCE, 0, 0
-    for _ in range(_MOST_ROUNDS):
+    for round_ in range(_MOST_ROUNDS):
         optimum = maximise(
             partial(problem.value, nodes=nodes),
             start,
@@ -72,7 +73,7 @@ def fit_mml(
         iterations += optimum.record.iterations
         start = optimum.parameters
         moments = problem.engine.moments(problem.tables(start, nodes), nodes)
-        if tolerance == TOLERANCE:
+        if round_ > 0:
             check = problem.value(start, finer(nodes))
             evaluations += 1
             if abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
@@ -81,7 +82,8 @@ def fit_mml(
         # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
         seen = Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4))
         nodes = nodes_for(seen, accuracy)
-        tolerance = TOLERANCE
+        # A gradient g promises g^2 / 2 more; nothing can be gained that rounding of the sum would hide.
+        tolerance = max(TOLERANCE, np.sqrt(_ROUNDING * abs(optimum.value.loglik)))
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)
     )
