@@ -8,9 +8,14 @@ import pytest
 
 import raterlens as rl
 from raterlens.calibration import Calibration
+from raterlens.engine.seam import Nodes
 from raterlens.errors import InputError, OptionError
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.marginal import marginal
+from raterlens.inference.information import observed_information
 from raterlens.ratings import Ratings
-from tests.models.test_facets import ordered, with_facet
+from tests.inference.test_information import by_differences
+from tests.models.test_facets import SHIFTED, make, ordered, somewhere, with_facet
 
 # Promised: the same abilities, however the grid was chosen.
 ABILITIES = 1e-8
@@ -64,12 +69,20 @@ def test_anchoring_everything_estimates_nothing(small, kind):
     ratings = change(small)
     first = rl.fit(ratings, **options)
     again = rl.fit(ratings, **options, anchors=first)
-    assert again.n_parameters == 0
+    assert again.n_parameters == 2  # the mean and standard deviation of the students, 0 and 1 as they were
+    if kind == "item slopes":  # which no severity can make up for a shift of the mean
+        assert abs(again.table("population")["mean"][0]) < again.table("population")["mean_se"][0]
+        return
+    np.testing.assert_allclose(again.table("population").select("mean", "sd").row(0), [0, 1], atol=OPTIMUM)
+    assert (again.table("population").select("mean_se", "sd_se").to_numpy() > 0).all()
     assert again.loglik == pytest.approx(first.loglik, abs=1e-6)
     assert (again.sigma, again.alpha) == (first.sigma, first.alpha)
-    for name, columns in (("raters", ["rho", "eta", "kappa"]), ("items", ["delta"]), ("students", ["theta"])):
+    for name, columns in (("raters", ["rho", "eta", "kappa"]), ("items", ["delta"])):
         for column in columns:
-            np.testing.assert_allclose(again.table(name)[column], first.table(name)[column], atol=1e-7)
+            np.testing.assert_allclose(again.table(name)[column], first.table(name)[column], atol=1e-12)
+    np.testing.assert_allclose(again.students["theta"], first.students["theta"], atol=3 * OPTIMUM)
+    if kind != "laplace":  # whose abilities are modes
+        np.testing.assert_allclose(again.score(ratings)["theta"], again.students["theta"], atol=ABILITIES)
     assert (again.raters["eta_se"] == 0).all()
     assert (again.raters["kappa_se"] == 0).all()
     assert (again.items["delta_se"] == 0).all()
@@ -92,7 +105,9 @@ def test_a_new_rater_is_placed_on_the_old_scale():
     first = rl.fit(frame.filter(pl.Series(old)))
     fit = rl.fit(frame, anchors=first)
     assert known.sum() == 1
-    assert fit.n_parameters == 2  # the new rater's slope and severity
+    assert (
+        fit.n_parameters == 4
+    )  # the new rater's slope and severity, the students' mean and standard deviation
     assert (fit.sigma, fit.alpha) == (first.sigma, first.alpha)
     joint = fit.raters.join(first.raters, on="rater")
     for column in ("rho", "eta", "kappa"):
@@ -113,8 +128,9 @@ def test_held_numbers_are_on_the_scale_of_the_predictor(small):
         items={"I2": effects["difficulty"][1]},
     )
     held = rl.fit(small, anchors=anchors)
-    # At the free optimum nothing pulls: the others stay where they were. One redundancy is used up by the anchors.
-    assert held.n_parameters == free.n_parameters - 4 + 1
+    # At the free optimum nothing pulls: the others stay where they were. The anchors use up what was redundant, the
+    # origin and the population's mean and standard deviation.
+    assert held.n_parameters == free.n_parameters - 4 + 1 + 2
     assert held.loglik == pytest.approx(free.loglik, abs=1e-6)
     for name, values in effects.items():
         np.testing.assert_allclose(held.calibration.effects[name], values, atol=OPTIMUM)
@@ -146,11 +162,65 @@ def test_held_thresholds(small):
     assert (own.table("thresholds").filter(item="I1")["threshold_se"] > 0).all()
 
 
-def test_students_unlike_the_anchors_are_pointed_out():
-    weak = rl.simulate(students=300, raters=4, items=6, ability=np.linspace(-2.5, 0, 300), seed=3)
-    first = rl.fit(rl.simulate(students=300, raters=4, items=6, seed=3).ratings)
+@pytest.fixture(scope="module")
+def unlike():
+    """A fit of standard normal students, and weaker and more alike students of the same raters and a new one."""
+    slope, severity, difficulty = [1.0, 1.5, 0.8, 1.2, 2.0], [-0.5, 0.3, 0.0, 0.2, 0.4], [-0.4, 0.1, 0.3, 0.0]
+    shared = {"items": 4, "difficulty": difficulty, "slope": slope, "severity": severity, "raters": 5}
+    first = rl.simulate(students=1500, **shared, seed=3).ratings
+    known = first.rater < 4
+    first = replace(
+        first,
+        **{name: getattr(first, name)[known] for name in ("student", "rater", "item", "score")},
+        raters=first.raters.head(4),
+    )
+    ability = np.random.default_rng(1).normal(-0.9, 0.6, 1500)
+    return rl.fit(first), rl.simulate(students=1500, **shared, ability=ability, seed=4)
+
+
+def test_the_population_of_new_students_is_estimated(unlike):
+    first, weak = unlike
     fit = rl.fit(weak.ratings, anchors=first)
-    assert any("abilities average -1" in warning for warning in fit.warnings)
+    assert fit.converged
+    row = fit.table("population").row(0, named=True)
+    # Their own sampling error, and that of the anchors' scale.
+    assert abs(row["mean"] + 0.9) < 3 * row["mean_se"] + 0.05
+    assert abs(row["sd"] - 0.6) < 3 * row["sd_se"] + 0.05
+    assert fit.warnings == ()
+    new, truth = fit.raters.row(4, named=True), weak.truth
+    sd = np.sqrt(np.diag(fit.calibration.covariance))
+    assert abs(fit.calibration.effects["slope"][4] - truth.slope[4]) < 3 * sd[4] + 0.1
+    assert abs(new["eta"] - fit.alpha - (truth.severity[4] - truth.alpha)) < 3 * new["eta_se"] + 0.1
+    error = fit.students["theta"].to_numpy() - truth.ability
+    assert abs(error.mean()) < 0.05
+    assert np.std(error / fit.students["theta_se"].to_numpy()) == pytest.approx(1, abs=0.05)
+
+
+def test_standard_errors_know_that_the_population_is_estimated(unlike):
+    """Holding the population at its estimate would make the new rater's severity look surer than it is."""
+    first, weak = unlike
+    free = rl.fit(weak.ratings, anchors=first)
+    twice = rl.fit(weak.ratings, anchors=free)
+    assert free.raters["eta_se"][4] > 0
+    assert twice.raters["eta_se"][4] == 0
+    np.testing.assert_allclose(
+        twice.table("population").select("mean", "sd").row(0),
+        free.table("population").select("mean", "sd").row(0),
+        atol=OPTIMUM,
+    )
+
+
+def test_students_that_anchors_cannot_place_are_pointed_out(unlike):
+    first, weak = unlike
+    effects = first.calibration.effects
+    raters = {f"R{r + 1}": (float(effects["slope"][r]), float(effects["severity"][r])) for r in range(4)}
+    fit = rl.fit(weak.ratings, anchors=rl.Anchors(raters=raters))
+    assert "population" not in fit.tables
+    severe = fit.items["delta"].mean()  # weaker students look like harder items
+    assert severe > 0.3
+    slopes = rl.Anchors(raters={name: (pair[0], None) for name, pair in raters.items()}, items={"I1": 0.0})
+    fit = rl.fit(weak.ratings, anchors=slopes)
+    assert any("standard deviation of 0." in warning for warning in fit.warnings)
 
 
 @pytest.mark.parametrize(
@@ -262,3 +332,14 @@ def test_a_calibration_without_errors_is_saved_too(small):
     plain = rl.fit(small, standard_errors=False).calibration.to_plain()
     assert plain["covariance"] is None
     assert Calibration.from_plain(plain).covariance is None
+
+
+@pytest.mark.parametrize("kind", SHIFTED)
+def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
+    ratings = ordered(small) if "partial credit" in kind else with_facet(small) if "probit" in kind else small
+    model, response = make(small, kind)
+    problem = marginal(ratings, model, response, pseudo_ratings(ratings, model, response.n_categories))
+    x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
+    expected = by_differences(problem, x, nodes)
+    found = observed_information(problem, ratings, x, nodes).toarray()
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from raterlens.calibration import Calibration
 from raterlens.errors import OptionError, choose
 from raterlens.models.facets import FacetsModel
+from raterlens.models.shifted import ShiftedModel
 from raterlens.ratings import Ratings
 from raterlens.wording import listed
 
@@ -20,9 +21,10 @@ Array = NDArray[np.float64]
 class Anchors:
     """What a fit must not estimate.
 
-    Everything is on the scale of the predictor, ``S = slope * theta - severity - difficulty``, theta being standard
-    normal: a slope is rho times sigma, and a severity is eta minus alpha. `rl.fit(..., anchors=earlier_fit)` takes
-    them from a fit.
+    Everything is on the scale of the predictor, ``S = slope * theta - severity - difficulty``: a slope is rho times
+    sigma, and a severity is eta minus alpha. `rl.fit(..., anchors=earlier_fit)` takes them from a fit. Where a rater's
+    slope and severity and an item's difficulty are held, they fix the scale of ability, and the mean and standard
+    deviation of the students on it are estimated (`fit.table("population")`); otherwise students are standard normal.
 
     Parameters
     ----------
@@ -85,6 +87,17 @@ def anchors_from(calibration: Calibration, ratings: Ratings) -> Anchors:
             f"({listed(ratings.items)}); anchor by a fit that shares some, spelled alike"
         )
     return anchors
+
+
+def anchor(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> tuple[FacetsModel, Array]:
+    """The model with a population of its own where the anchors fix the scale; and what is held, NaN where free."""
+    held = hold(anchors, ratings, model)
+    slope, severity, difficulty = (
+        np.isfinite(held[model.blocks[name]]) for name in ("slope", "severity", "difficulty")
+    )
+    if not (np.any(slope & severity) and np.any(difficulty)):
+        return model, held
+    return ShiftedModel.of(model), np.append(held, [np.nan, np.nan])
 
 
 def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:

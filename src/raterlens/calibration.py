@@ -20,6 +20,7 @@ from raterlens.inference.kappa import Panel
 from raterlens.links import get_link
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import Options
+from raterlens.models.shifted import ShiftedModel
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -41,7 +42,8 @@ class Calibration:
     """`rater`, `item`, and `facet NAME` for each further facet."""
     effects: Mapping[str, Array]
     """`slope` and `severity` a rater, `difficulty` an item; where the model has them `item_slope` (its logarithm),
-    `facet NAME`, and `threshold` of shape (scales, steps)."""
+    `facet NAME`, `threshold` of shape (scales, steps), and `population`, the students' mean and standard deviation
+    where they are not 0 and 1."""
     covariance: Array | sparse.csr_array | None
     """Of slopes, severities, difficulties and item slopes; None where no standard errors were computed."""
     falling: Array
@@ -182,6 +184,8 @@ def calibrate(
     named = {name: effects[at[name]] for name in at.sizes}
     if model.thresholds is not None:
         named["threshold"] = model.thresholds.values(named["threshold"])
+    if isinstance(model, ShiftedModel):
+        named["population"] = np.array(model.population(x))
     covariance = None
     if spread is not None:
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in _COVARYING))

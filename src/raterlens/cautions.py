@@ -10,11 +10,12 @@ from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.optimise import Optimiser
 from raterlens.inference.covariance import Covariance
 from raterlens.models.capped import Capped
+from raterlens.models.shifted import ShiftedModel
 from raterlens.ratings import Ratings
 from raterlens.wording import listed
 
-# Of the mean, or of the logarithm of the standard deviation, of abilities.
-_SHIFTED = 0.2
+# Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
+_SHIFTED = 0.1
 
 
 def facets_cautions(
@@ -32,7 +33,7 @@ def facets_cautions(
     yield from _empty_categories(ratings, found)
     if isinstance(found.problem.response, Capped):
         yield _capped(found)
-    if found.held.any():
+    if found.held.any() and not isinstance(found.model, ShiftedModel):
         yield from _shifted(found)
     groups = int(found.model.item_group.max()) + 1
     if groups > 1:
@@ -99,13 +100,15 @@ def _capped(found: Estimate) -> str:
 
 
 def _shifted(found: Estimate) -> Iterator[str]:
-    """Anchored fits assume the students of the anchors' population."""
+    """Anchors that do not fix the scale of ability leave students where they are assumed to be."""
     mean, spread = found.moments.mean.mean(), np.sqrt(np.mean(found.moments.sd**2) + found.moments.mean.var())
-    if abs(mean) > _SHIFTED or abs(np.log(spread)) > _SHIFTED:
+    notable = max(_SHIFTED, 3 / np.sqrt(len(found.moments.mean)))
+    if abs(mean) > notable or abs(np.log(spread)) > notable:
         yield (
             f"on the anchors' scale these students' abilities average {mean:.2f} with a standard deviation of "
             f"{spread:.2f}, though they are taken for a sample with 0 and 1: estimates of whoever is not anchored "
-            "lean towards that. Anchor more, or fit these students with the earlier ones in one table"
+            "lean towards that. Hold a rater's slope and severity and an item's difficulty, and the students' mean and "
+            "standard deviation will be estimated"
         )
 
 

@@ -19,6 +19,7 @@ from raterlens.models import FACETS_MODELS
 from raterlens.models.build import Options, build
 from raterlens.models.effects import own_or_explained
 from raterlens.models.facets import FacetsModel
+from raterlens.models.shifted import POPULATION, ShiftedModel
 from raterlens.ratings import Codes, Ratings
 from raterlens.tabulate import level_table
 from raterlens.wording import listed
@@ -38,7 +39,7 @@ class Placed:
     parameters: Array
 
     def abilities(self) -> Moments:
-        """Posterior means and standard deviations under a standard normal population."""
+        """Posterior means and standard deviations, in units of the fit's population of students."""
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
 
 
@@ -49,14 +50,17 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     spec = replace(FACETS_MODELS[calibration.model], slopes=own_or_explained)
     options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
     model, response = build(coded, options, len(calibration.scores))
+    if POPULATION in calibration.effects:
+        model = ShiftedModel.of(model)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 
 
 def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
-    """Students' abilities, posterior means under a standard normal population, with standard deviations."""
+    """Students' abilities, posterior means given the fit's population of students, with standard deviations."""
     moments = place(calibration, ratings).abilities()
-    estimates = {"theta": moments.mean, "theta_se": moments.sd}
+    mean, sd = calibration.effects.get(POPULATION, (0.0, 1.0))
+    estimates = {"theta": mean + sd * moments.mean, "theta_se": sd * moments.sd}
     return level_table(ratings, "student", ratings.student, ratings.students, estimates)
 
 
@@ -102,6 +106,9 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         thresholds = effects["threshold"]
         thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
         x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
+    if isinstance(model, ShiftedModel):
+        mean, sd = effects[POPULATION]
+        x[model.blocks[POPULATION]] = mean, np.log(sd)
     return x
 
 

@@ -11,6 +11,7 @@ from raterlens.links import get_link
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.shifted import ShiftedModel
 from raterlens.ratings import Facet
 
 STEP = 1e-6
@@ -50,6 +51,11 @@ def make(ratings: Ratings, kind: str):
         "rating scale": lambda: build(ordered(ratings), Options(gmf, logit, scale="rating scale")),
         "partial credit": lambda: build(ordered(ratings), Options(gmf, logit, scale="partial credit")),
         "graded": lambda: build(ordered(ratings), Options(gmf, probit, scale="graded")),
+        "shifted gmf": lambda: shifted(build(ratings, Options(gmf, logit, item_slopes=True))),
+        "shifted probit": lambda: shifted(build(with_facet(ratings), Options(noisy, probit))),
+        "shifted partial credit": lambda: shifted(
+            build(ordered(ratings), Options(gmf, logit, scale="partial credit"))
+        ),
     }[kind]()
 
 
@@ -68,6 +74,11 @@ KINDS = [
 ]
 
 
+def shifted(made):
+    model, response = made
+    return ShiftedModel.of(model), response
+
+
 def somewhere(model) -> np.ndarray:
     x = np.random.default_rng(5).normal(scale=0.5, size=model.blocks.size)
     x[model.blocks["slope"]] = 0.3 + np.abs(x[model.blocks["slope"]])
@@ -76,11 +87,15 @@ def somewhere(model) -> np.ndarray:
     return x
 
 
+# Without anchors a population's mean and sd trade against severities and slopes: derivatives only.
+SHIFTED = ["shifted gmf", "shifted probit", "shifted partial credit"]
+
+
 def flat(predictor) -> np.ndarray:
     return np.concatenate([predictor.slope, predictor.intercepts.ravel()])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED])
 def test_derivatives_agree_with_differences(small, kind):
     model, _ = make(small, kind)
     x = somewhere(model)

@@ -1,7 +1,7 @@
 """Three ways from a model and ratings to estimates, all to the same record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from raterlens.models.capped import Capped
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
+from raterlens.models.shifted import ShiftedModel
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -39,7 +40,7 @@ class Estimate:
     """Centred."""
     value: Value
     nodes: Nodes
-    """A grid fine enough for the posteriors at the estimates."""
+    """A grid fine enough for the posteriors at the estimates, in units of the students' population."""
     moments: Moments
     record: Optimiser
     held: NDArray[np.bool_]
@@ -101,7 +102,11 @@ def estimate(
         max_iterations,
         on_progress,
     )
-    return METHODS[method](task)
+    found = METHODS[method](task)
+    if isinstance(model, ShiftedModel):
+        mean, sd = model.population(found.parameters)
+        return replace(found, moments=Moments(mean + sd * found.moments.mean, sd * found.moments.sd))
+    return found
 
 
 def _mml(task: _Task) -> Estimate:
