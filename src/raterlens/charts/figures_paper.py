@@ -121,6 +121,7 @@ def _panel(
         alt.Y("y:Q", title=y, scale=alt.Scale(domain=[0, top], nice=False)),
         "curve",
         title=legend,
+        columns=1 if data["curve"].n_unique() < 4 else 3,
     )
     if legend is None:
         chart = chart.encode(color=alt.value("#0072B2"), strokeDash=alt.value([1, 0]))

@@ -83,6 +83,20 @@ CASES = {
         },
         {"model": "probit"},
     ),
+    **{
+        f"hierarchical raters, {link}": Case(
+            {
+                "model": "hrm",
+                "link": link,
+                "slope": shrink * np.linspace(2.0, 4.0, RATERS),
+                "criterion": shrink * (np.linspace(1.0, 2.0, RATERS) + np.tile([-0.5, 0.5], RATERS // 2)),
+                "difficulty": _DIFFICULTY,
+                "sigma": 1.5,
+            },
+            {"model": "hrm", "link": link},
+        )
+        for link, shrink in (("logit", 1.0), ("probit", 0.6))
+    },
 }
 
 
@@ -107,11 +121,15 @@ def _parameters(found: Fit, truth: Truth) -> pl.DataFrame:
     """Slopes rather than rho: relative to the largest of noisy slopes, rho and kappa are biased at any size."""
     raters, items = found.table("raters"), found.table("items")
     rho = raters["rho"].to_numpy()
-    slope = rho / np.sqrt(1 - rho**2) if found.model == "probit" else rho * found.sigma
+    severity = raters["eta"]
+    if found.model == "hrm":
+        slope, severity = raters["slope"].to_numpy(), raters["criterion"]
+    else:
+        slope = rho / np.sqrt(1 - rho**2) if found.model == "probit" else rho * found.sigma
     return pl.concat(
         [
             rows("slope", raters["rater"], truth.slope, slope),
-            rows("severity", raters["rater"], truth.severity, raters["eta"]),
+            rows("severity", raters["rater"], truth.severity, severity),
             rows("difficulty", items["item"], truth.difficulty, items["delta"]),
             rows("kappa", raters["rater"], truth.kappa, raters["kappa"]),
         ]

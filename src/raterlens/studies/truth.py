@@ -41,7 +41,12 @@ class Truth:
 
     @property
     def rho(self) -> Array:
-        """Discrimination relative to the yardstick: the best rater (TFM, GMF), or one without noise (probit)."""
+        """Discrimination relative to the yardstick: the best rater (TFM, GMF), or one without noise (probit).
+
+        For the HRM it is the capability at the best criterion, half-way between the categories.
+        """
+        if self.model == "hrm":
+            return capability.hrm(criterion=self.slope / 2, slope=self.slope, link=self.link)
         if self.model == "probit":
             return np.asarray(self.slope / np.sqrt(1 + self.slope**2))
         largest = np.abs(self.slope).max()
