@@ -29,7 +29,7 @@ LAYERS = [
     ("results",),
     ("latent",),
     ("fitting",),
-    ("comparing",),
+    ("comparing", "uncertainty"),
     ("diagnostics",),
     ("studies",),
     ("charts",),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raterlens.results import Fit, load
     from raterlens.studies.example import load_example
     from raterlens.studies.simulate import simulate
+    from raterlens.uncertainty.raters import compare_raters
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
 _WHERE = {
@@ -35,6 +36,7 @@ _WHERE = {
     "Window": "raterlens.population",
     "compare": "raterlens.comparing",
     "Comparison": "raterlens.comparing",
+    "compare_raters": "raterlens.uncertainty.raters",
     "diagnose": "raterlens.diagnostics.diagnosis",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
@@ -50,6 +52,7 @@ __all__ = [
     "Window",
     "capability",
     "compare",
+    "compare_raters",
     "diagnose",
     "fit",
     "load",

@@ -39,13 +39,16 @@ RATER_COLUMNS = ("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_l
 class Measurement:
     """Raters, where they stand on the yardstick, and the index that follows."""
 
+    estimated: Panel
+    """Before any shrinkage."""
     panel: Panel
-    """As estimated, before any shrinkage."""
+    """What is measured."""
     on: Measured
     index: Index
+    origin: Measure
 
     def raters(self) -> RaterEstimates:
-        return rater_estimates(self.panel, self.on, self.index)
+        return rater_estimates(self.estimated, self.on, self.index)
 
     def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:
         """kappa(theta): a row for every rater and ability."""
@@ -68,16 +71,13 @@ def measured(
     calibration: Calibration, yardstick: Yardstick, ability: Array, error: Array, item: str | None = None
 ) -> Measurement:
     """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
-    given, raters = calibration.panel(item), calibration.labels["rater"]
-    panel = shrunk(given) if yardstick.shrink else given
+    estimated, raters = calibration.panel(item), calibration.labels["rater"]
+    panel = shrunk(estimated) if yardstick.shrink else estimated
     students = students_of(yardstick.population, ability, error)
-    on = measure(
-        panel,
-        _slope(yardstick, raters, panel),
-        severity_of_origin(yardstick.origin, len(raters)),
-        is_most=yardstick.reference in (MAX, CORRECTED),
-    )
-    return Measurement(given, on, Index(calibration.curve(item), students, yardstick.reference == NOISELESS))
+    sigma, origin = _slope(yardstick, raters, panel), severity_of_origin(yardstick.origin, len(raters))
+    on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
+    index = Index(calibration.curve(item), students, yardstick.reference == NOISELESS)
+    return Measurement(estimated, panel, on, index, origin)
 
 
 def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:

@@ -48,8 +48,8 @@ def shrunk(panel: Panel) -> Panel:
     """The panel with slopes and severities drawn towards what the panel says of raters in general."""
     if panel.covariance is None or len(panel.slope) < 3:
         return panel
-    x, common = _unbounded(panel), _common_error(panel)
-    error = _own_error(panel, common)
+    x, common = _unbounded(panel), common_error(panel)
+    error = own_error(panel, common)
     population = estimate_population(x, error)
     centre, own = posterior(x, error, population)
     drawn = _bootstrapped(x.shape, error, population)
@@ -152,7 +152,7 @@ def _unbounded(panel: Panel) -> Array:
     return np.stack([x[:n], x[n:]], axis=1)
 
 
-def _common_error(panel: Panel) -> Array:
+def common_error(panel: Panel) -> Array:
     """(2 raters, 2): C with C C' the part of the covariance that comes from the scale and origin of ability.
 
     Both are set by the sample of students: scaling abilities moves all slopes in proportion to a, shifting them all
@@ -189,7 +189,7 @@ def _along(covariance: Array, rows: slice, direction: Array) -> Array:
     )
 
 
-def _own_error(panel: Panel, common: Array) -> Array:
+def own_error(panel: Panel, common: Array) -> Array:
     """(raters, 2, 2): error covariance of each rater's slope and severity, less the common part."""
     n = len(panel.slope)
     assert panel.covariance is not None

@@ -1,0 +1,1 @@
+"""How sure a fit is: comparisons of raters, profile likelihood and bootstrap."""
