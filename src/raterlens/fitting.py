@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.anchoring import Anchors, anchor, anchors_from
+from raterlens.anchoring import Anchors, anchor, anchors_from, hold
 from raterlens.calibration import calibrate
 from raterlens.cautions import facets_cautions, renumbered
 from raterlens.covariates import Covariates, read_covariates
@@ -61,6 +61,7 @@ def fit(
     standard_errors: bool = True,
     covariance: str = OBSERVED,
     max_iterations: int = 500,
+    start: Fit | None = None,
     progress: OnProgress | None = None,
 ) -> Fit:
     """Estimate every rater's capability.
@@ -120,6 +121,8 @@ def fit(
         products; or, for method `hl`, `conditional` on the abilities, as the paper's procedure implies: too small.
     standard_errors
         Compute standard errors and intervals.
+    start
+        A fit of the same model to begin from, of similar ratings: a few iterations are then enough.
     progress
         Called once an iteration with a `Progress` record.
 
@@ -183,6 +186,7 @@ def fit(
         options.link,
         method,
         anchored=held,
+        begin=None if start is None else _begin(start, coded, facets),
         allow_reversed=allow_reversed,
         max_iterations=max_iterations,
         on_progress=progress,
@@ -327,6 +331,13 @@ def _anchored(
         assert anchors.calibration is not None
         anchors = anchors_from(anchors.calibration, ratings)
     return (model, None) if anchors is None else anchor(anchors, ratings, model)
+
+
+def _begin(start: Fit, ratings: Ratings, model: FacetsModel) -> Array:
+    """The earlier fit's estimates of what occurs here; NaN elsewhere."""
+    if start.calibration is None or start.calibration.covariates:
+        raise OptionError("start takes a fit of 'gmf', 'tfm' or 'probit' without covariates")
+    return hold(anchors_from(start.calibration, ratings), ratings, model)
 
 
 # -------------------------------------------------------------------------------------------- uncertainty

@@ -76,13 +76,15 @@ def estimate(
     method: str,
     *,
     anchored: Array | None = None,
+    begin: Array | None = None,
     allow_reversed: bool = False,
     max_iterations: int = 500,
     on_progress: OnProgress | None = None,
 ) -> Estimate:
     """Estimate `model` on `ratings` by one of METHODS.
 
-    `anchored` has the value of each parameter that is not to be estimated, and NaN for the others.
+    `anchored` has the value of each parameter that is not to be estimated, `begin` of each that is known roughly, and
+    both NaN for the others.
     """
     lower, upper = model.bounds(allow_reversed=allow_reversed)
     held = np.zeros(model.blocks.size, dtype=bool)
@@ -91,6 +93,8 @@ def estimate(
         lower, upper = np.where(held, anchored, lower), np.where(held, anchored, upper)
     pseudo = pseudo_ratings(ratings, model, response.n_categories)
     start = starting_values(ratings, model, link)
+    if begin is not None:
+        start = np.where(np.isfinite(begin), begin, start)
     task = _Task(
         ratings,
         link,
