@@ -82,3 +82,15 @@ def test_undetermined_parameters_are_named_and_finite():
     assert found.undetermined.tolist() == [1]
     assert np.isfinite(found.matrix).all()
     assert found.matrix[0, 0] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("kind", ["gmf", "probit facet", "graded"])
+def test_compiled_and_readable_information_agree(small, kind, monkeypatch):
+    ratings = {"graded": ordered, "probit facet": with_facet}.get(kind, lambda same: same)(small)
+    model, response = make(small, kind)
+    problem = marginal(ratings, model, response, pseudo_ratings(ratings, model, response.n_categories))
+    x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
+    readable = observed_information(problem, ratings, x, nodes).toarray()
+    monkeypatch.setattr(type(problem.engine), "compiled", True)
+    compiled = observed_information(problem, ratings, x, nodes).toarray()
+    np.testing.assert_allclose(compiled, readable, atol=1e-5 * np.abs(readable).max())

@@ -28,11 +28,13 @@ _NOTHING = -708.0
 class FusedEngine(ReferenceEngine):
     """Evaluates tables by compiled code, students shared out over threads."""
 
+    compiled = True
+
     def __init__(
         self, counts: sparse.csr_array, sums: sparse.csr_array | None = None, threads: int | None = None
     ) -> None:
         super().__init__(counts, sums)
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         # Parts of equal work, by nonzeros.
         marks = np.linspace(0, counts.nnz, self._threads + 1)
         edges = np.searchsorted(counts.indptr, marks)
@@ -75,7 +77,7 @@ class FusedEngine(ReferenceEngine):
         return found
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use; not every system can say."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

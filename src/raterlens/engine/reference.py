@@ -14,6 +14,8 @@ _BLOCK = 2**18
 class ReferenceEngine:
     """Evaluates tables over students' counts (and sums, where the model has a linear part)."""
 
+    compiled = False
+
     def __init__(self, counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> None:
         self._counts = counts
         self._sums = sums

@@ -34,6 +34,8 @@ _STEP = 0.8
 _BLOCK, _GATHERED = 2**23, np.float32
 # Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
 _NEGLIGIBLE = 1e-20
+# Parameters up to which compiled code may add up a full matrix.
+_DENSE = 5_000
 
 
 def observed_information(
@@ -54,11 +56,29 @@ def observed_information(
     d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
-    information = -second
-    for scores in _posterior_scores(problem, ratings, parameters, nodes):
-        through = scores @ jacobian
-        information = information - through.T @ through
+    if problem.engine.compiled and model.blocks.size <= _DENSE:
+        information = -second - _compiled_covariance(problem, ratings, parameters, nodes, jacobian)
+    else:
+        information = -second
+        for scores in _posterior_scores(problem, ratings, parameters, nodes):
+            through = scores @ jacobian
+            information = information - through.T @ through
     return sparse.csr_array((information + information.T) / 2)
+
+
+def _compiled_covariance(
+    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes, jacobian: sparse.csr_array
+) -> sparse.csr_array:
+    from raterlens.inference.fused import ScoreCovariance
+
+    response = problem.response
+    cells = rating_cells(ratings, problem.model.contexts, response.n_categories)
+    scores = response.scores(problem.model.predictor(parameters), nodes.points)
+    scores = scores.reshape(len(response.lever), -1, len(nodes.points))
+    covariance = ScoreCovariance(nodes.points, scores, jacobian, response.lever)
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
+        covariance.add(posterior, cells[rows])
+    return sparse.csr_array(covariance.total())
 
 
 def context_curvature(
