@@ -91,7 +91,7 @@ def latent_class_spread(
         kappa_se,
         np.minimum(low, kappa),
         np.maximum(high, kappa),
-        np.where(one_sided, np.nan, np.sqrt(np.diag(deltas))),
+        np.where(one_sided, np.nan, np.sqrt(np.maximum(np.diag(deltas), 0.0))),
         float(se[-1]) if model.rasch else np.nan,
         undetermined[blocks["bias"]] | undetermined[blocks["slope"]],
     )
