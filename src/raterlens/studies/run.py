@@ -9,32 +9,20 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-import threading
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 import polars as pl
 
 from raterlens.errors import OptionError
+from raterlens.parallel import available_cores, side_by_side
 from raterlens.studies.study import Study, Task, get_study
 
 OnDone = Callable[[int, int], None]
 """Called with the numbers of finished and of all replications."""
-
-# One thread a worker: workers are the parallelism, and sums in a fixed order give the same last digit.
-_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "POLARS_MAX_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +116,15 @@ def run(
     done = replications - len(tasks)
     if on_done is not None:
         on_done(done, replications)
-    with closing(_replications(study.name, tasks, workers or available_cores())) as ready:
-        for index, rows in ready:
-            draft = place.part(index).with_suffix(".draft")
-            rows.select(pl.lit(index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)
-            os.replace(draft, place.part(index))
+    with closing(side_by_side(_replicate, study.name, tasks, workers or available_cores())) as ready:
+        for task, rows in ready:
+            draft = place.part(task.index).with_suffix(".draft")
+            rows.select(pl.lit(task.index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)
+            os.replace(draft, place.part(task.index))
             done += 1
             if on_done is not None:
                 on_done(done, replications)
     return place.gather(replications)
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -151,64 +134,5 @@ def replace_text(path: Path, text: str) -> None:
     os.replace(draft, path)
 
 
-# ---------------------------------------------------------------------------------------- processes
-
-
-def _replications(
-    name: str, tasks: list[Task], workers: int
-) -> Generator[tuple[int, pl.DataFrame], None, None]:
-    """Rows of each task, in the order in which they get ready."""
-    if not tasks:
-        return
-    # Fresh processes rather than forked ones: threads of the parent (polars, BLAS) do not survive a fork.
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(
-            min(workers, len(tasks)), mp_context=get_context("spawn"), initializer=_start_worker
-        ) as pool,
-    ):
-        waiting: dict[Future[pl.DataFrame], int] = {
-            pool.submit(_replicate, name, task): task.index for task in tasks
-        }
-        try:
-            while waiting:
-                ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    yield waiting.pop(future), future.result()
-        except BaseException:
-            # Interrupted, or a replication failed: what is under way need not be waited for.
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
-            raise
-
-
 def _replicate(name: str, task: Task) -> pl.DataFrame:
     return get_study(name).replicate(task)
-
-
-def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
