@@ -28,6 +28,8 @@ ENOUGH = 3
 MOST_PARAMETERS = 5_000
 # Fine enough to tell maxima apart, far from the last digits.
 _ROUGH_TOLERANCE = 3e-3
+# Near enough for Newton's method.
+_LOOSE_TOLERANCE = 1e-1
 _MOST_GRIDS = 6
 # Starts are compared on about that many ratings.
 _ENOUGH_RATINGS = 100_000
@@ -55,7 +57,7 @@ class LatentClassEstimate:
     @property
     def agreeing(self) -> int:
         """Starts that reached the best maximum."""
-        return int(np.sum(self.reached >= self.reached[0] - SAME_MAXIMUM))
+        return int(np.sum(_same(self.reached)))
 
 
 def estimate_latent_class(
@@ -69,25 +71,35 @@ def estimate_latent_class(
 ) -> LatentClassEstimate:
     """Maximise from up to `starts` starts, fewer where three agree on the best; polish the best."""
     sample = _sample(ratings, seed)
-    climbed = _from_several_starts(sample, model, starts, seed, max_iterations, on_progress)
-    reached = np.array([optimum.value.objective for optimum in climbed])
-    problem = LatentClassMarginal(ratings, model)
-    climb = _Climb(problem, _information(ratings, problem), max_iterations, on_progress)
-    nodes, start = _first_grid(problem), climbed[0].parameters
+    climb = _Climb.on(sample, model, max_iterations, on_progress)
+    climbed: list[tuple[Optimum, int]] = []
+    for number, start in enumerate(_starting_values(climb.problem, starts, seed)):
+        climbed.append((climb.near(start, f"start {number + 1} of up to {starts}"), number))
+        climbed.sort(key=lambda end: -end[0].value.objective)
+        reached = np.array([optimum.value.objective for optimum, _ in climbed])
+        if np.sum(_same(reached)) == ENOUGH:
+            break
+    best = climbed[0][0]
     if sample is not ratings:
-        # A rater who never errs in a sample may do so outside, and from a larger slope the way back is long.
-        _, upper = model.bounds()
-        upper[model.blocks["slope"]] /= 3
-        start = climb.near(np.minimum(start, upper), nodes, "the best start").parameters
-    if not model.rasch:
-        best = climb.to_the_top(start, nodes)
-        return LatentClassEstimate(
-            problem, best.parameters, best.value.loglik, nodes, None, best.record, reached
-        )
-    best, nodes, moments = _refine(climb, start, nodes)
+        # The same start again, as the whole data have it: the end on the sample, where more raters happen never to
+        # err and the likelihood is flat around them, is no good start.
+        climb = _Climb.on(ratings, model, max_iterations, on_progress)
+        first = min(number for (_, number), same in zip(climbed, _same(reached), strict=True) if same)
+        start = list(_starting_values(climb.problem, starts, seed))[first]
+        best = climb.near(start, "the best start", _LOOSE_TOLERANCE)
+    nodes, moments = climb.nodes, None
+    if model.rasch:
+        best, nodes, moments = _refine(climb, best.parameters)
+    else:
+        best = climb.to_the_top(best.parameters, nodes)
     return LatentClassEstimate(
-        problem, best.parameters, best.value.loglik, nodes, moments, best.record, reached
+        climb.problem, best.parameters, best.value.loglik, nodes, moments, best.record, reached
     )
+
+
+def _same(reached: Array) -> NDArray[np.bool_]:
+    """Which ends, best first, are at the same maximum as the first."""
+    return np.asarray(reached >= reached[0] - SAME_MAXIMUM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +108,29 @@ class _Climb:
 
     problem: LatentClassMarginal
     information: Array
+    nodes: Nodes
+    """A rough grid."""
     max_iterations: int
     on_progress: OnProgress | None
 
-    def near(self, start: Array, nodes: Nodes, stage: str, tolerance: float = _ROUGH_TOLERANCE) -> Optimum:
-        """Near the maximum, in many cheap steps."""
-        return maximise(
-            partial(self.problem.value, nodes=nodes),
-            start,
-            self.information,
-            self.problem.model.bounds(),
-            stage=stage,
-            tolerance=tolerance,
-            max_iterations=self.max_iterations,
-            on_progress=self.on_progress,
-        )
+    @staticmethod
+    def on(
+        ratings: Ratings, model: LatentClassModel, max_iterations: int, on_progress: OnProgress | None
+    ) -> "_Climb":
+        problem = LatentClassMarginal(ratings, model)
+        widths = 1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student))
+        nodes = first_nodes(widths) if model.rasch else NO_ABILITY
+        return _Climb(problem, _information(ratings, problem), nodes, max_iterations, on_progress)
+
+    def near(self, start: Array, stage: str, tolerance: float = _ROUGH_TOLERANCE) -> Optimum:
+        """Near the maximum, in many cheap steps on a rough grid."""
+        return self._quasi_newton(start, self.nodes, stage, tolerance)
 
     def to_the_top(self, start: Array, nodes: Nodes) -> Optimum:
         """To its last digits, in few steps with the exact information; in cheap ones where that is too large."""
         stage = f"the best start, {counted(len(nodes.points), 'ability node')}"
         if len(start) > MOST_PARAMETERS:
-            return self.near(start, nodes, stage, TOLERANCE)
+            return self._quasi_newton(start, nodes, stage, TOLERANCE)
         return newton(
             partial(self.problem.value, nodes=nodes),
             partial(observed_information, self.problem, nodes=nodes),
@@ -124,6 +138,18 @@ class _Climb:
             self.information,
             self.problem.model.bounds(),
             stage=stage,
+            max_iterations=self.max_iterations,
+            on_progress=self.on_progress,
+        )
+
+    def _quasi_newton(self, start: Array, nodes: Nodes, stage: str, tolerance: float) -> Optimum:
+        return maximise(
+            partial(self.problem.value, nodes=nodes),
+            start,
+            self.information,
+            self.problem.model.bounds(),
+            stage=stage,
+            tolerance=tolerance,
             max_iterations=self.max_iterations,
             on_progress=self.on_progress,
         )
@@ -149,37 +175,9 @@ def _sample(ratings: Ratings, seed: int) -> Ratings:
     )
 
 
-def _from_several_starts(
-    ratings: Ratings,
-    model: LatentClassModel,
-    starts: int,
-    seed: int,
-    max_iterations: int,
-    on_progress: OnProgress | None,
-) -> list[Optimum]:
-    """Where each start ends, best first."""
-    problem = LatentClassMarginal(ratings, model)
-    climb = _Climb(problem, _information(ratings, problem), max_iterations, on_progress)
-    nodes = _first_grid(problem)
-    climbed: list[Optimum] = []
-    for number, start in enumerate(_starting_values(problem, starts, seed), start=1):
-        climbed.append(climb.near(start, nodes, f"start {number} of up to {starts}"))
-        climbed.sort(key=lambda optimum: -optimum.value.objective)
-        near_best = climbed[0].value.objective - SAME_MAXIMUM
-        if sum(optimum.value.objective >= near_best for optimum in climbed) == ENOUGH:
-            break
-    return climbed
-
-
-def _first_grid(problem: LatentClassMarginal) -> Nodes:
-    if not problem.model.rasch:
-        return NO_ABILITY
-    return first_nodes(1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student)))
-
-
-def _refine(climb: _Climb, parameters: Array, nodes: Nodes) -> tuple[Optimum, Nodes, Moments]:
+def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:
     """Climb to the top, on grids that follow the posteriors' widths until a finer one changes nothing."""
-    problem, accuracy = climb.problem, ACCURACY
+    problem, nodes, accuracy = climb.problem, climb.nodes, ACCURACY
     for _ in range(_MOST_GRIDS):
         moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
         # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
