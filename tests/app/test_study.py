@@ -40,7 +40,7 @@ def test_without_charts_a_study_is_whole_but_for_its_figures(tmp_path, capsys, m
     assert "no figures" in seen.err
     assert "noise.md" in seen.out
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"noise.md", "noise.json", "noise.parquet", "noise-accuracy.csv", "noise-means.csv"}
+    assert names == {"noise.md", "noise.json", "noise.parquet", "noise-accuracy.csv"}
     assert "![" not in (tmp_path / "noise.md").read_text(encoding="utf-8")
 
 

@@ -27,8 +27,8 @@ COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 0])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 
-PIXELS_PER_INCH = 160
-"""Of the PNG, at 96 pixels an inch of the drawing."""
+PIXELS_PER_INCH = 120
+"""Of the PNG, for screens; print has the SVG. The drawing has 96 pixels an inch."""
 
 # A panel of 300 px prints at 8 cm: 12 px of type are then 9 pt.
 WIDTH, HEIGHT = 300, 210

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.figures import BLUE, COLOURS, SHAPES, VERMILION, lines
-from raterlens.studies import misspecified, ratings, study2
+from raterlens.studies import misspecified, noise, ratings, study2
 from raterlens.studies.study import Results
 
 
@@ -194,22 +194,34 @@ def _ratings(results: Results) -> Any:
     return panels[0] | panels[1]
 
 
+def noise_data(results: Results) -> pl.DataFrame:
+    """Mean estimated capability, relative to that without noise, for every kind of noise and yardstick."""
+    names = {
+        (noise.FEW, "clean", noise.PANEL): "noise in three raters: the others",
+        (noise.FEW, "noisy", noise.PANEL): "noise in three raters: theirs",
+        (noise.EVERYONE, "noisy", noise.PANEL): "noise in all raters",
+        (noise.EVERYONE, "noisy", noise.FIXED): "noise in all raters, fixed yardstick",
+    }
+    found = results.tables["accuracy"]
+    frames = [
+        pl.DataFrame({"curve": "truth for noisy raters: 1 − s", "share": [0.0, 0.4], "relative": [1.0, 0.6]})
+    ]
+    for (where, group, yardstick), name in names.items():
+        own = found.filter(
+            pl.col("where") == where, pl.col("group") == group, pl.col("yardstick") == yardstick
+        ).sort("share")
+        mean = own["truth"] + own["bias"]
+        frames.append(
+            pl.DataFrame({"curve": [name] * own.height, "share": own["share"], "relative": mean / mean[0]})
+        )
+    return pl.concat(frames)
+
+
 def _noise(results: Results) -> Any:
     import altair as alt
 
-    data = results.tables["means"].with_columns(
-        curve=pl.when(pl.col("where") == "all raters")
-        .then(pl.lit("noise in all raters"))
-        .when(pl.col("group") == "noisy")
-        .then(pl.lit("noise in three raters: theirs"))
-        .otherwise(pl.lit("noise in three raters: the others"))
-    )
-    first = data.filter(pl.col("share") == 0).select("where", "group", start="estimate")
-    data = data.join(first, on=["where", "group"]).with_columns(relative=pl.col("estimate") / pl.col("start"))
-    truth = pl.DataFrame({"curve": ["truth: 1 − s"] * 2, "share": [0.0, 0.4], "relative": [1.0, 0.6]})
-    data = pl.concat([truth, data.select("curve", "share", "relative").sort("curve", "share")])
     return lines(
-        data,
+        noise_data(results),
         alt.X("share:Q", title="Share s of ratings that are noise", axis=alt.Axis(format="%")),
         alt.Y("relative:Q", title="Estimated κ̄, relative to no noise", scale=alt.Scale(zero=False)),
         "curve",

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens import capability
 from raterlens.fitting import fit
 from raterlens.ratings import Ratings
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
@@ -20,7 +21,9 @@ from raterlens.studies.study import Results, Study, Task
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.4)
 EVERYONE, FEW = "all raters", "three of twelve raters"
-RATERS, NOISY = 12, 3
+RATERS, NOISY, SIGMA = 12, 3, 2.0
+PANEL, FIXED = "best rater", "fixed"
+"""Yardsticks: the most discriminating rater's slope, as in the paper, or the true one without noise."""
 
 
 def replicate(task: Task) -> pl.DataFrame:
@@ -29,26 +32,37 @@ def replicate(task: Task) -> pl.DataFrame:
         raters=RATERS,
         items=5,
         raters_per_student=4,
-        slope=np.tile([1.0, 1.5, 2.0], 4),
+        slope=np.tile(SIGMA * np.array([0.5, 0.75, 1.0]), 4),
         severity=np.repeat([-0.9, -0.3, 0.3, 0.9], 3),
         seed=task.entropy,
     )
-    kappa = drawn.truth.kappa
     frames = []
     for where in (EVERYONE, FEW):
         noisy = np.ones(RATERS, bool) if where == EVERYONE else np.arange(RATERS) % (RATERS // NOISY) == 0
         for share in SHARES:
             # The same coins for every share: conditions differ by nothing but the share.
             random = np.random.default_rng([*task.entropy, 1])
-            found = fit(flip(drawn.ratings, noisy, share, random), standard_errors=False)
-            estimate = found.table("raters")["kappa"].to_numpy()
-            truth = kappa * np.where(noisy, 1 - share, 1.0)
-            labels = {"where": where, "share": share, "sigma": found.sigma}
+            found = fit(
+                flip(drawn.ratings, noisy, share, random), reference=SIGMA, standard_errors=False
+            ).table("raters")
+            sigma = SIGMA * float(found["rho"].to_numpy().max())
+            # kappa-bar is a sensitivity over that of the yardstick, so another yardstick is another divisor.
+            fixed = found["kappa"].to_numpy()
+            panel = fixed * float(capability.delta(SIGMA) / capability.delta(sigma))
+            truth = drawn.truth.kappa * np.where(noisy, 1 - share, 1.0)
             for group, chosen in (("noisy", noisy), ("clean", ~noisy)):
-                if chosen.any():
+                for yardstick, estimate in ((PANEL, panel), (FIXED, fixed)):
                     levels = drawn.ratings.raters.filter(pl.Series(chosen))
-                    part = rows("kappa", levels, truth[chosen], estimate[chosen])
-                    frames.append(label_rows(part, **labels, group=group))
+                    labels = {
+                        "where": where,
+                        "group": group,
+                        "yardstick": yardstick,
+                        "share": share,
+                        "sigma": sigma,
+                    }
+                    frames.append(
+                        label_rows(rows("kappa", levels, truth[chosen], estimate[chosen]), **labels)
+                    )
     return pl.concat(frames)
 
 
@@ -60,37 +74,41 @@ def flip(ratings: Ratings, noisy: NDArray[np.bool_], share: float, random: np.ra
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    found = accuracy(rows, ["where", "group", "share"])
+    found = accuracy(rows, ["where", "group", "yardstick", "share"])
+    have = found.rows_by_key(["where", "group", "yardstick", "share"], named=True, unique=True)
     sigma = rows.group_by("where", "share").agg(pl.col("sigma").mean()).rows_by_key(["where", "share"])
-    mean = rows.group_by("where", "group", "share").agg(pl.col("estimate").mean())
-    estimate = mean.rows_by_key(["where", "group", "share"])
     lines = []
-    for row in found.sort(pl.col("where") != EVERYONE, "group", "share").iter_rows(named=True):
-        key = (row["where"], row["group"], row["share"])
-        lines.append(
-            [
-                f"{row['where']}: {row['group']} ones",
-                f"{row['share']:.0%}",
-                number(sigma[key[0], key[2]][0][0]),
-                number(row["truth"], 3),
-                number(estimate[key][0][0], 3),
-                with_error(row["bias"], row["bias_se"]),
-                with_error(row["rmse"], row["rmse_se"]),
-            ]
-        )
+    for where, group in ((EVERYONE, "noisy"), (FEW, "noisy"), (FEW, "clean")):
+        for share in SHARES:
+            own = [have[where, group, yardstick, share] for yardstick in (PANEL, FIXED)]
+            lines.append(
+                [
+                    where
+                    if where == EVERYONE
+                    else f"{where}: {'theirs' if group == 'noisy' else 'the others'}",
+                    f"{share:.0%}",
+                    number(sigma[where, share][0][0]),
+                    number(own[0]["truth"], 3),
+                    *(with_error(row["truth"] + row["bias"], row["bias_se"]) for row in own),
+                    *(with_error(row["rmse"], row["rmse_se"]) for row in own),
+                ]
+            )
     text = page(
         "# Noise: a share of the ratings decided by a coin",
         opening("noise", replications(found)),
-        "GMF by `mml`; 300 students, 12 raters, 4 raters a student, 5 items. A "
-        "share s of coin flips leaves a rater (1 - s) of the capability: that is the true κ̄ below, on the scale of the "
-        "panel without noise.",
+        "GMF by `mml`; 300 students, 12 raters, 4 raters a student, 5 items. A share s of coin flips leaves a rater "
+        "(1 - s) of the capability: that is the true κ̄ below, on the scale of the panel without noise. κ̄ is estimated "
+        f"with the best rater as the yardstick (the paper's way) and with a fixed one (`reference={SIGMA:g}`).",
         "![Estimated capability against the share of noise](noise.png)",
-        table(["Noise in", "share", "σ̂", "true κ̄", "mean κ̄ estimated", "bias", "RMSE"], lines),
+        table(
+            ["Noise in", "share", "σ̂", "true κ̄", "κ̄", "κ̄, fixed yardstick", "RMSE", "RMSE, fixed yardstick"],
+            lines,
+        ),
         "Noise of three raters is found as theirs, and the others keep their values. Noise of everybody lowers σ̂ and "
         "leaves κ̄ nearly where it was, because the yardstick is the best rater of the panel: an index relative to the "
-        "panel cannot see what befalls the whole panel. Watch σ̂, or choose a fixed yardstick.",
+        "panel cannot see what befalls the whole panel. A fixed yardstick does.",
     )
-    return Results(text, {"accuracy": found, "means": mean.sort("where", "group", "share")})
+    return Results(text, {"accuracy": found})
 
 
 STUDY = Study("noise", "A share of the ratings replaced by coin flips", 100, replicate, summarise)
