@@ -214,8 +214,8 @@ def _methods(found: pl.DataFrame) -> str:
     return join(
         table(heading, rows),
         "σ is the largest of twenty noisy slopes: every method overstates it, and so understates ρ and κ̄. Under the "
-        "TFM ρ is 1 for every rater, and θ and σ are on the scale of one common slope: their errors are those of a wrong "
-        "model.",
+        "TFM ρ is 1 for every rater, and θ and σ are on the scale of one common slope: their errors are those of a "
+        "wrong model.",
     )
 
 
