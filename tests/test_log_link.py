@@ -17,14 +17,14 @@ from raterlens.models.capped import CORNER, Capped
 from raterlens.models.responses import Linked, Predictor
 from tests.models.test_facets import ordered
 
-# Of the log-likelihood, a student: what the docs promise, and what a five times finer grid may change.
-CORNER_ERROR, GRID_ERROR = 1e-4, 1e-6
+# Of the log-likelihood, a student: what a five times finer grid may change.
+GRID_ERROR = 1e-6
 
 
 @pytest.fixture(scope="module")
 def made():
     return rl.simulate(
-        students=800,
+        students=500,
         raters=6,
         items=4,
         raters_per_student=3,
@@ -47,7 +47,7 @@ def at(s: np.ndarray) -> Predictor:
 
 
 def test_probabilities_are_averages_over_the_corner():
-    s = np.array([-3.0, -0.1, -0.02, 0.0, 0.01, 0.02])
+    s = np.array([-3.0, -0.1, -0.4 * CORNER, 0.0, 0.2 * CORNER, 0.4 * CORNER])
     u = np.linspace(-CORNER / 2, CORNER / 2, 200_001)
     average = np.array([np.minimum(np.exp(x + u), 1.0).mean() for x in s])
     log_prob = Capped().log_prob(at(s), np.zeros(1))[..., 0]
@@ -65,7 +65,7 @@ def test_away_from_the_corner_it_is_the_log_link():
 
 
 def test_derivatives_agree_with_differences():
-    s, h = np.array([-2.0, -0.3, -0.024, -0.01, 0.0, 0.015]), 1e-7
+    s, h = np.append([-2.0, -0.3], CORNER * np.array([-0.48, -0.2, 0.0, 0.3])), 1e-7
     response, t = Capped(), np.zeros(1)
     up, down = (response.log_prob(at(s + d), t) for d in (h, -h))
     np.testing.assert_allclose(response.scores(at(s), t)[0], (up - down) / (2 * h), rtol=1e-6, atol=1e-6)
@@ -77,17 +77,29 @@ def test_derivatives_agree_with_differences():
 
 
 @pytest.mark.parametrize("model", ["tfm", "gmf"])
-def test_the_log_likelihood_is_accurate(made, model):
-    """Against a five times finer grid, and on it against the log link with its corner."""
+def test_the_log_likelihood_is_that_of_the_capped_exponential(made, model):
+    """Against the log link itself on a grid five times as fine as the finest used."""
     facets, response = build(made.ratings, Options(FACETS_MODELS[model], get_link("log")))
     found = estimate(made.ratings, facets, response, get_link("log"), "mml")
     assert found.record.converged
-    fine = Nodes.equally_spaced(found.nodes.low, found.nodes.high, found.nodes.step / 5)
-    n = made.ratings.n_students
-    assert abs(found.problem.value(found.parameters, fine).loglik - found.loglik) < GRID_ERROR * n
-    sharp = CellMarginal(made.ratings, facets, Linked(get_link("log")), found.problem.pseudo)
-    tables = sharp.tables(found.parameters, fine)
-    assert abs(sharp.engine.evaluate(tables, fine).loglik - found.loglik) < CORNER_ERROR * n
+    fine = Nodes.equally_spaced(found.nodes.low, found.nodes.high, found.nodes.step / 20)
+    exact = CellMarginal(made.ratings, facets, Linked(get_link("log")), found.problem.pseudo)
+    loglik = exact.engine.evaluate(exact.tables(found.parameters, fine), fine).loglik
+    assert abs(loglik - found.loglik) < GRID_ERROR * made.ratings.n_students
+
+
+def test_a_smaller_corner_changes_next_to_nothing(made, fit, monkeypatch):
+    """Nor does it on the writing data, where 14 % of ratings are capped: -3557.8266 with corners 0.02, 0.01, 0.005."""
+    small = CORNER / 2
+    monkeypatch.setattr("raterlens.models.capped.CORNER", small)
+    monkeypatch.setattr("raterlens.estimation.corner.CORNER", small)
+    monkeypatch.setattr("raterlens.models.capped._EXCESS", np.sinh(small / 2) / (small / 2))
+    sharper = rl.fit(made.ratings, link="log", standard_errors=False)
+    assert sharper.loglik == pytest.approx(fit.loglik, abs=1e-3)
+    n, spread = made.ratings.n_raters, np.sqrt(np.diag(fit.calibration.covariance))
+    for place, name in enumerate(("slope", "severity")):
+        moved = sharper.calibration.effects[name] - fit.calibration.effects[name]
+        assert np.abs(moved / spread[place * n : (place + 1) * n]).max() < 0.02
 
 
 def test_parameters_are_recovered(made, fit):
@@ -121,11 +133,11 @@ def test_the_cap_is_pointed_out(fit):
     assert "cloglog" in warning
 
 
-def test_raters_who_always_pass_or_fail_stay_finite(made):
-    score = np.array(made.ratings.score)
-    score[made.ratings.rater == 0] = 1
-    score[made.ratings.rater == 1] = 0
-    fit = rl.fit(replace(made.ratings, score=score), link="log")
+def test_raters_who_always_pass_or_fail_stay_finite(small):
+    score = np.array(small.score)
+    score[small.rater == 0] = 1
+    score[small.rater == 1] = 0
+    fit = rl.fit(replace(small, score=score), link="log")
     assert np.isfinite(fit.raters.select("rho", "eta", "kappa").to_numpy()).all()
     assert fit.raters["flag"].to_list()[:2] == ["all pass", "all fail"]
 

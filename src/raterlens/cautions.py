@@ -94,8 +94,7 @@ def _capped(found: Estimate) -> str:
     share = float(given @ special.ndtr(reach) / given.sum())
     return (
         f"the log link's predictor exceeds 0 in {share:.1%} of ratings over the population, where the pass rate is "
-        "capped at 1; its log-likelihood is accurate to about 1e-4 a student. If the share is large, link 'cloglog' "
-        "has the same shape for low pass rates and needs no cap"
+        "capped at 1. If the share is large, link 'cloglog' has the same shape for low pass rates and needs no cap"
     )
 
 

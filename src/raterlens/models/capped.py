@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.models.responses import Predictor
+from raterlens.links import get_link
+from raterlens.models.responses import Linked, Predictor
 
 Array = NDArray[np.float64]
 
-CORNER = 0.05
-"""Stretch of S over which the corner is rounded. It changes the log-likelihood by about CORNER^2 / 24 = 1e-4 times
-the density of a student's ability at the corner: less than 1e-4 a student."""
+CORNER = 0.02
+"""Stretch of S over which the corner is rounded. Rounding moves estimates by some hundredths of a standard error at
+most; it would change the log-likelihood itself by more than that matters, so what is reported is `sharp`."""
 
 # A fail is impossible beyond the corner. This log-probability keeps steps of the optimiser there finite, and low.
 _IMPOSSIBLE = -500.0
@@ -57,12 +58,18 @@ class Capped:
         return (counts[:, 0] * of_fail + counts[:, 1] * of_pass)[..., None, None]
 
     @staticmethod
+    def sharp(predictor: Predictor, t: Array) -> Array:
+        """(contexts, categories, nodes): log-probabilities with the corner as it is."""
+        log_prob = Linked(get_link("log")).log_prob(predictor, t)
+        return np.maximum(log_prob, _IMPOSSIBLE)
+
+    @staticmethod
     def _parts(predictor: Predictor, t: Array) -> tuple[Array, Array, Array, Array]:
         """(contexts, nodes): F, 1 - F, F' and F''."""
         s, w = _predict(predictor, t), CORNER
         below = np.exp(np.minimum(s, -w / 2)) * _EXCESS
         v = np.clip(w / 2 - s, 0.0, w)
-        # v - 1 + exp(-v) without cancellation: v^2 / 2 - v^3 / 6 + v^4 / 24 .., for v <= 0.05.
+        # v - 1 + exp(-v) without cancellation: v^2 / 2 - v^3 / 6 + v^4 / 24 .., for v <= CORNER.
         corner = v**2 * (1 / 2 - v * (1 / 6 - v * (1 / 24 - v / 120))) / w
         straight, inside = _straight(s), s < w / 2
         failed = np.where(straight, 1 - below, corner)
