@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from raterlens.results import Fit, load
     from raterlens.studies.example import load_example
     from raterlens.studies.simulate import simulate
+    from raterlens.uncertainty.bootstrap import bootstrap
+    from raterlens.uncertainty.profile import profile
     from raterlens.uncertainty.raters import compare_raters
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
@@ -36,7 +38,9 @@ _WHERE = {
     "Window": "raterlens.population",
     "compare": "raterlens.comparing",
     "Comparison": "raterlens.comparing",
+    "bootstrap": "raterlens.uncertainty.bootstrap",
     "compare_raters": "raterlens.uncertainty.raters",
+    "profile": "raterlens.uncertainty.profile",
     "diagnose": "raterlens.diagnostics.diagnosis",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
@@ -50,6 +54,7 @@ __all__ = [
     "RaterlensError",
     "Ratings",
     "Window",
+    "bootstrap",
     "capability",
     "compare",
     "compare_raters",
@@ -57,6 +62,7 @@ __all__ = [
     "fit",
     "load",
     "load_example",
+    "profile",
     "read",
     "simulate",
 ]

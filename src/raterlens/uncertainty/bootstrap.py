@@ -1,0 +1,302 @@
+"""Bootstrap: the whole analysis on ratings that could have been.
+
+`students`: the same students drawn with replacement; holds whatever the model. `parametric`: new abilities and
+ratings from the fitted model on the same design; sharper where the model is right, and the only choice where students
+are few or raters have few of them.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+
+from raterlens.calibration import Calibration
+from raterlens.errors import InputError, OptionError, RaterlensError, choose
+from raterlens.fitting import fit as fit_ratings
+from raterlens.inference.resampling import redrawn, resampled
+from raterlens.inference.yardstick import CORRECTED
+from raterlens.parallel import available_cores, side_by_side
+from raterlens.ratings import Ratings
+from raterlens.results import Fit
+from raterlens.scoring import place
+
+Array = NDArray[np.float64]
+
+KINDS = ("students", "parametric")
+_QUANTITIES = ("kappa", "rho", "eta")
+OnDone = Callable[[int, int], None]
+"""Called with the numbers of finished and of all replicates."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bootstrap:
+    """A fit and its replicates."""
+
+    fit: Fit
+    kind: str
+    replicates: pl.DataFrame
+    """A row for every replicate and rater: replicate, rater, kappa, rho, eta, sigma; null where not drawn."""
+
+    def raters(self, quantity: str = "kappa", level: float = 0.95) -> pl.DataFrame:
+        """Standard error, bias and intervals of every rater.
+
+        Parameters
+        ----------
+        quantity
+            `kappa`, `rho` or `eta`.
+        level
+            Of the intervals.
+
+        Returns
+        -------
+        dataframe
+            rater, the estimate, `bias` (how far replicates are off the estimate on average: take it off to correct the
+            estimate), `se`, and two intervals: `low`, `high` from the replicates' quantiles, shifted for their bias
+            (the bias-corrected percentile method), and `percentile_low`, `percentile_high` from the quantiles as they
+            are; `replicates` is the number behind them.
+        """
+        choose("quantity", quantity, _QUANTITIES)
+        if not 0 < level < 1:
+            raise OptionError(f"level={level!r}; give a share between 0 and 1, for example 0.95")
+        estimate = self.fit.table("raters").select("rater", quantity)
+        rows = []
+        for rater, value in estimate.iter_rows():
+            drawn = self.replicates.filter(pl.col("rater") == rater)[quantity].drop_nulls().to_numpy()
+            rows.append((rater, value, *_intervals(drawn, value, level), len(drawn)))
+        names = ["bias", "se", "low", "high", "percentile_low", "percentile_high", "replicates"]
+        found = pl.DataFrame(rows, schema=["rater", quantity, *names], orient="row")
+        return found.cast({"rater": estimate["rater"].dtype})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """What a worker needs to know."""
+
+    ratings: Ratings
+    fit: Fit
+    kind: str
+    seed: int
+
+
+def bootstrap(
+    fit: Fit,
+    ratings: Ratings,
+    *,
+    replicates: int = 500,
+    kind: str = "students",
+    seed: int = 0,
+    workers: int | None = None,
+    folder: str | Path | None = None,
+    progress: OnDone | None = None,
+) -> Bootstrap:
+    """Fit again and again on ratings that could have been.
+
+    Parameters
+    ----------
+    fit
+        Of model `gmf`, `tfm` or `probit`, without covariates or anchors.
+    ratings
+        Those that were fitted.
+    replicates
+        How many. 200 are enough for a standard error, 1,000 for an interval.
+    kind
+        `students` drawn with replacement, or `parametric`: ratings drawn from the fitted model.
+    seed
+        The same seed gives the same replicates, whatever the number of workers.
+    workers
+        Processes; as many as there are cores where left out, and none but this one for 1.
+    folder
+        Where to keep finished replicates. Called again with the same folder, an interrupted bootstrap goes on, and one
+        with more replicates adds to those there are.
+    progress
+        Called with the numbers of finished and of all replicates.
+
+    Returns
+    -------
+    Bootstrap
+        `raters()` has standard errors, bias and intervals; `replicates` all estimates.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.simulate(students=80, raters=4, items=3, seed=1).ratings
+    >>> again = rl.bootstrap(rl.fit(ratings), ratings, replicates=10, workers=1)
+    >>> again.raters().columns[:5]
+    ['rater', 'kappa', 'bias', 'se', 'low']
+    """
+    _check(fit, ratings, replicates, kind, seed)
+    plan = _Plan(ratings, fit, kind, seed)
+    kept = None if folder is None else _Folder(Path(folder))
+    found: dict[int, pl.DataFrame] = {}
+    if kept is not None:
+        kept.open(plan)
+        found = kept.finished(replicates)
+    tasks = [index for index in range(replicates) if index not in found]
+    if progress is not None:
+        progress(len(found), replicates)
+    with closing(_all(plan, tasks, workers or available_cores())) as ready:
+        for index, rows in ready:
+            found[index] = rows
+            if kept is not None:
+                kept.keep(index, rows)
+            if progress is not None:
+                progress(len(found), replicates)
+    rows = pl.concat([found[index] for index in range(replicates)])
+    return Bootstrap(fit, kind, rows)
+
+
+def replicate(plan: _Plan, index: int) -> pl.DataFrame:
+    """One replicate: a pure function of the plan and its number."""
+    fit, random = plan.fit, np.random.default_rng([plan.seed, index])
+    if plan.kind == "parametric":
+        placed = place(_known(fit), plan.ratings)
+        problem = placed.problem
+        drawn = redrawn(placed.ratings, problem.model, problem.response, placed.parameters, random)
+        scores = np.asarray(_known(fit).scores, dtype=np.int16)
+        drawn = replace(drawn, score=scores[drawn.score])
+    else:
+        drawn = resampled(plan.ratings, random)
+    values = {name: np.full(plan.ratings.n_raters, np.nan) for name in (*_QUANTITIES, "sigma")}
+    try:
+        again = _fitted(fit)(drawn)
+    except RaterlensError:
+        pass  # nothing can be said of these: the yardstick was not drawn, or only one student
+    else:
+        who = plan.ratings.raters.is_in(drawn.raters.implode()).to_numpy()
+        for name in _QUANTITIES:
+            values[name][who] = again.table("raters")[name]
+        values["sigma"][:] = again.sigma
+    rows = pl.DataFrame({"rater": plan.ratings.raters, **values}).with_columns(pl.col(*values).fill_nan(None))
+    return rows.select(pl.lit(index, pl.Int32).alias("replicate"), pl.all())
+
+
+def _fitted(fit: Fit) -> Callable[[Ratings], Fit]:
+    """How the fit was made, ready for other ratings."""
+    known, yardstick = _known(fit), fit.yardstick
+    return partial(
+        fit_ratings,
+        model=fit.model,
+        method=fit.method,
+        link=fit.link,
+        scale=known.scale,
+        item_slopes=known.item_slopes,
+        reference=yardstick.reference if yardstick.reference != "noiseless" else None,
+        population=yardstick.population,
+        origin=yardstick.origin,
+        shrink=yardstick.shrink,
+        allow_reversed=bool((known.effects["slope"] < 0).any()),
+        standard_errors=yardstick.shrink or yardstick.reference == CORRECTED,
+        start=fit,
+    )
+
+
+def _all(plan: _Plan, tasks: list[int], workers: int) -> Generator[tuple[int, pl.DataFrame], None, None]:
+    if workers == 1:
+        return ((index, replicate(plan, index)) for index in tasks)
+    return side_by_side(replicate, plan, tasks, workers)
+
+
+def _known(fit: Fit) -> Calibration:
+    assert fit.calibration is not None
+    return fit.calibration
+
+
+def _check(fit: Fit, ratings: Ratings, replicates: int, kind: str, seed: int) -> None:
+    choose("kind", kind, KINDS)
+    if not isinstance(fit, Fit) or not isinstance(ratings, Ratings):
+        raise OptionError(
+            f"bootstrap takes a fit and its ratings, from rl.fit and rl.read; it got a {type(fit).__name__} and a "
+            f"{type(ratings).__name__}"
+        )
+    if fit.calibration is None or fit.calibration.covariates or fit.calibration.anchored:
+        raise OptionError(
+            "bootstrap takes a fit of 'gmf', 'tfm' or 'probit' without covariates or anchors; fit again without them"
+        )
+    check_same(fit, ratings)
+    for name, value, least in (("replicates", replicates, 2), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise OptionError(f"{name}={value!r}; give a whole number from {least} on")
+
+
+def check_same(fit: Fit, ratings: Ratings) -> None:
+    """Raise where these are not the ratings that were fitted."""
+    table = fit.table("raters")
+    counts = np.bincount(ratings.rater, minlength=ratings.n_raters)
+    same = (fit.n_ratings, fit.n_students, fit.n_items) == (
+        ratings.n_ratings,
+        ratings.n_students,
+        ratings.n_items,
+    )
+    if not same or table["n"].to_list() != counts.tolist():
+        raise InputError(
+            f"these are not the ratings that were fitted: {ratings.n_ratings:,} of {ratings.n_students:,} students, "
+            f"where the fit had {fit.n_ratings:,} of {fit.n_students:,}; give the ratings that went into rl.fit"
+        )
+
+
+def _intervals(drawn: Array, estimate: float, level: float) -> tuple[float, ...]:
+    """Bias, standard error, bias-corrected percentile and percentile interval."""
+    if len(drawn) < 2:
+        return (np.nan,) * 6
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    below = np.clip(
+        np.mean(drawn < estimate) + np.mean(drawn == estimate) / 2, 1 / len(drawn), 1 - 1 / len(drawn)
+    )
+    corrected = stats.norm.cdf(2 * stats.norm.ppf(below) + stats.norm.ppf(tails))
+    return (
+        float(drawn.mean() - estimate),
+        float(drawn.std(ddof=1)),
+        *np.quantile(drawn, corrected).tolist(),
+        *np.quantile(drawn, tails).tolist(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Finished replicates, a file each, put in place whole."""
+
+    path: Path
+
+    def open(self, plan: _Plan) -> None:
+        """Make the folder ready, or raise where it holds replicates of something else."""
+        settings = {"kind": plan.kind, "seed": plan.seed, "of": _digest(plan)}
+        note = self.path / "bootstrap.json"
+        if note.exists():
+            there = json.loads(note.read_text(encoding="utf-8"))
+            for name, wanted in settings.items():
+                if there.get(name) != wanted:
+                    what = "another fit or other ratings" if name == "of" else f"{name} {there.get(name)!r}"
+                    raise OptionError(f"'{self.path}' has a bootstrap of {what}; give another folder")
+        self.path.mkdir(parents=True, exist_ok=True)
+        draft = note.with_suffix(".draft")
+        draft.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        os.replace(draft, note)
+
+    def keep(self, index: int, rows: pl.DataFrame) -> None:
+        draft = self._file(index).with_suffix(".draft")
+        rows.write_parquet(draft)
+        os.replace(draft, self._file(index))
+
+    def finished(self, replicates: int) -> dict[int, pl.DataFrame]:
+        there = (index for index in range(replicates) if self._file(index).exists())
+        return {index: pl.read_parquet(self._file(index)) for index in there}
+
+    def _file(self, index: int) -> Path:
+        return self.path / f"{index:06d}.parquet"
+
+
+def _digest(plan: _Plan) -> str:
+    """Of everything that replicates depend on."""
+    found = hashlib.sha256(plan.fit.to_json().encode())
+    for codes in (plan.ratings.student, plan.ratings.rater, plan.ratings.item, plan.ratings.score):
+        found.update(np.ascontiguousarray(codes).tobytes())
+    return found.hexdigest()

@@ -1,0 +1,191 @@
+"""Profile-likelihood intervals of a fit's raters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import stats
+
+from raterlens.anchoring import anchors_from, hold
+from raterlens.calibration import Calibration
+from raterlens.errors import OptionError, choose
+from raterlens.estimation.estimate import estimate
+from raterlens.inference.covariance import covariance
+from raterlens.inference.index import Index
+from raterlens.inference.information import observed_information
+from raterlens.inference.profile import Likelihood, Profile
+from raterlens.inference.yardstick import MAX, NOISELESS, severity_of_origin, slope_of_yardstick, students_of
+from raterlens.links import get_link
+from raterlens.models import FACETS_MODELS
+from raterlens.models.build import Options, build
+from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.models.redundancy import redundancy
+from raterlens.ratings import Ratings
+from raterlens.results import Fit
+from raterlens.scoring import with_scores
+from raterlens.uncertainty.bootstrap import check_same
+
+Array = NDArray[np.float64]
+
+# Beyond this the dense steps of the constrained search take too long.
+_MOST_PARAMETERS = 1_500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profiles:
+    """Profile-likelihood intervals."""
+
+    raters: pl.DataFrame
+    """rater, kappa, low, high."""
+    points: pl.DataFrame
+    """rater, kappa, deviance: the profile where it was evaluated."""
+    level: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profiler:
+    """A fitted likelihood, ready to profile any rater."""
+
+    likelihood: Likelihood
+    index: Index
+    fit: Fit
+    se: Array
+
+    @staticmethod
+    def of(fit: Fit, ratings: Ratings) -> "Profiler":
+        """Find the maximum again, with everything at hand that a fit does not keep."""
+        known = _check(fit, ratings)
+        options = Options(FACETS_MODELS[fit.model], get_link(fit.link), known.scale, known.item_slopes)
+        coded = with_scores(ratings, known.scores)
+        model, response = build(coded, options, len(known.scores))
+        found = estimate(
+            coded,
+            model,
+            response,
+            options.link,
+            "mml",
+            begin=hold(anchors_from(known, coded), coded, model),
+            allow_reversed=_reversible(fit),
+        )
+        held = np.zeros(model.blocks.size, dtype=bool)
+        held[model.blocks["slope"]] = np.abs(found.parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
+        information = observed_information(found.problem, coded, found.parameters, found.nodes)
+        spread = covariance(information, redundancy(model, found.parameters), held).matrix
+        through = model.effect_jacobian(found.parameters)[model.effects["slope"]]
+        variance = np.asarray((through @ spread * through.toarray()).sum(axis=1))
+        students = students_of(fit.yardstick.population, found.moments.mean, found.moments.sd)
+        return Profiler(
+            Likelihood.of(found.problem, found.nodes, found.parameters, information, held),
+            Index(known.curve(), students, fit.yardstick.reference == NOISELESS),
+            fit,
+            np.sqrt(np.maximum(variance, 0.0)),
+        )
+
+    def profile(self, rater: int) -> Profile:
+        """Of the rater in that place."""
+        assert self.fit.calibration is not None
+        reference, raters = self.fit.yardstick.reference, self.fit.table("raters")["rater"]
+        return Profile(
+            self.likelihood,
+            rater,
+            self.index,
+            severity_of_origin(self.fit.yardstick.origin, len(raters)),
+            None
+            if reference == MAX
+            else slope_of_yardstick(reference, raters, self.fit.calibration.effects["slope"]),
+            self.se,
+            _reversible(self.fit),
+        )
+
+
+def profile(
+    fit: Fit, ratings: Ratings, raters: str | Sequence[str] | None = None, *, level: float = 0.95
+) -> Profiles:
+    """Intervals of kappa by profile likelihood: fit again with kappa held, until the ratings object.
+
+    Parameters
+    ----------
+    fit
+        By method `mml`, without covariates or anchors; its yardstick the most discriminating rater, a named rater or a
+        fixed slope.
+    ratings
+        Those that were fitted.
+    raters
+        Labels; everybody where left out. A rater takes about as long as twenty fits.
+    level
+        Of the intervals. Where the estimate is 0 the interval is one-sided.
+
+    Returns
+    -------
+    Profiles
+        Tables `raters` and `points`.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.load_example()
+    >>> found = rl.profile(rl.fit(ratings), ratings, "BE:Family")
+    >>> found.raters.columns
+    ['rater', 'kappa', 'low', 'high']
+    """
+    if not 0 < level < 1:
+        raise OptionError(f"level={level!r}; give a share between 0 and 1, for example 0.95")
+    _check(fit, ratings)
+    table = fit.table("raters")
+    labels = table["rater"].cast(pl.String).to_list()
+    wanted = labels if raters is None else [raters] if isinstance(raters, str) else list(raters)
+    places = [labels.index(choose("rater", str(label), labels)) for label in wanted]
+    profiler = Profiler.of(fit, ratings)
+    rows, points = [], []
+    highest = 1.0 if fit.yardstick.reference in (MAX, NOISELESS) else 10.0
+    lowest = -highest if _reversible(fit) else 0.0
+    for place in places:
+        own = profiler.profile(place)
+        kappa = own.kappa()
+        guess = table.select("kappa_low", "kappa_high").row(place)
+        guess = guess if np.isfinite(guess).all() else (kappa - 0.2, kappa + 0.2)
+        one_sided = kappa <= 1e-6 and lowest == 0
+        threshold = float(stats.chi2.ppf(2 * level - 1 if one_sided else level, 1))
+        found = own.interval(threshold, guess, (lowest, highest))
+        rows.append((table["rater"][place], kappa, found.low, found.high))
+        points += [(table["rater"][place], *point) for point in found.points.tolist()]
+    kinds = {"rater": table["rater"].dtype}
+    return Profiles(
+        pl.DataFrame(rows, schema=["rater", "kappa", "low", "high"], orient="row", schema_overrides=kinds),
+        pl.DataFrame(points, schema=["rater", "kappa", "deviance"], orient="row", schema_overrides=kinds),
+        level,
+    )
+
+
+def _check(fit: Fit, ratings: Ratings) -> Calibration:
+    if not isinstance(fit, Fit) or not isinstance(ratings, Ratings):
+        raise OptionError(
+            f"profile takes a fit and its ratings, from rl.fit and rl.read; it got a {type(fit).__name__} and a "
+            f"{type(ratings).__name__}"
+        )
+    known = fit.calibration
+    if known is None or known.covariates or known.anchored or fit.method != "mml" or fit.link == "log":
+        raise OptionError(
+            "profile takes a fit of 'gmf', 'tfm' or 'probit' by method 'mml', with any link but 'log' and without "
+            "covariates or anchors; use rl.bootstrap for others"
+        )
+    mixed = fit.yardstick.reference != MAX and str(fit.yardstick.reference).split()[0] in ("quantile", "max")
+    if fit.yardstick.shrink or mixed:
+        raise OptionError(
+            f"profile needs a yardstick that is one rater or a fixed slope, not {fit.yardstick.reference!r}"
+            f"{' of a shrunk panel' if fit.yardstick.shrink else ''}; use fit.capability(...) or rl.bootstrap for it"
+        )
+    if fit.n_parameters > _MOST_PARAMETERS:
+        raise OptionError(
+            f"profile of {fit.n_parameters:,} parameters would take hours; up to {_MOST_PARAMETERS:,} are offered. Use "
+            "the intervals in fit.raters, or rl.bootstrap"
+        )
+    check_same(fit, ratings)
+    return known
+
+
+def _reversible(fit: Fit) -> bool:
+    assert fit.calibration is not None
+    return bool((fit.calibration.effects["slope"] < 0).any())

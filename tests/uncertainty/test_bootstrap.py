@@ -1,0 +1,126 @@
+"""Bootstrap: standard errors against the delta method, and runs that go on where they stopped."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.errors import InputError, OptionError
+from raterlens.uncertainty.bootstrap import _intervals
+
+# 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
+REPLICATES, BY_CHANCE = 40, 0.25
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return rl.simulate(students=150, raters=4, items=3, slope=[1.8, 1.2, 0.9, 0.6], seed=6).ratings
+
+
+@pytest.fixture(scope="module")
+def fit(ratings):
+    return rl.fit(ratings)
+
+
+@pytest.mark.parametrize("kind", ["students", "parametric"])
+def test_standard_errors_agree_with_the_delta_method(fit, ratings, kind):
+    found = rl.bootstrap(fit, ratings, replicates=REPLICATES, kind=kind, seed=1, workers=1)
+    eta = found.raters("eta")["se"] / fit.raters["eta_se"]
+    kappa = (found.raters()["se"] / fit.raters["kappa_se"])[1:]  # the first is the yardstick
+    assert np.sqrt(np.mean(eta.to_numpy() ** 2)) == pytest.approx(1, abs=BY_CHANCE)
+    assert np.sqrt(np.mean(kappa.to_numpy() ** 2)) == pytest.approx(1, abs=BY_CHANCE)
+    table = found.raters()
+    assert (table["low"] < table["kappa"]).all()
+    assert (table["kappa"] < table["high"]).all()
+    assert table["bias"].abs().max() < 0.1
+
+
+def test_the_same_seed_gives_the_same_replicates_with_any_number_of_workers(fit, ratings):
+    one = rl.bootstrap(fit, ratings, replicates=3, seed=5, workers=1)
+    two = rl.bootstrap(fit, ratings, replicates=3, seed=5, workers=2)
+    for name in ("kappa", "rho", "eta", "sigma"):
+        np.testing.assert_allclose(one.replicates[name], two.replicates[name], rtol=1e-6)
+    other = rl.bootstrap(fit, ratings, replicates=3, seed=6, workers=1)
+    assert not np.allclose(one.replicates["kappa"], other.replicates["kappa"])
+
+
+def test_an_interrupted_bootstrap_goes_on(fit, ratings, tmp_path):
+    seen: list[tuple[int, int]] = []
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rl.bootstrap(fit, ratings, replicates=6, seed=2, workers=1, folder=tmp_path, progress=stop)
+    assert seen == [(0, 6), (1, 6), (2, 6), (3, 6)]
+    seen.clear()
+    again = rl.bootstrap(
+        fit, ratings, replicates=6, seed=2, workers=1, folder=tmp_path, progress=lambda *at: seen.append(at)
+    )
+    assert seen[0] == (3, 6)
+    whole = rl.bootstrap(fit, ratings, replicates=6, seed=2, workers=1)
+    assert again.replicates.equals(whole.replicates)
+
+
+def test_a_folder_is_for_one_bootstrap(fit, ratings, tmp_path):
+    rl.bootstrap(fit, ratings, replicates=2, seed=2, workers=1, folder=tmp_path)
+    with pytest.raises(OptionError, match="seed 2"):
+        rl.bootstrap(fit, ratings, replicates=2, seed=3, workers=1, folder=tmp_path)
+    with pytest.raises(OptionError, match="another fit"):
+        rl.bootstrap(rl.fit(ratings, model="tfm"), ratings, replicates=2, seed=2, workers=1, folder=tmp_path)
+
+
+def test_a_rater_who_is_not_always_drawn(tmp_path):
+    """Two students by one rater: some samples have none of them."""
+    made = rl.simulate(students=30, raters=3, items=2, seed=1).ratings
+    frame = pl.DataFrame(
+        {
+            "student": made.students.gather(made.student),
+            "rater": made.raters.gather(made.rater),
+            "item": made.items.gather(made.item),
+            "score": made.score,
+        }
+    )
+    rare = (pl.col("rater") != "R3") | pl.col("student").is_in(["S01", "S02"])
+    ratings = rl.read(frame.filter(rare))
+    fit = rl.fit(ratings)
+    found = rl.bootstrap(fit, ratings, replicates=25, seed=0, workers=1)
+    drawn = found.raters()["replicates"].to_list()
+    assert drawn[:2] == [25, 25]
+    assert 15 < drawn[2] < 25  # (28 / 30)^30 = 13 % have none
+
+
+def test_ordered_scores_and_their_own_numbers(writing_scores):
+    """Scores 0, 1, 2, 3 come back as such from the fitted model."""
+    from dataclasses import replace
+
+    odd = replace(writing_scores, score=(2 * writing_scores.score + 1).astype(np.int16))
+    fit = rl.fit(odd, standard_errors=False)
+    found = rl.bootstrap(fit, odd, replicates=2, kind="parametric", workers=1)
+    assert np.abs(found.raters()["bias"].to_numpy()).max() < 0.3
+
+
+def test_bias_corrected_percentiles():
+    """Without bias they are the percentiles; replicates that lie low by half a standard deviation shift them up."""
+    z = np.sort(np.random.default_rng(3).normal(size=20_000))
+    bias, se, low, high, plain_low, plain_high = _intervals(z, float(np.median(z)), 0.95)
+    assert (low, high) == pytest.approx((plain_low, plain_high), abs=1e-3)
+    assert (bias, se) == pytest.approx((0, 1), abs=0.02)
+    _, _, low, high, _, _ = _intervals(z, 0.5, 0.95)
+    assert (low, high) == pytest.approx((1 - 1.96, 1 + 1.96), abs=0.1)
+
+
+def test_other_ratings_than_the_fit_had_are_refused(fit, small):
+    with pytest.raises(InputError, match="not the ratings that were fitted"):
+        rl.bootstrap(fit, small)
+    with pytest.raises(InputError, match="not the ratings that were fitted"):
+        rl.profile(fit, small)
+
+
+def test_wrong_options_say_what_to_do(fit, ratings):
+    with pytest.raises(OptionError, match="replicates=1"):
+        rl.bootstrap(fit, ratings, replicates=1)
+    with pytest.raises(OptionError, match="unknown kind"):
+        rl.bootstrap(fit, ratings, kind="jackknife")

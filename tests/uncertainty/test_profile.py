@@ -1,0 +1,111 @@
+"""Profile likelihood against anchored fits, against Wald on large data, and where raters change places."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import optimize
+
+import raterlens as rl
+from raterlens.errors import OptionError
+from raterlens.uncertainty.profile import Profiler
+
+
+@pytest.fixture(scope="module")
+def made():
+    return rl.simulate(students=150, raters=4, items=3, slope=[1.5, 1.2, 0.8, 0.5], seed=3)
+
+
+def test_the_deviance_is_that_of_another_optimiser_in_other_coordinates(made):
+    """Trust region on the parameters as they are, with difficulties centred and kappa held as constraints."""
+    fit = rl.fit(made.ratings, reference=1.5, origin="absolute")
+    profile = Profiler.of(fit, made.ratings).profile(1)
+    wanted = fit.raters["kappa"][1] - 0.15
+    likelihood = profile.likelihood
+    problem, nodes, x = likelihood.problem, likelihood.nodes, likelihood.estimate
+    blocks = problem.model.blocks
+    slope, severity = blocks["slope"].start + 1, blocks["severity"].start + 1
+
+    def held(y):
+        return [
+            float(rl.capability.gmf(rho=y[slope] / 1.5, eta=y[severity], sigma=1.5)) - wanted,
+            y[blocks["difficulty"]].sum(),
+        ]
+
+    best = optimize.minimize(
+        lambda y: -problem.value(y, nodes).objective,
+        x,
+        jac=lambda y: -problem.value(y, nodes).gradient,
+        method="trust-constr",
+        constraints=optimize.NonlinearConstraint(held, 0, 0),
+        options={"gtol": 1e-6, "xtol": 1e-9},
+    )
+    found, _ = profile.deviance(wanted)
+    assert found == pytest.approx(2 * (fit.loglik + best.fun), abs=1e-3)
+    assert found > 1
+    assert profile.deviance(profile.kappa())[0] == pytest.approx(0, abs=1e-5)
+
+
+def test_it_agrees_with_the_other_intervals_on_large_data():
+    large = rl.simulate(students=4000, raters=5, items=3, raters_per_student=3, seed=7).ratings
+    for model in ("gmf", "tfm", "probit"):
+        fit = rl.fit(large, model=model)
+        found = rl.profile(fit, large, ["R2", "R4"]).raters
+        draws = fit.raters.filter(pl.col("rater").is_in(["R2", "R4"]))
+        np.testing.assert_allclose(found["kappa"], draws["kappa"], atol=1e-5)
+        width = (draws["kappa_high"] - draws["kappa_low"]).to_numpy()
+        assert np.abs((found["low"] - draws["kappa_low"]) / width).max() < 0.1
+        assert np.abs((found["high"] - draws["kappa_high"]) / width).max() < 0.1
+
+
+def test_the_yardstick_is_not_taken_for_granted():
+    """With a rival close behind, the yardstick's rho may be below 1, and its kappa lower than severity alone allows."""
+    ratings = rl.simulate(
+        students=150, raters=4, items=3, slope=[1.4, 1.4, 0.8, 0.5], severity=[0.9, -0.9, 0, 0], seed=3
+    ).ratings
+    fit = rl.fit(ratings)
+    top = fit.raters.sort("rho", descending=True)["rater"][0]
+    free = rl.profile(fit, ratings, top).raters.row(0, named=True)
+    named = rl.profile(rl.fit(ratings, reference=top), ratings, top).raters.row(0, named=True)
+    assert named["kappa"] == pytest.approx(free["kappa"], abs=1e-4)
+    assert free["low"] < named["low"] - 0.01
+    assert free["high"] <= 1
+
+
+def test_ends_have_the_deviance_of_the_level(made):
+    fit = rl.fit(made.ratings)
+    found = rl.profile(fit, made.ratings, ["R3"])
+    own = Profiler.of(fit, made.ratings).profile(2)
+    for end in found.raters.select("low", "high").row(0):
+        assert own.deviance(end)[0] == pytest.approx(3.84, abs=0.05)
+    assert found.points.filter(pl.col("deviance") == 0)["kappa"].to_list() == found.raters["kappa"].to_list()
+
+
+def test_a_rater_at_zero_has_a_one_sided_interval():
+    random = np.random.default_rng(0)
+    made = rl.simulate(students=120, raters=4, items=2, slope=[1.2, 1.0, 1.0, 0.0], seed=12)
+    score = made.ratings.score.copy()
+    ability = made.truth.ability[made.ratings.student]
+    chance = 1 / (1 + np.exp(0.4 * ability))  # against ability
+    mine = made.ratings.rater == 3
+    score[mine] = random.random(mine.sum()) < chance[mine]
+    from dataclasses import replace
+
+    ratings = replace(made.ratings, score=score)
+    fit = rl.fit(ratings)
+    assert fit.raters["kappa"][3] == 0
+    found = rl.profile(fit, ratings, "R4").raters.row(0, named=True)
+    assert found["low"] == 0
+    assert found["high"] == pytest.approx(fit.raters["kappa_high"][3], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "laplace"}, "by method 'mml'"),
+        ({"shrink": True}, "shrunk panel"),
+        ({"reference": "quantile 0.9"}, "one rater or a fixed slope"),
+    ],
+)
+def test_what_cannot_be_profiled_is_refused(made, options, message):
+    with pytest.raises(OptionError, match=message):
+        rl.profile(rl.fit(made.ratings, **options), made.ratings, "R1")
