@@ -8,7 +8,7 @@ from raterlens.charts.intervals import draw_intervals, interval_data
 from raterlens.charts.labels import place_labels
 from raterlens.charts.marks import MARKS, mark
 from raterlens.charts.severity import LEVELS, contours, draw_severity, severity_data
-from raterlens.diagnostics.yardstick import Yardstick
+from raterlens.diagnostics.scale import Scale
 
 # Contours are drawn, not read off: interpolation on their grid may err by this much in kappa.
 DRAWING = 2e-3
@@ -76,7 +76,7 @@ def test_axis_reaches_below_zero_where_a_rater_does() -> None:
 )
 @pytest.mark.parametrize("sigma", [0.3, 2.1])
 def test_capability_is_the_level_along_each_contour(model: str, link: str, sigma: float) -> None:
-    scale = Yardstick(sigma, link, model)
+    scale = Scale(sigma, link, model)
     curves = contours(scale, reach=3.0)
     kappa = scale.capability(curves["rho"].to_numpy(), curves["eta"].to_numpy())
     np.testing.assert_allclose(kappa, curves["level"], atol=DRAWING)
@@ -86,26 +86,26 @@ def test_capability_is_the_level_along_each_contour(model: str, link: str, sigma
 
 
 def test_contours_end_at_full_discrimination_or_at_the_edge() -> None:
-    for _, curve in contours(Yardstick(2.1), reach=3.0).group_by("level"):
+    for _, curve in contours(Scale(2.1), reach=3.0).group_by("level"):
         for end in (0, -1):
             assert curve["rho"][end] == 1.0 or abs(curve["eta"][end]) == 3.0
 
 
 def test_ordered_scores_have_no_contours() -> None:
-    plot = severity_data(panel(5), Yardstick(2.0, ordered=True))
+    plot = severity_data(panel(5), Scale(2.0, ordered=True))
     assert plot.contours.is_empty()
     assert "equal capability" not in draw_severity(plot)
 
 
 def test_all_points_are_drawn_and_axis_holds_them() -> None:
-    plot = severity_data(panel(30).with_columns(eta=pl.lit(-4.2)), Yardstick(2.0))
+    plot = severity_data(panel(30).with_columns(eta=pl.lit(-4.2)), Scale(2.0))
     assert plot.reach >= 4.2
     assert draw_severity(plot).count('class="mark"') == 30
 
 
 def test_raters_that_want_attention_are_named_in_a_large_panel() -> None:
     table = pl.concat([panel(299), panel(1, "too severe", "attention").with_columns(rater=pl.lit("strict"))])
-    svg = draw_severity(severity_data(table, Yardstick(2.0)))
+    svg = draw_severity(severity_data(table, Scale(2.0)))
     assert svg.count(">strict</text>") == 2  # once for a desk, once for a phone
     assert ">R7</text>" not in svg
 
@@ -114,7 +114,7 @@ def test_labels_are_text() -> None:
     table = panel(2).with_columns(rater=pl.Series(["<script>alert(1)</script>", '"><b onx=1>']))
     for svg in (
         draw_intervals(interval_data(table)),
-        draw_severity(severity_data(table, Yardstick(2.0))),
+        draw_severity(severity_data(table, Scale(2.0))),
     ):
         assert "<script" not in svg
         assert "<b " not in svg

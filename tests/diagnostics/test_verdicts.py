@@ -8,11 +8,11 @@ import pytest
 
 from raterlens.capability import gmf, probit
 from raterlens.diagnostics.panel import attention, caveats, headline, judged
+from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdict, verdicts
-from raterlens.diagnostics.yardstick import Yardstick
 
 SIGMA = 2.0
-SCALE = Yardstick(SIGMA)
+SCALE = Scale(SIGMA)
 
 
 def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdict:
@@ -24,7 +24,7 @@ def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdi
         "eta_se": 0.2,
         "n": 300,
     }
-    return verdict(**(facts | {"kappa": kappa, "rho": rho, "eta": eta, "yardstick": SCALE} | other))
+    return verdict(**(facts | {"kappa": kappa, "rho": rho, "eta": eta, "scale": SCALE} | other))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_severity_is_told_in_passes_out_of_a_hundred() -> None:
     # logit: F(-1.2) = 1 / (1 + e^1.2) = 0.231, F(0) = 0.5
     assert "Passes about 23 in 100 where the average rater passes 50" in rate(0.95, 1.2).sentence
     # cloglog: F(0) = 1 - 1/e = 0.632
-    assert "passes 63" in rate(0.95, 1.2, yardstick=Yardstick(SIGMA, "cloglog")).sentence
+    assert "passes 63" in rate(0.95, 1.2, scale=Scale(SIGMA, "cloglog")).sentence
 
 
 def test_severity_that_may_be_chance_is_not_spoken_of() -> None:
@@ -75,7 +75,7 @@ def test_capable_is_hedged_where_the_interval_reaches_below() -> None:
 
 
 def test_the_line_for_capable_belongs_to_capable() -> None:
-    base = {"rho": 0.5, "eta": 0.0, "eta_se": 0.2, "n": 300, "yardstick": SCALE}
+    base = {"rho": 0.5, "eta": 0.0, "eta_se": 0.2, "n": 300, "scale": SCALE}
     assert verdict(kappa=CAPABLE, kappa_low=0.65, kappa_high=0.75, **base).label == "capable"
     assert (
         verdict(kappa=CAPABLE - 1e-9, kappa_low=0.65, kappa_high=0.69, **base).label == "weak discrimination"
@@ -111,18 +111,18 @@ def test_flags(flag: str, label: str) -> None:
 
 
 def test_ordered_scores_are_spoken_of_as_scores() -> None:
-    scores = Yardstick(SIGMA, ordered=True)
-    strict = rate(1.0, 3.5, yardstick=scores)
+    scores = Scale(SIGMA, ordered=True)
+    strict = rate(1.0, 3.5, scale=scores)
     assert strict.label == "too severe"
     assert strict.sentence.startswith("Scores lower than the average rater")
-    assert rate(0.9, 0.0, flag="all highest", yardstick=scores).label == "always the highest score"
+    assert rate(0.9, 0.0, flag="all highest", scale=scores).label == "always the highest score"
     assert "pass" not in (strict.sentence + strict.advice).lower()
 
 
 def test_probit_yardstick_is_the_closed_form() -> None:
     noise, threshold = np.array([0.3, 1.0, 2.5]), np.array([-1.0, 0.4, 2.0])
     rho, eta = 1 / np.sqrt(1 + noise**2), threshold / noise
-    scale = Yardstick(link="probit", model="probit")
+    scale = Scale(link="probit", model="probit")
     np.testing.assert_allclose(
         scale.capability(rho, eta), probit(noise=noise, threshold=threshold), rtol=1e-12
     )
@@ -138,14 +138,14 @@ def test_slope_at_zero() -> None:
         eta_se=0.1,
         n=300,
         flag="slope at 0",
-        yardstick=SCALE,
+        scale=SCALE,
     )
     assert found.label == "cannot tell students apart"
 
 
 def test_scores_against_ability() -> None:
     found = verdict(
-        kappa=-0.4, kappa_low=-0.6, kappa_high=-0.2, rho=-0.5, eta=0.0, eta_se=0.1, n=300, yardstick=SCALE
+        kappa=-0.4, kappa_low=-0.6, kappa_high=-0.2, rho=-0.5, eta=0.0, eta_se=0.1, n=300, scale=SCALE
     )
     assert (found.label, found.standing) == ("scores against ability", "attention")
 
@@ -204,3 +204,15 @@ def test_headline(panel: pl.DataFrame) -> None:
 def test_a_model_of_severity_only_says_so() -> None:
     assert "severity" in caveats("tfm")[0]
     assert caveats("gmf") == ()
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_latent_class_scale_gives_back_the_capability_of_the_model(link) -> None:
+    from raterlens.capability import hrm
+    from raterlens.links import get_link
+
+    slope, criterion = np.array([0.5, 2.0, 4.0]), np.array([0.1, 2.5, 1.0])
+    shape = get_link(link)
+    rho = np.exp(shape.log_pass(slope / 2)) - np.exp(shape.log_pass(-slope / 2))
+    found = Scale(1.0, link, "hrm").capability(rho, criterion - slope / 2)
+    np.testing.assert_allclose(found, hrm(criterion=criterion, slope=slope, link=link), rtol=1e-9)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from raterlens.charts.text import MISSING, interval, number, printable, sentence
 from raterlens.diagnostics.panel import attention, caveats, headline, judged
-from raterlens.diagnostics.yardstick import Yardstick
+from raterlens.diagnostics.scale import Scale
 from raterlens.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Terminal:
     def fit(self, fit: "Fit", *, out: Path | None = None, everyone: bool = False) -> None:
         """What was read, the raters, what to keep in mind, how the fit went."""
         raters = judged(
-            fit.table("raters"), Yardstick(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables)
+            fit.table("raters"), Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables)
         )
         self._data(fit, fit.notes)
         answer = headline(raters)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from raterlens.charts.drawing import draw
 from raterlens.charts.labels import place_labels
 from raterlens.charts.marks import mark
+from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.diagnostics.yardstick import Yardstick
 
 Array = NDArray[np.float64]
 
@@ -42,16 +42,16 @@ class SeverityPlot(NamedTuple):
     """The axis of severity runs from -reach to reach."""
 
 
-def severity_data(raters: pl.DataFrame, yardstick: Yardstick) -> SeverityPlot:
+def severity_data(raters: pl.DataFrame, scale: Scale) -> SeverityPlot:
     """Points and contours from a table of raters with their verdict's `label` and `standing`."""
     points = raters.select("rater", "eta", "rho", "kappa", "label", "standing")
     points = points.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
     farthest = float(points["eta"].abs().max() or 0.0) if points.height else 0.0  # type: ignore[arg-type]
     reach = float(np.ceil(2 * max(1.08 * farthest, LEAST_SPAN)) / 2)
-    return SeverityPlot(points, contours(yardstick, reach, () if yardstick.ordered else LEVELS), reach)
+    return SeverityPlot(points, contours(scale, reach, () if scale.ordered else LEVELS), reach)
 
 
-def contours(yardstick: Yardstick, reach: float, levels: Sequence[float] = LEVELS) -> pl.DataFrame:
+def contours(scale: Scale, reach: float, levels: Sequence[float] = LEVELS) -> pl.DataFrame:
     """Where capability equals each of `levels`, for severities from -reach to reach.
 
     At any severity capability rises with discrimination, so a contour is a function of severity. It ends at
@@ -59,7 +59,7 @@ def contours(yardstick: Yardstick, reach: float, levels: Sequence[float] = LEVEL
     """
     eta = np.linspace(-reach, reach, 129)
     rho = 1.0 - np.linspace(1.0, 0.0, 61) ** 1.5  # finer towards 1, where capability may rise steeply
-    surface = yardstick.capability(rho[:, None], eta[None, :])
+    surface = scale.capability(rho[:, None], eta[None, :])
     schema = {"level": pl.Float64, "eta": pl.Float64, "rho": pl.Float64}
     return pl.concat([pl.DataFrame(schema=schema), *(_contour(level, eta, rho, surface) for level in levels)])
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from raterlens.diagnostics.panel import judged
-from raterlens.diagnostics.yardstick import Yardstick
+from raterlens.diagnostics.scale import Scale
 from raterlens.errors import OptionError, choose
 from raterlens.measuring import Measurement, measured
 from raterlens.results import Fit
@@ -89,7 +89,7 @@ def advice(fit: Fit) -> pl.DataFrame:
     best_severity, best_kappa = _best_of_all(on)
     low, high = _range(on)
     table = fit.table("raters")
-    verdicts = judged(table, Yardstick(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables))
+    verdicts = judged(table, Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables))
     label = dict(zip(verdicts["rater"].cast(pl.String), verdicts.iter_rows(named=True), strict=True))
     names = table["rater"].cast(pl.String).to_list()
     feedback = [

@@ -37,7 +37,9 @@ def agreement(ratings: Ratings) -> pl.DataFrame:
         value = low = high = np.nan
         if len(patterns):
             value = coefficient(patterns, weight)
-            low, high = np.nanquantile([coefficient(patterns, draw) for draw in draws], [0.025, 0.975])
+            values = np.array([coefficient(patterns, draw) for draw in draws])
+            if np.isfinite(values).any():
+                low, high = np.quantile(values[np.isfinite(values)], [0.025, 0.975])
         rows.append((name, value, float(low), float(high)))
     schema = {"coefficient": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -69,8 +71,8 @@ def exact(c: Array, weight: Array) -> float:
 def fleiss(c: Array, weight: Array) -> float:
     """Fleiss' kappa; units may have different numbers of ratings."""
     n = c.sum(axis=1)
-    seen = weight @ (np.sum(c * (c - 1), axis=1) / (n * (n - 1))) / weight.sum()
-    share = weight @ c / (weight @ n)
+    seen = _ratio(weight @ (np.sum(c * (c - 1), axis=1) / (n * (n - 1))), weight.sum())
+    share = weight @ c / max(weight @ n, 1.0)
     chance = float(share @ share)
     return _ratio(seen - chance, 1 - chance)
 
@@ -109,10 +111,10 @@ def _mean_squares(c: Array, weight: Array) -> tuple[float, float, float]:
     n, m = c.sum(axis=1), float(weight.sum())
     mean = c @ k / n
     total = float(weight @ n)
-    grand = weight @ (n * mean) / total
-    between = weight @ (n * (mean - grand) ** 2) / (m - 1)
-    within = weight @ np.sum(c * (k - mean[:, None]) ** 2, axis=1) / (total - m)
-    return float(between), float(within), float((total - weight @ n**2 / total) / (m - 1))
+    grand = _ratio(weight @ (n * mean), total)
+    between = _ratio(weight @ (n * (mean - grand) ** 2), m - 1)
+    within = _ratio(weight @ np.sum(c * (k - mean[:, None]) ** 2, axis=1), total - m)
+    return between, within, _ratio(total - _ratio(weight @ n**2, total), m - 1)
 
 
 def _ratio(above: float, below: float) -> float:

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import verdicts
-from raterlens.diagnostics.yardstick import Yardstick
 
 CAVEATS = {
     "tfm": "the model tfm takes all raters to be equally sharp, so only severity can lower their capability; "
@@ -14,9 +14,9 @@ CAVEATS = {
 """What a model cannot see, whatever the data."""
 
 
-def judged(raters: pl.DataFrame, yardstick: Yardstick) -> pl.DataFrame:
+def judged(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
     """The raters with their verdicts, the most capable first."""
-    table = raters.hstack(verdicts(raters, yardstick))
+    table = raters.hstack(verdicts(raters, scale))
     return table.sort("kappa", descending=True, nulls_last=True, maintain_order=True)
 
 

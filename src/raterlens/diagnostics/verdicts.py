@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.yardstick import Yardstick
+from raterlens.diagnostics.scale import Scale
 
 CAPABLE = 0.7
 """A rater keeping 70 % of the sensitivity of the best possible one is called capable. It is the customary
@@ -85,34 +85,34 @@ def verdict(
     eta_se: float,
     n: int,
     flag: str = "",
-    yardstick: Yardstick | None = None,
+    scale: Scale | None = None,
 ) -> Verdict:
     """The verdict on one rater.
 
     Examples
     --------
-    >>> scale = Yardstick(sigma=2.0)
+    >>> scale = Scale(sigma=2.0)
     >>> strict = {"kappa": 0.45, "kappa_low": 0.4, "kappa_high": 0.5, "rho": 0.95, "eta": 3.0, "eta_se": 0.2}
-    >>> verdict(**strict, n=300, yardstick=scale).label
+    >>> verdict(**strict, n=300, scale=scale).label
     'too severe'
     """
     one = {"kappa": kappa, "kappa_low": kappa_low, "kappa_high": kappa_high, "rho": rho}
     row = pl.DataFrame([one | {"eta": eta, "eta_se": eta_se, "n": n, "flag": flag}])
-    return Verdict(**verdicts(row, yardstick or Yardstick()).row(0, named=True))
+    return Verdict(**verdicts(row, scale or Scale()).row(0, named=True))
 
 
-def verdicts(raters: pl.DataFrame, yardstick: Yardstick) -> pl.DataFrame:
+def verdicts(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
     """Verdicts for a table of raters: one row each, in the same order, with the fields of `Verdict`."""
     rho, eta = _numbers(raters, "rho"), _numbers(raters, "eta")
     columns = {
-        "pass_rate": yardstick.pass_rate(eta),
-        "if_even": yardstick.capability(rho, np.zeros_like(eta)),
-        "if_sharp": yardstick.capability(np.ones_like(rho), eta),
+        "pass_rate": scale.pass_rate(eta),
+        "if_even": scale.capability(rho, np.zeros_like(eta)),
+        "if_sharp": scale.capability(np.ones_like(rho), eta),
         "clear": ~(np.abs(eta) <= CLEAR * _numbers(raters, "eta_se")),
     }
     rows = raters.with_columns(pl.Series(name, values) for name, values in columns.items())
-    usual = float(yardstick.pass_rate(0.0))
-    judged = [_judge(_facts(row, usual, yardstick.ordered)) for row in rows.iter_rows(named=True)]
+    usual = float(scale.pass_rate(0.0))
+    judged = [_judge(_facts(row, usual, scale.ordered)) for row in rows.iter_rows(named=True)]
     return pl.DataFrame(judged, schema=dict.fromkeys(Verdict._fields, pl.String), orient="row")
 
 

@@ -16,8 +16,8 @@ from raterlens.charts.marks import mark
 from raterlens.charts.severity import draw_severity, severity_data
 from raterlens.charts.text import number
 from raterlens.diagnostics.panel import attention, caveats, headline, judged
+from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.diagnostics.yardstick import Yardstick
 from raterlens.report.words import DOUBTFUL, GLOSSARY, LINKS, METHODS, MODELS
 from raterlens.wording import counted
 
@@ -43,8 +43,8 @@ def render(fit: "Fit", command: str | None = None) -> str:
     command
         The command line that made it, to be shown under "how to reproduce"; the call from Python otherwise.
     """
-    yardstick = Yardstick(fit.sigma, fit.link, fit.model, ordered="thresholds" in fit.tables)
-    raters = judged(fit.table("raters"), yardstick)
+    scale = Scale(fit.sigma, fit.link, fit.model, ordered="thresholds" in fit.tables)
+    raters = judged(fit.table("raters"), scale)
     wanting = attention(raters)
     clear = wanting.filter(standing="attention")
     script = (_FOLDER / "table.js").read_text(encoding="utf-8")
@@ -60,12 +60,12 @@ def render(fit: "Fit", command: str | None = None) -> str:
             doubtful=doubtful(wanting),
             rows=[_row(row) for row in raters.iter_rows(named=True)],
             intervals=draw_intervals(interval_data(raters)),
-            severity=draw_severity(severity_data(raters, yardstick)),
+            severity=draw_severity(severity_data(raters, scale)),
             warnings=caveats(fit.model) + fit.warnings,
             settings=settings(fit),
             command=command,
             capable=CAPABLE,
-            ordered=yardstick.ordered,
+            ordered=scale.ordered,
             glossary=GLOSSARY,
             version=version("raterlens"),
             style=Markup((_FOLDER / "style.css").read_text(encoding="utf-8")),

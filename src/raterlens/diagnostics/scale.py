@@ -1,10 +1,13 @@
 """How capability follows from the two numbers that a table shows for each rater."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
+from raterlens.capability import hrm
 from raterlens.curves import PassCurve
 from raterlens.links import get_link
 from raterlens.population import Normal
@@ -12,8 +15,16 @@ from raterlens.population import Normal
 Array = NDArray[np.float64]
 
 
+# Where no rater tells students apart at all.
+_FLATTEST = 1e-6
+_HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
+    "logit": lambda rho: special.logit((1 + rho) / 2),
+    "probit": lambda rho: special.ndtri((1 + rho) / 2),
+}
+
+
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class Scale:
     """The scale of a fit: what discrimination rho and severity eta are worth in it."""
 
     sigma: float = 1.0
@@ -25,13 +36,17 @@ class Yardstick:
 
     def capability(self, rho: ArrayLike, eta: ArrayLike) -> Array:
         """kappa-bar (broadcasts)."""
+        r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
         if self.model == "probit":
-            r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
             return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
-        # Not capability.gmf: with another yardstick than the best rater, rho may exceed 1.
+        if self.model in ("hrm", "dawid-skene"):
+            # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
+            half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
+            return hrm(criterion=e + half, slope=2 * half, link=self.link)
+        # Not capability.gmf: with another scale than the best rater's, rho may exceed 1.
         curve, students = PassCurve(get_link(self.link)), Normal()
-        slope, severity = self.sigma * np.asarray(rho, np.float64), np.asarray(eta, np.float64)
-        return students.rate(curve, slope, severity) / students.best(curve, np.array(self.sigma))
+        sigma = max(self.sigma, _FLATTEST)
+        return students.rate(curve, sigma * r, e) / students.best(curve, np.array(sigma))
 
     def pass_rate(self, eta: ArrayLike) -> Array:
         """How much of middling work a rater passes, F(-eta); the average rater F(0)."""
