@@ -216,3 +216,11 @@ def test_latent_class_scale_gives_back_the_capability_of_the_model(link) -> None
     rho = np.exp(shape.log_pass(slope / 2)) - np.exp(shape.log_pass(-slope / 2))
     found = Scale(1.0, link, "hrm").capability(rho, criterion - slope / 2)
     np.testing.assert_allclose(found, hrm(criterion=criterion, slope=slope, link=link), rtol=1e-9)
+
+
+def test_a_sharp_but_strict_latent_class_rater_is_too_severe() -> None:
+    facts = {"kappa": 0.52, "kappa_low": 0.45, "kappa_high": 0.59, "eta_se": 0.2, "n": 365}
+    strict = verdict(**facts, rho=0.87, eta=2.55, scale=Scale(1.0, "logit", "hrm"))
+    assert strict.label == "too severe"
+    blunt = verdict(**facts, rho=0.53, eta=0.3, scale=Scale(1.0, "logit", "hrm"))
+    assert blunt.label == "weak discrimination"

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 # Where no rater tells students apart at all.
 _FLATTEST = 1e-6
+_LATENT = ("hrm", "dawid-skene")
 _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
     "logit": lambda rho: special.logit((1 + rho) / 2),
     "probit": lambda rho: special.ndtri((1 + rho) / 2),
@@ -39,7 +40,7 @@ class Scale:
         r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
         if self.model == "probit":
             return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
-        if self.model in ("hrm", "dawid-skene"):
+        if self.model in _LATENT:
             # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
             half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
             return hrm(criterion=e + half, slope=2 * half, link=self.link)
@@ -47,6 +48,16 @@ class Scale:
         curve, students = PassCurve(get_link(self.link)), Normal()
         sigma = max(self.sigma, _FLATTEST)
         return students.rate(curve, sigma * r, e) / students.best(curve, np.array(sigma))
+
+    def if_sharp(self, rho: ArrayLike, eta: ArrayLike) -> Array:
+        """What a rater of this severity would be capable of with the best discrimination.
+
+        A latent class rater who never errs is capable at any severity, so there a rater's loss is taken apart as
+        (1 - rho) + (rho - kappa), and the second part, which is severity's, stays.
+        """
+        if self.model in _LATENT:
+            return np.asarray(1 - (np.asarray(rho) - self.capability(rho, eta)))
+        return self.capability(np.ones_like(rho), eta)
 
     def pass_rate(self, eta: ArrayLike) -> Array:
         """How much of middling work a rater passes, F(-eta); the average rater F(0)."""

@@ -107,7 +107,7 @@ def verdicts(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
     columns = {
         "pass_rate": scale.pass_rate(eta),
         "if_even": scale.capability(rho, np.zeros_like(eta)),
-        "if_sharp": scale.capability(np.ones_like(rho), eta),
+        "if_sharp": scale.if_sharp(rho, eta),
         "clear": ~(np.abs(eta) <= CLEAR * _numbers(raters, "eta_se")),
     }
     rows = raters.with_columns(pl.Series(name, values) for name, values in columns.items())
