@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.studies import linkage, misspecified, noise, ratings, recovery, study2
+from raterlens.studies import covariates, linkage, misspecified, noise, ratings, recovery, study2
 from raterlens.studies.accuracy import accuracy
 from raterlens.studies.catalogue import STUDIES
 from raterlens.studies.simulate import simulate
@@ -130,7 +130,9 @@ def test_fewer_ratings_a_student_make_hierarchical_likelihood_overstate_severiti
     assert abs(spread["laplace", 200] - spread["mml", 200]) < 0.01
 
 
-@pytest.mark.parametrize("study", [noise.STUDY, misspecified.STUDY], ids=lambda study: study.name)
+@pytest.mark.parametrize(
+    "study", [noise.STUDY, misspecified.STUDY, covariates.STUDY, linkage.STUDY], ids=lambda study: study.name
+)
 def test_other_studies_from_draw_to_page(study):
     results = study.summarise(replicated(study.replicate(Task(1, 0))))
     assert results.markdown.startswith("# ")
