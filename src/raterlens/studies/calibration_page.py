@@ -69,9 +69,9 @@ def page(tables: Mapping[str, pl.DataFrame]) -> str:
         '`reference="max corrected"` takes off the largest slope what chance adds to it.',
         _estimators(tables["estimators"]),
         "In Study 1 discrimination follows from severity exactly, so shrinkage, which learns that, all but removes "
-        "bias and error. That is the design's doing: with severities shuffled, or on the writing design, shrinkage lowers "
-        "the error by a few percent and draws extreme raters towards the middle. The corrected yardstick lowers bias "
-        "on every design, at the price of a somewhat larger error.",
+        "bias and error. That is the design's doing: with severities shuffled, or on the writing design, shrinkage "
+        "lowers the error by a few percent and draws extreme raters towards the middle. The corrected yardstick lowers "
+        "bias on every design, at the price of a somewhat larger error.",
     )
 
 
