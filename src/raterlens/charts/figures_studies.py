@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.figures import BLUE, COLOURS, SHAPES, VERMILION, lines
+from raterlens.charts.figures_calibration import draw_calibration
 from raterlens.studies import misspecified, noise, ratings, study2
 from raterlens.studies.study import Results
 
@@ -378,4 +379,5 @@ _DRAWINGS: dict[str, Callable[[Results], Any]] = {
     "misspecified": _misspecified,
     "covariates": _covariates,
     "recovery": _recovery,
+    "calibration": draw_calibration,
 }

@@ -68,7 +68,7 @@ def _writing(seed: list[int]) -> Simulated:
     example = _example()
     rho, eta = (np.array([row[column] for row in paper.WRITING_TABLE]) for column in (4, 5))
     return simulate(
-        design=(example.student, example.rater, example.item),
+        design=(example.student, example.raters.gather(example.rater), example.items.gather(example.item)),
         slope=rho * paper.WRITING_SIGMA,
         severity=eta,
         difficulty=[paper.WRITING_DELTA[item] for item in example.items],

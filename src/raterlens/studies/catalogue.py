@@ -10,6 +10,7 @@ STUDIES = {
     "covariates": "severity and discrimination explained by experience",
     "ratings": "bias of the three methods as ratings per student fall from 800 to 5",
     "recovery": "every model and link: bias, and error against sample size",
+    "calibration": "do intervals hold? coverage and width of each kind, and the bias of each estimator",
 }
 """In the order of the help; each is `STUDY` in the module of its name."""
 
