@@ -217,3 +217,20 @@ def test_a_pair_of_raters_and_a_pair_of_students_is_enough_to_run():
     fit = rl.fit(frame)
     assert np.isfinite(fit.loglik)
     assert fit.raters.height == 2
+
+
+def test_a_common_slope_does_not_get_stuck_at_zero():
+    """Slope 0 is level by symmetry; a first step that overshoots to it must not end there."""
+    made = rl.simulate(
+        model="tfm",
+        link="cloglog",
+        students=400,
+        raters=8,
+        items=4,
+        raters_per_student=4,
+        slope=0.6,
+        alpha=-1.5,
+        seed=1,
+    )
+    for link in ("cloglog", "probit", "logit"):
+        assert rl.fit(made.ratings, model="tfm", link=link, standard_errors=False).sigma > 0.3

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 # A slope of 10 takes a rater from 1 % to 99 % passes within a standard deviation of ability. Beyond it data
 # cannot tell slopes apart, and an estimate that runs there (a rater with few, perfectly ordered ratings) is flagged.
 LARGEST_SLOPE = 10.0
+SMALLEST_COMMON_SLOPE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,10 @@ class FacetsModel:
         lower = np.full(self.blocks.size, -np.inf)
         upper = np.full(self.blocks.size, np.inf)
         if isinstance(self.slope, Linear):
-            lower[self.blocks["slope"]] = -LARGEST_SLOPE if allow_reversed else 0.0
+            # A rater's slope may be 0. One common to all may not quite: by symmetry the likelihood is level there,
+            # and an optimiser that a long step takes to 0 would stay.
+            lowest = 0.0 if self.slope.size > 1 else SMALLEST_COMMON_SLOPE
+            lower[self.blocks["slope"]] = -LARGEST_SLOPE if allow_reversed else lowest
             upper[self.blocks["slope"]] = LARGEST_SLOPE
         if self.thresholds is not None:
             lower[self.blocks["threshold"]] = self.thresholds.lower_bounds()
