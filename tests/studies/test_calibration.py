@@ -30,9 +30,8 @@ def made_up(held: list[list[bool]]) -> pl.DataFrame:
 
 
 def test_coverage_by_hand():
-    found = coverage(made_up([[True, True], [True, False], [True, True], [False, False]]), ["truth"]).row(
-        0, named=True
-    )
+    rows = made_up([[True, True], [True, False], [True, True], [False, False]])
+    found = coverage(rows.with_columns(design=pl.lit("d")), ["design"]).row(0, named=True)
     assert found["coverage"] == 5 / 8
     # Raters of a replication fail together: the error is that of four shares 1, 1/2, 1, 0.
     assert found["coverage_se"] == pytest.approx(np.std([1, 0.5, 1, 0]) / 2)

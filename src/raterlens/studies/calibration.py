@@ -289,6 +289,7 @@ def coverage(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     once = rows.group_by(*by, "replication").agg(
         pl.col("held").mean().alias("share"),
         pl.len().alias("n"),
+        pl.col("truth").mean(),
         (pl.col("high") - pl.col("low")).fill_nan(None).mean().alias("width"),
         miss_low.mean().alias("too_high"),
     )
@@ -299,6 +300,7 @@ def coverage(rows: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         .agg(
             pl.len().alias("replications"),
             pl.col("n").sum().alias("intervals"),
+            pl.col("truth").mean(),
             mean.alias("coverage"),
             ((weight**2 * (pl.col("share") - mean) ** 2).sum().sqrt()).alias("coverage_se"),
             pl.col("width").mean(),

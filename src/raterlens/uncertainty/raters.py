@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 # A 95 % interval wider than this leaves open whether a rater is good or poor.
 _TOO_WIDE = 0.5
 _NORMAL = 1.96
-# Pairs named in the summary, the clearest first.
+# Pairs and raters named in the summary, the clearest first.
 _NAMED = 5
 _COLUMNS = ("difference", "difference_se", "p", "p_holm", "p_fdr")
 
@@ -64,19 +64,24 @@ class RaterComparison:
         if self.pairs.height:
             lines += self._pairs()
         group = "the best rater" if self.k == 1 else f"among the best {self.k}"
-        for row in self.raters.sort("p_best", descending=True).head(self.k).iter_rows(named=True):
+        likely = self.raters.sort("p_best", "kappa", descending=True).head(min(self.k, _NAMED))
+        for row in likely.iter_rows(named=True):
             lines.append(
                 f"{row['rater']}: rank {row['rank']} (between {row['rank_low']} and {row['rank_high']}), {group} with "
                 f"probability {row['p_best']:.0%}."
             )
-        few = self.raters.filter("too_few")
-        for row in few.sort("more", nulls_last=True).iter_rows(named=True):
+        few = self.raters.filter("too_few").sort("more", nulls_last=True)
+        for row in few.head(_NAMED).iter_rows(named=True):
             wish = (
                 f"about {row['more']:,.0f} more ratings would bring the standard error to {self.target_se:g}"
                 if row["more"] is not None
                 else "more ratings by this rater alone would not do, as the yardstick is uncertain, too"
             )
             lines.append(f"Too few ratings to say anything about {row['rater']} ({row['n']:,}): {wish}.")
+        if few.height > _NAMED:
+            lines.append(
+                f"Too few ratings to say anything about {few.height - _NAMED:,} more: column `too_few`."
+            )
         return "\n".join(lines)
 
     def _pairs(self) -> list[str]:
