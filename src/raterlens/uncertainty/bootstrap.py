@@ -8,8 +8,8 @@ are few or raters have few of them.
 import hashlib
 import json
 import os
-from collections.abc import Callable, Generator
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -96,7 +96,7 @@ def bootstrap(
     seed: int = 0,
     workers: int | None = None,
     folder: str | Path | None = None,
-    progress: OnDone | None = None,
+    progress: OnDone | bool = False,
 ) -> Bootstrap:
     """Fit again and again on ratings that could have been.
 
@@ -118,7 +118,7 @@ def bootstrap(
         Where to keep finished replicates. Called again with the same folder, an interrupted bootstrap goes on, and one
         with more replicates adds to those there are.
     progress
-        Called with the numbers of finished and of all replicates.
+        True for a bar on stderr; or what to call with the numbers of finished and of all replicates.
 
     Returns
     -------
@@ -141,15 +141,13 @@ def bootstrap(
         kept.open(plan)
         found = kept.finished(replicates)
     tasks = [index for index in range(replicates) if index not in found]
-    if progress is not None:
-        progress(len(found), replicates)
-    with closing(_all(plan, tasks, workers or available_cores())) as ready:
+    with _shown(progress) as on_done, closing(_all(plan, tasks, workers or available_cores())) as ready:
+        on_done(len(found), replicates)
         for index, rows in ready:
             found[index] = rows
             if kept is not None:
                 kept.keep(index, rows)
-            if progress is not None:
-                progress(len(found), replicates)
+            on_done(len(found), replicates)
     rows = pl.concat([found[index] for index in range(replicates)])
     return Bootstrap(fit, kind, rows)
 
@@ -203,6 +201,21 @@ def _all(plan: _Plan, tasks: list[int], workers: int) -> Generator[tuple[int, pl
     if workers == 1:
         return ((index, replicate(plan, index)) for index in tasks)
     return side_by_side(replicate, plan, tasks, workers)
+
+
+@contextmanager
+def _shown(progress: OnDone | bool) -> Iterator[OnDone]:
+    """What to call: the user's own, a bar, or nothing."""
+    if progress is not True:
+        yield progress or (lambda done, total: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("bootstrap"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("bootstrap", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _known(fit: Fit) -> Calibration:
