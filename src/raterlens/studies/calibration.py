@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 _NORMAL = float(stats.norm.ppf(0.975))
 _DEVIANCE = float(stats.chi2.ppf(0.95, 1))
 # Profiles and bootstraps are many fits each: every so many replications.
-PROFILED, WITH_ENDS, BOOTSTRAPPED = 5, 50, 20
+PROFILED, WITH_ENDS, BOOTSTRAPPED = 5, 50, 50
 REPLICATES = 200
 ABILITIES = (-1.0, 0.0, 1.0)
 AT_ZERO, BEST, INSIDE = "estimated at 0", "truly best", "inside"
