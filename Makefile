@@ -6,18 +6,27 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint browser bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
 
-test: lint
-	$(BIN)/pytest -n 2
+test: lint browser
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Debian's Chromium for the browser tests, which say so and are skipped where it cannot be had (an error where CI=true).
+browser:
+	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing Chromium for the browser tests (apt-get install chromium)"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium; } \
+	    >/tmp/raterlens-chromium.log 2>&1 || echo "It could not be installed (/tmp/raterlens-chromium.log says why)"; \
+	else echo "No Chromium: the browser tests will be skipped. To run them: apt-get install chromium"; fi
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.against_mirt
