@@ -6,6 +6,7 @@ import pytest
 import raterlens as rl
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.estimate import estimate
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import finer, nodes_for
 from raterlens.estimation.hierarchical import ratings_given_abilities
@@ -55,6 +56,19 @@ def test_marginal_loglik_on_the_writing_data(writing, model, link):
     fit = rl.fit(writing, model=model, link=link, standard_errors=False)
     assert fit.converged
     assert fit.loglik == pytest.approx(MARGINAL[model, link], abs=0.001)
+
+
+@pytest.mark.parametrize("method", ["mml", "laplace"])
+def test_a_start_without_any_discrimination_does_not_hold_the_optimiser(small, method):
+    """With all slopes at 0 the gradient by each is 0, though it is no maximum."""
+    options = Options(FACETS_MODELS["gmf"], get_link("logit"))
+    model, response = build(small, options, 2)
+    level = np.full(model.blocks.size, np.nan)
+    level[model.blocks["slope"]] = 0.0
+    usual, stuck = (
+        estimate(small, model, response, options.link, method, begin=begin) for begin in (None, level)
+    )
+    assert stuck.loglik == pytest.approx(usual.loglik, abs=1e-4)
 
 
 def test_marginal_estimates_on_the_writing_data(writing):

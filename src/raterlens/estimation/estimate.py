@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 # Of the students' posteriors together, as grid.ACCURACY, which is enough for the log-likelihood.
 _SHARP, _WIDE = 1e-11, 8.0
+_NO_SLOPE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,26 @@ def estimate(
         max_iterations,
         on_progress,
     )
-    found = METHODS[method](task)
+    found = _off_the_level(METHODS[method], task)
     if isinstance(model, ShiftedModel):
         mean, sd = model.population(found.parameters)
         return replace(found, moments=Moments(mean + sd * found.moments.mean, sd * found.moments.sd))
     return found
+
+
+def _off_the_level(method: Callable[["_Task"], Estimate], task: _Task) -> Estimate:
+    """The estimate, looked for once more where no rater discriminates.
+
+    There the gradient by every slope is 0 by symmetry (abilities and slopes could all change sign), so that an
+    optimiser stops whether or not it is a maximum.
+    """
+    found, model = method(task), task.problem.model
+    slope = model.blocks["slope"]
+    if task.held[slope].any() or (np.abs(model.slope(found.parameters[slope])) > _NO_SLOPE).any():
+        return found
+    again = found.parameters.copy()
+    again[slope] = 1.0
+    return max(found, method(replace(task, start=again)), key=lambda one: one.loglik)
 
 
 def _mml(task: _Task) -> Estimate:
