@@ -338,7 +338,7 @@ def test_a_calibration_without_errors_is_saved_too(small):
 def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
     ratings = ordered(small) if "partial credit" in kind else with_facet(small) if "probit" in kind else small
     model, response = make(small, kind)
-    problem = marginal(ratings, model, response, pseudo_ratings(ratings, model, response.n_categories))
+    problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
     found = observed_information(problem, ratings, x, nodes).toarray()

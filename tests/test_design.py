@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raterlens.design import Design, Spread, connected_groups, examine, extremes
+from raterlens.design import Design, Spread, connected_groups, examine, extremes, repeated
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 
@@ -125,11 +125,12 @@ def test_counts() -> None:
             "score": [0, 1, 1, 0, 1, 1, 1],
         }
     )
-    design = examine(read(frame))
+    ratings = read(frame)
+    design = examine(ratings)
     assert (design.n_ratings, design.n_students, design.n_raters, design.n_items) == (7, 3, 2, 2)
     assert design.per_student == Spread(1, 2.0, 4)
     assert design.per_rater == Spread(3, 3.5, 4)
-    assert design.n_repeated == 1
+    assert repeated(ratings) == 1
     assert design.few.tolist() == [0, 1]
     text = warning(design, "fewer than")
     assert text.startswith("2 raters have fewer than 10 ratings ('a', 'b')")
@@ -183,8 +184,9 @@ def test_a_middle_score_is_not_extreme() -> None:
 @pytest.mark.skipif(not WRITING.exists(), reason="../shared/data/writing.csv is not on this machine")
 def test_the_writing_data() -> None:
     items = ["spe", "coh", "str", "gra", "con"]
-    design = examine(read(WRITING, student="pid", rater=["rater", "topic"], items=items, cut=3))
+    ratings = read(WRITING, student="pid", rater=["rater", "topic"], items=items, cut=3)
+    design = examine(ratings)
     assert design.groups.n == 1
     assert design.per_student == Spread(20, 20.0, 20)
     # 5,355 ratings are the first of their student, rater and topic, as the design notes say.
-    assert design.n_repeated == 7260 - 5355
+    assert repeated(ratings) == 7260 - 5355

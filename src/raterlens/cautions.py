@@ -73,7 +73,8 @@ def _empty_categories(ratings: Ratings, found: Estimate) -> Iterator[str]:
     if thresholds is None or thresholds.n_scales == 1:
         return
     k = thresholds.n_steps + 1
-    given = np.bincount(ratings.item * k + ratings.score, minlength=ratings.n_items * k).reshape(-1, k)
+    given = np.zeros((ratings.n_items, k))
+    np.add.at(given, found.model.contexts.item, found.model.contexts.counts(k))
     missing = [
         f"{label!r} a score of {listed(np.flatnonzero(row == 0))}"
         for label, row in zip(ratings.items.cast(pl.String), given, strict=True)
@@ -89,7 +90,7 @@ def _empty_categories(ratings: Ratings, found: Estimate) -> Iterator[str]:
 def _capped(found: Estimate) -> str:
     """How often the log link's predictor exceeds 0: S = a theta + e > 0 for a share Phi(e / a) of students."""
     predictor, contexts = found.model.predictor(found.parameters), found.model.contexts
-    given = np.bincount(contexts.of_rating, minlength=len(contexts))
+    given = contexts.given.sum(axis=1)
     reach = predictor.intercepts[:, 0] / np.maximum(np.abs(predictor.slope), 1e-9)
     share = float(given @ special.ndtr(reach) / given.sum())
     return (

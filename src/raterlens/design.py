@@ -62,8 +62,6 @@ class Design:
     n_items: int
     per_student: Spread
     per_rater: Spread
-    n_repeated: int
-    """Ratings beyond the first of the same student by the same rater on the same item"""
     groups: Groups
     extremes: Extremes
     few: Codes
@@ -84,8 +82,7 @@ def examine(ratings: Ratings) -> Design:
     >>> design.groups.n, design.per_rater
     (2, Spread(least=2, median=2.0, most=2))
     """
-    per_student = np.bincount(ratings.student, minlength=ratings.n_students)
-    per_rater = np.bincount(ratings.rater, minlength=ratings.n_raters)
+    per_student, per_rater = ratings.tally("student").n, ratings.tally("rater").n
     groups = connected_groups(ratings)
     found = extremes(ratings)
     few = _codes(per_rater < FEW)
@@ -96,7 +93,6 @@ def examine(ratings: Ratings) -> Design:
         n_items=ratings.n_items,
         per_student=_spread(per_student),
         per_rater=_spread(per_rater),
-        n_repeated=_repeated(ratings),
         groups=groups,
         extremes=found,
         few=few,
@@ -109,16 +105,16 @@ def examine(ratings: Ratings) -> Design:
 
 
 def connected_groups(ratings: Ratings) -> Groups:
-    """Find the connected components of the graph that joins a rater to each student he or she rated."""
-    n_students, n_raters = ratings.n_students, ratings.n_raters
-    nodes = n_students + n_raters
-    # csgraph works in float64; repeated edges are summed.
-    edges = sparse.coo_array(
-        (np.ones(ratings.n_ratings), (ratings.student, n_students + ratings.rater)), shape=(nodes, nodes)
-    )
-    n, component = connected_components(edges, directed=False)
-    of_student, of_rater = component[:n_students], component[n_students:]
-    size = np.bincount(of_student[ratings.student], minlength=n)
+    """Find the groups of raters and students that no rating joins."""
+    n_raters = ratings.n_raters
+    # Joining all raters of a student to one of them gives the same groups, on a graph without students.
+    one = np.concatenate([_a_rater(part) for part in ratings.parts()])
+    pairs = [_distinct_pairs(part) for part in ratings.parts()]
+    pair = np.concatenate(pairs)
+    edges = sparse.coo_array((np.ones(len(pair)), np.divmod(pair, n_raters)), shape=(n_raters, n_raters))
+    n, of_rater = connected_components(edges, directed=False)
+    of_student = of_rater[one]
+    size = np.bincount(of_rater, ratings.tally("rater").n, minlength=n)
     first_rater = np.full(n, n_raters)
     np.minimum.at(first_rater, of_rater, np.arange(n_raters))
     number = np.empty(n, dtype=np.int32)
@@ -128,17 +124,36 @@ def connected_groups(ratings: Ratings) -> Groups:
 
 def extremes(ratings: Ratings) -> Extremes:
     """Find the students, raters and items all of whose scores are at one end of the scale."""
-    ends = ratings.score == ratings.score.min(), ratings.score == ratings.score.max()
+    seen = np.flatnonzero(ratings.score_counts)
 
-    def of(codes: Codes, n: int) -> Extreme:
-        inside = (np.bincount(codes[~end], minlength=n) == 0 for end in ends)
-        return Extreme(*(_codes(all_at_end) for all_at_end in inside))
+    def of(role: str) -> Extreme:
+        tally = ratings.tally(role)
+        return Extreme(*(_codes(tally.total == tally.n * end) for end in (seen[0], seen[-1])))
 
-    return Extremes(
-        students=of(ratings.student, ratings.n_students),
-        raters=of(ratings.rater, ratings.n_raters),
-        items=of(ratings.item, ratings.n_items),
-    )
+    return Extremes(students=of("student"), raters=of("rater"), items=of("item"))
+
+
+def repeated(ratings: Ratings) -> int:
+    """Count ratings beyond the first of the same student by the same rater on the same item."""
+    cell = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
+    return ratings.n_ratings - pl.Series(cell * ratings.n_items + ratings.item).n_unique()
+
+
+def _a_rater(ratings: Ratings) -> Codes:
+    """(students,) one of the raters of each student."""
+    one = np.empty(ratings.n_students, dtype=np.int32)
+    one[ratings.student] = ratings.rater
+    return one
+
+
+def _distinct_pairs(ratings: Ratings) -> NDArray[np.int64]:
+    """The pairs of a student's one rater with each of the student's raters, as one x raters + other."""
+    pair = _a_rater(ratings)[ratings.student].astype(np.int64) * ratings.n_raters + ratings.rater
+    if ratings.n_raters**2 > 4 * len(pair):
+        return np.unique(pair)
+    seen = np.zeros(ratings.n_raters**2, dtype=bool)
+    seen[pair] = True
+    return np.flatnonzero(seen)
 
 
 def _codes(chosen: NDArray[np.bool_]) -> Codes:
@@ -147,11 +162,6 @@ def _codes(chosen: NDArray[np.bool_]) -> Codes:
 
 def _spread(counts: NDArray[np.int64]) -> Spread:
     return Spread(int(counts.min()), float(np.median(counts)), int(counts.max()))
-
-
-def _repeated(ratings: Ratings) -> int:
-    cell = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
-    return ratings.n_ratings - pl.Series(cell * ratings.n_items + ratings.item).n_unique()
 
 
 def _warn_groups(ratings: Ratings, groups: Groups, per_rater: NDArray[np.int64]) -> list[str]:

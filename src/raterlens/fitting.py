@@ -286,14 +286,15 @@ def _scores(ratings: Ratings, anchors: Anchors | Fit | None) -> tuple[int, ...]:
         return anchors.calibration.scores
     if ratings.n_categories == 2:
         return (0, 1)
-    return tuple(int(score) for score in np.unique(ratings.score))
+    return tuple(int(score) for score in np.flatnonzero(ratings.score_counts))
 
 
 def _check_scores(ratings: Ratings, n_categories: int, options: Options, method: str) -> None:
     if n_categories == 2:
         return
-    seen = f"scores go from {ratings.score.min()} to {ratings.score.max()}"
-    cut = f"say from which score on is a pass, for example cut={int(ratings.score.max())}"
+    lowest, *_, highest = np.flatnonzero(ratings.score_counts)
+    seen = f"scores go from {lowest} to {highest}"
+    cut = f"say from which score on is a pass, for example cut={highest}"
     if options.spec.name == "probit":
         raise InputError(f"{seen}, but model 'probit' takes pass (1) or fail (0); {cut}, or use model 'gmf'")
     if method != "mml":

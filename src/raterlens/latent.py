@@ -90,7 +90,7 @@ def _raters(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
         "eta_se": found.bias_se,
         **{name: getattr(found, name) for name in ("kappa", "kappa_se", "kappa_low", "kappa_high")},
     }
-    table = level_table(ratings, "rater", ratings.rater, ratings.raters, columns)
+    table = level_table(ratings.raters, ratings.tally("rater"), columns)
     more = ("criterion", "criterion_se", "slope", "slope_se", "sensitivity", "specificity")
     return table.with_columns(
         pl.Series("flag", found.flags, dtype=pl.String),
@@ -100,7 +100,7 @@ def _raters(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
 
 def _items(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
     columns = {"delta": found.delta, "delta_se": found.delta_se, "prevalence": found.prevalence}
-    return level_table(ratings, "item", ratings.item, ratings.items, columns)
+    return level_table(ratings.items, ratings.tally("item"), columns)
 
 
 def _students(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
@@ -108,4 +108,4 @@ def _students(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
     unknown = np.full(ratings.n_students, np.nan)
     theta, error = (unknown, unknown) if found.moments is None else (found.moments.mean, found.moments.sd)
     columns = {"theta": theta, "theta_se": error}
-    return level_table(ratings, "student", ratings.student, ratings.students, columns)
+    return level_table(ratings.students, ratings.tally("student"), columns)

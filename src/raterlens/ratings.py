@@ -1,6 +1,7 @@
 """Ratings: validated, integer-coded, immutable. Everything after reading works on this one object."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,21 @@ class Facet:
     name: str
     codes: Codes
     labels: pl.Series
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """How many ratings each level has, and the sum of their scores."""
+
+    n: NDArray[np.int64]
+    total: NDArray[np.float64]
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.n + other.n, self.total + other.total)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        return np.asarray(self.total / self.n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +72,25 @@ class Ratings:
         for array in (self.student, self.rater, self.item, self.score):
             array.setflags(write=False)
 
+    def parts(self) -> "Iterator[Ratings]":
+        """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that
+        are stored come by parts, so that whoever goes over them needs memory for one part alone."""
+        yield self
+
+    def tally(self, role: str) -> Tally:
+        """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
+        if role.startswith("facet "):
+            found = next(facet for facet in self.facets if facet.name == role.removeprefix("facet "))
+            codes, size = found.codes, len(found.labels)
+        else:
+            codes, size = getattr(self, role), len(getattr(self, f"{role}s"))
+        total = np.bincount(codes, self.score, minlength=size).astype(np.float64)
+        return Tally(np.bincount(codes, minlength=size), total)
+
+    def with_scores(self, places: NDArray[np.int16]) -> "Ratings":
+        """The same ratings with score s replaced by `places[s]`."""
+        return replace(self, score=places[self.score])
+
     def check_estimable(self) -> None:
         """Raise where nothing could be learnt about raters; a single student can still be scored by a fit."""
         n = self.n_ratings
@@ -84,6 +119,11 @@ class Ratings:
     @property
     def n_items(self) -> int:
         return len(self.items)
+
+    @property
+    def score_counts(self) -> NDArray[np.int64]:
+        """(categories,): how often each score from 0 to the highest was given."""
+        return np.bincount(self.score)
 
     @property
     def n_categories(self) -> int:

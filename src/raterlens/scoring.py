@@ -61,22 +61,20 @@ def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
     moments = place(calibration, ratings).abilities()
     mean, sd = calibration.effects.get(POPULATION, (0.0, 1.0))
     estimates = {"theta": mean + sd * moments.mean, "theta_se": sd * moments.sd}
-    return level_table(ratings, "student", ratings.student, ratings.students, estimates)
+    return level_table(ratings.students, ratings.tally("student"), estimates)
 
 
 def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:
     """The same ratings with each score's place among `scores`."""
     if scores == tuple(range(len(scores))) and ratings.n_categories <= len(scores):
         return ratings
-    places = np.searchsorted(scores, ratings.score)
-    strange = np.asarray(scores)[np.minimum(places, len(scores) - 1)] != ratings.score
-    if strange.any():
-        seen = sorted({int(score) for score in ratings.score[strange]})
+    seen = np.flatnonzero(ratings.score_counts)
+    if strange := [int(score) for score in seen if score not in scores]:
         raise InputError(
-            f"scores of {listed(seen)} occur, but the fit knows only {listed(scores)}; correct them, or read with "
+            f"scores of {listed(strange)} occur, but the fit knows only {listed(scores)}; correct them, or read with "
             "the cut that the fit's ratings were read with"
         )
-    return replace(ratings, score=places.astype(np.int16))
+    return ratings.with_scores(np.searchsorted(scores, np.arange(ratings.n_categories)).astype(np.int16))
 
 
 def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) -> Array:

@@ -11,7 +11,7 @@ from raterlens.inference.kappa import RaterEstimates
 from raterlens.measuring import RATER_COLUMNS
 from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.models.shifted import POPULATION, ShiftedModel
-from raterlens.ratings import Codes, Ratings
+from raterlens.ratings import Ratings, Tally
 
 Array = NDArray[np.float64]
 
@@ -32,17 +32,13 @@ def tabulate(
     tables = {
         "raters": rater_table(ratings, raters, _anchored_raters(found)),
         "items": level_table(
-            ratings,
-            "item",
-            ratings.item,
             ratings.items,
+            ratings.tally("item"),
             {"delta": x[blocks["difficulty"]], "delta_se": se[blocks["difficulty"]]},
         ),
         "students": level_table(
-            ratings,
-            "student",
-            ratings.student,
             ratings.students,
+            ratings.tally("student"),
             {"theta": found.moments.mean, "theta_se": found.moments.sd},
         ),
     }
@@ -72,7 +68,7 @@ def tabulate(
 
 def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.bool_]) -> pl.DataFrame:
     estimates = {name: getattr(raters, name) for name in RATER_COLUMNS}
-    table = level_table(ratings, "rater", ratings.rater, ratings.raters, estimates)
+    table = level_table(ratings.raters, ratings.tally("rater"), estimates)
     flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, ratings.n_categories)
     flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
@@ -87,13 +83,9 @@ def _anchored_raters(found: Estimate) -> NDArray[np.bool_]:
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
 
 
-def level_table(
-    ratings: Ratings, name: str, codes: Codes, labels: pl.Series, estimates: dict[str, Array]
-) -> pl.DataFrame:
+def level_table(labels: pl.Series, tally: Tally, estimates: dict[str, Array]) -> pl.DataFrame:
     """Label, number of ratings and mean score of every level, then its estimates."""
-    n = np.bincount(codes, minlength=len(labels))
-    mean = np.bincount(codes, ratings.score, minlength=len(labels)) / n
-    return pl.DataFrame({name: labels, "n": n, "mean_score": mean, **estimates})
+    return pl.DataFrame({labels.name: labels, "n": tally.n, "mean_score": tally.mean, **estimates})
 
 
 def flag_raters(mean: Array, slope: Array, n_categories: int) -> list[str]:
@@ -110,7 +102,8 @@ def _facet_table(ratings: Ratings, found: Estimate, se: Array, which: int) -> pl
     facet = ratings.facets[which]
     block = found.model.blocks[f"facet {facet.name}"]
     estimates = {"effect": found.parameters[block], "effect_se": se[block]}
-    table = level_table(ratings, "level", facet.codes, facet.labels.cast(pl.String), estimates)
+    labels = facet.labels.cast(pl.String).alias("level")
+    table = level_table(labels, ratings.tally(f"facet {facet.name}"), estimates)
     return table.select(pl.lit(facet.name).alias("facet"), pl.all())
 
 

@@ -114,7 +114,7 @@ def setting(ratings, link: str, model: str = "gmf"):
     facets, response = build(ratings, options)
     x = starting_values(ratings, facets, options.link)
     x += np.random.default_rng(0).normal(scale=0.1, size=len(x))
-    return facets, response, pseudo_ratings(ratings, facets, response.n_categories), options.link, x
+    return facets, response, pseudo_ratings(facets, response.n_categories), options.link, x
 
 
 def assert_gradient(value, x) -> None:

@@ -42,7 +42,7 @@ def test_scores_of_students_add_up_to_the_gradient(small, kind):
     elif "facet" in kind:
         ratings = with_facet(small)
     model, response = make(small, kind)
-    pseudo = pseudo_ratings(ratings, model, response.n_categories)
+    pseudo = pseudo_ratings(model, response.n_categories)
     problem = marginal(ratings, model, response, pseudo)
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     scores = student_scores(problem, ratings, x, nodes)
@@ -57,7 +57,7 @@ def test_scores_of_students_add_up_to_the_gradient(small, kind):
 )
 def test_information_of_the_methods_without_a_grid(small, model, link):
     facets, _ = build(small, Options(FACETS_MODELS[model], get_link(link)), 2)
-    pseudo = pseudo_ratings(small, facets, 2)
+    pseudo = pseudo_ratings(facets, 2)
     data = Conditional(small, facets, get_link(link))
     x = somewhere(facets)
     theta = data.modes(facets.predictor(x), np.zeros(small.n_students))
@@ -173,7 +173,7 @@ def test_redrawn_ratings_follow_the_model(small):
         scores = np.stack([redrawn(ratings, model, response, x, random).score for _ in range(400)])
         nodes = Nodes.equally_spaced(-7, 7, 0.1)
         chance = np.exp(response.log_prob(model.predictor(x), nodes.points)) @ np.exp(nodes.log_weights)
-        expected = (chance @ np.arange(response.n_categories))[model.contexts.of_rating]
+        expected = (chance @ np.arange(response.n_categories))[model.contexts.places(ratings)]
         error = (scores.mean(axis=0) - expected) / (scores.std(axis=0, ddof=1) / 20 + 1e-3)
         assert np.abs(error).max() < 5
         assert np.std(error) < 1.3

@@ -33,7 +33,7 @@ def test_information_agrees_with_differences(small, kind):
     elif "facet" in kind:
         ratings = with_facet(small)
     model, response = make(small, kind)
-    problem = marginal(ratings, model, response, pseudo_ratings(ratings, model, response.n_categories))
+    problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
     found = observed_information(problem, ratings, x, nodes).toarray()
@@ -88,7 +88,7 @@ def test_undetermined_parameters_are_named_and_finite():
 def test_compiled_and_readable_information_agree(small, kind, monkeypatch):
     ratings = {"graded": ordered, "probit facet": with_facet}.get(kind, lambda same: same)(small)
     model, response = make(small, kind)
-    problem = marginal(ratings, model, response, pseudo_ratings(ratings, model, response.n_categories))
+    problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     readable = observed_information(problem, ratings, x, nodes).toarray()
     monkeypatch.setattr(type(problem.engine), "compiled", True)

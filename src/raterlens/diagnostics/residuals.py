@@ -121,7 +121,7 @@ def residuals(calibration: Calibration, ratings: Ratings) -> Residuals:
     pairs = Pairs(distinct // coded.n_raters, distinct % coded.n_raters, of_rating)
 
     filled = _Filled(coded.n_ratings, len(pairs), coded.n_students, ordered=response.n_categories > 2)
-    context, given = model.contexts.of_rating[order], coded.score[order].astype(np.int64)
+    context, given = model.contexts.places(coded)[order], coded.score[order].astype(np.int64)
     for block in _blocks(coded, pairs, first_of_pair, len(nodes.points)):
         filled.fill(block, tables, nodes, context[block.ratings], given[block.ratings])
     back = filled.in_order(of=order)

@@ -12,7 +12,7 @@ from raterlens.ratings import Ratings
 
 def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> sparse.csr_array:
     """(students, contexts x categories): how often a student has each score of each context."""
-    cell = contexts.of_rating * n_categories + ratings.score
+    cell = contexts.places(ratings) * n_categories + ratings.score
     return _tally(ratings, cell, np.ones(ratings.n_ratings), len(contexts) * n_categories)
 
 
@@ -26,24 +26,35 @@ class Essays:
     """(item sets, contexts): how often a context occurs in the set."""
     sums: sparse.csr_array
     """(students, slopes): sum of a student's scores among the ratings that share a slope."""
+    given: NDArray[np.float64]
+    """(contexts, categories): how often each score was given."""
 
 
-def essays(ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64]) -> Essays:
+def essays(
+    ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64], n_categories: int
+) -> Essays:
     """Collapse ratings whose log-probability depends on the scores only through their sum."""
     # A multiset of items is known by the sum of its items' random 64-bit keys (two differ with probability 1 - 2^-64).
     keys = np.random.default_rng(0).integers(2**64, size=len(contexts), dtype=np.uint64)
-    per_rater = _tally(ratings, ratings.rater, keys[contexts.of_rating], ratings.n_raters)
+    context = contexts.places(ratings)
+    per_rater = _tally(ratings, ratings.rater, keys[context], ratings.n_raters)
     _, first, which = np.unique(per_rater.data, return_index=True, return_inverse=True)
     counts = sparse.csr_array(
         (np.ones(per_rater.nnz), which, per_rater.indptr), shape=(ratings.n_students, len(first))
     )
-    slope = slope_of_context[contexts.of_rating]
+    slope = slope_of_context[context]
     sums = _tally(ratings, slope, ratings.score.astype(float), int(slope_of_context.max()) + 1)
-    return Essays(counts, _members(ratings, contexts, per_rater, first), sums)
+    given = np.bincount(context * n_categories + ratings.score, minlength=len(contexts) * n_categories)
+    members = _members(ratings, context, len(contexts), per_rater, first)
+    return Essays(counts, members, sums, given.reshape(-1, n_categories).astype(float))
 
 
 def _members(
-    ratings: Ratings, contexts: Contexts, per_rater: sparse.csr_array, first: NDArray[np.int64]
+    ratings: Ratings,
+    context: NDArray[np.int64],
+    n_contexts: int,
+    per_rater: sparse.csr_array,
+    first: NDArray[np.int64],
 ) -> sparse.csr_array:
     """Spell out each set from the one (student, rater) that shows it first."""
     student = np.repeat(np.arange(ratings.n_students), np.diff(per_rater.indptr))[first]
@@ -53,8 +64,8 @@ def _members(
     place = np.minimum(np.searchsorted(shown[order], essay), len(shown) - 1)
     inside = shown[order][place] == essay
     sets = sparse.coo_array(
-        (np.ones(int(inside.sum())), (order[place[inside]], contexts.of_rating[inside])),
-        shape=(len(first), len(contexts)),
+        (np.ones(int(inside.sum())), (order[place[inside]], context[inside])),
+        shape=(len(first), n_contexts),
     ).tocsr()
     sets.sum_duplicates()
     return sets

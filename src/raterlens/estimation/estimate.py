@@ -92,7 +92,7 @@ def estimate(
     if anchored is not None:
         held = np.isfinite(anchored)
         lower, upper = np.where(held, anchored, lower), np.where(held, anchored, upper)
-    pseudo = pseudo_ratings(ratings, model, response.n_categories)
+    pseudo = pseudo_ratings(model, response.n_categories)
     start = starting_values(ratings, model, link)
     if begin is not None:
         start = np.where(np.isfinite(begin), begin, start)

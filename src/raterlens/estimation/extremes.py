@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from raterlens.engine.seam import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response, counted_scores
-from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
 
@@ -43,12 +42,11 @@ class Pseudo:
         return np.multiply.outer(self.counts, np.exp(PSEUDO_NODES.log_weights))
 
 
-def pseudo_ratings(ratings: Ratings, model: FacetsModel, n_categories: int) -> Pseudo:
+def pseudo_ratings(model: FacetsModel, n_categories: int) -> Pseudo:
     """Half a rating of the other kind for every extreme level, and of each score that an item with thresholds
     of its own never got."""
     contexts, top = model.contexts, n_categories - 1
-    cell = contexts.of_rating * n_categories + ratings.score
-    seen = np.bincount(cell, minlength=len(contexts) * n_categories).reshape(-1, n_categories).astype(float)
+    seen = contexts.counts(n_categories)
     given, total = seen.sum(axis=1), seen @ np.arange(n_categories)
     counts = np.zeros_like(seen)
     for level in (contexts.rater, contexts.item, *contexts.facets):

@@ -85,14 +85,10 @@ class EssayMarginal(FacetsMarginal):
 
     def __init__(self, ratings: Ratings, model: FacetsModel, response: Adjacent, pseudo: Pseudo) -> None:
         super().__init__(model, response, pseudo)
-        self._essays = essays(ratings, model.contexts, model.slope_of_context)
+        self._essays = essays(ratings, model.contexts, model.slope_of_context, response.n_categories)
         self.engine = engine_for(self._essays.counts, self._essays.sums)
-        k = response.n_categories
-        cell = model.contexts.of_rating * k + ratings.score
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
-        self._totals = (
-            np.bincount(cell, minlength=len(model.contexts) * k).reshape(-1, k)[:, 1:].astype(float)
-        )
+        self._totals = self._essays.given[:, 1:]
         _, self._shown_by = np.unique(model.slope_of_context, return_index=True)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from raterlens.links import Link
 from raterlens.models.facets import FacetsModel
 from raterlens.models.thresholds import Thresholds
-from raterlens.ratings import Ratings
+from raterlens.ratings import Ratings, Tally
 
 Array = NDArray[np.float64]
 
@@ -20,14 +20,14 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     blocks, n = model.blocks, ratings.n_raters
     start = np.zeros(blocks.size)
     start[blocks["slope"]] = model.slope.invert(np.full(n, _SLOPE))
-    overall = _through(link, np.array([ratings.score.mean() / (ratings.n_categories - 1)]))
+    rater, item = ratings.tally("rater"), ratings.tally("item")
+    most = ratings.n_categories - 1
+    overall = _through(link, np.array([item.total.sum() / (most * item.n.sum())]))
     # Averaging over ability flattens the curve; sqrt(1 + a^2 / 3) undoes most of it.
     stretch = np.sqrt(1 + _SLOPE**2 / 3)
-    start[blocks["severity"]] = model.severity.invert(
-        -stretch * _through(link, _rates(ratings.rater, ratings))
-    )
+    start[blocks["severity"]] = model.severity.invert(-stretch * _through(link, _rates(rater, most)))
     # On the scale of ability, divided by the slope, which starts at 1.
-    start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(ratings.item, ratings)))
+    start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(item, most)))
     if model.thresholds is not None:
         start[blocks["threshold"]] = np.tile(_first_thresholds(model.thresholds), model.thresholds.n_scales)
     return start
@@ -35,14 +35,14 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
 
 def information_scale(model: FacetsModel, start: Array) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
-    given = np.bincount(model.contexts.of_rating, minlength=len(model.contexts))
+    given = model.contexts.given.sum(axis=1)
     per_row = _INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
     return np.asarray(model.jacobian(start).power(2).T @ per_row)
 
 
 def starting_widths(ratings: Ratings) -> Array:
     """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
-    given = np.bincount(ratings.student, minlength=ratings.n_students)
+    given = ratings.tally("student").n
     return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * _INFORMATION * given * (ratings.n_categories - 1) ** 2))
 
 
@@ -53,9 +53,8 @@ def _first_thresholds(thresholds: Thresholds) -> Array:
     return np.asarray(np.diff(values, prepend=0.0) if thresholds.graded else values)
 
 
-def _rates(codes: NDArray[np.int32], ratings: Ratings) -> Array:
-    total = np.bincount(codes, ratings.score) / (ratings.n_categories - 1)
-    return np.asarray((total + 0.5) / (np.bincount(codes) + 1))
+def _rates(tally: Tally, most: int) -> Array:
+    return np.asarray((tally.total / most + 0.5) / (tally.n + 1))
 
 
 def _through(link: Link, rate: Array) -> Array:

@@ -24,9 +24,10 @@ def redrawn(
     ability = random.standard_normal(ratings.n_students)
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
+    contexts = model.contexts.places(ratings)
     for first in range(0, ratings.n_ratings, _BLOCK):
         rows = slice(first, first + _BLOCK)
-        context = model.contexts.of_rating[rows]
+        context = contexts[rows]
         reach = predictor.slope[context] * ability[ratings.student[rows]]
         # At ability 0 with the ability in the intercepts: any response, one rating a row.
         at = Predictor(

@@ -183,12 +183,13 @@ def _left_out(roles: Roles, labelled: Mask, scored: Mask, kept: Mask) -> list[st
 
 
 def _refuse_constant(ratings: Ratings, cut: float | None) -> None:
-    lowest, highest = int(ratings.score.min()), int(ratings.score.max())
-    if lowest < highest:
+    seen = np.flatnonzero(ratings.score_counts)
+    if len(seen) > 1:
         return
+    highest = int(seen[0])
     verdict = {0: "fails", 1: "passes"}.get(highest, "the same")
-    seen = f"score {highest}" if cut is None else f"score {'>=' if highest else '<'} cut={cut:g}"
+    score = f"score {highest}" if cut is None else f"score {'>=' if highest else '<'} cut={cut:g}"
     raise InputError(
-        f"all {ratings.n_ratings:,} ratings are {verdict} ({seen}), so nothing can be estimated; "
+        f"all {ratings.n_ratings:,} ratings are {verdict} ({score}), so nothing can be estimated; "
         f"check the score column{' and the cut' if cut is not None else ', or give a cut'}"
     )
