@@ -176,3 +176,18 @@ def test_the_page_runs():
     text = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(block, {})
+
+
+def test_curves_of_one_rater_are_its_mean_scores_along_ability():
+    ratings = panel(1, "reversed")
+    diagnosis = diagnosed(ratings)
+    mine = diagnosis.curves("R01")
+    own = ratings.rater == 0
+    assert mine["n"].sum() == own.sum()
+    assert (mine["n"] * mine["observed"]).sum() == ratings.score[own].sum()
+    assert mine["ability"].is_sorted()
+    # A reversed rater gives too much to the weak and too little to the strong.
+    assert mine["difference"][0] > 3 * mine["se"][0]
+    assert mine["difference"][-1] < -3 * mine["se"][-1]
+    with pytest.raises(OptionError, match="R99"):
+        diagnosis.curves("R99")

@@ -6,7 +6,6 @@ import pytest
 
 import raterlens as rl
 from benchmarks.planted_faults import panel
-from raterlens.diagnostics.drift import by_period
 from raterlens.diagnostics.sensitivity import sensitivity, subset
 
 
@@ -43,7 +42,7 @@ def test_periods_show_the_planted_shift():
     ratings = panel(2, "drift")
     first = np.flatnonzero(ratings.rater == 0)
     late = np.where(np.arange(ratings.n_ratings) >= np.median(first), "late", "early")
-    table = by_period(rl.fit(ratings), ratings, late)
+    table = rl.fit(ratings).diagnose(ratings, time=late).drift()
     early, after = (
         table.filter(pl.col("rater") == "R01", pl.col("period") == p).row(0, named=True)
         for p in ("early", "late")

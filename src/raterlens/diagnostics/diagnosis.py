@@ -4,25 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.diagnostics.agreement import agreement, cohen
+from raterlens.diagnostics.coding import levels_of, periods_of, time_of
+from raterlens.diagnostics.drift import Periods
 from raterlens.diagnostics.effects import effects
 from raterlens.diagnostics.fit_statistics import curves, item_fit, rater_fit, student_fit, unexpected
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import change, interaction
 from raterlens.diagnostics.reliability import fair_raters, fair_students, reliability
 from raterlens.diagnostics.residuals import residuals
-from raterlens.errors import InputError, OptionError, choose
+from raterlens.errors import OptionError, choose
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 from raterlens.results import Fit
 from raterlens.wording import counted, listed
-
-MOST_PERIODS = 12
-PERIODS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +30,8 @@ class Diagnosis:
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
+    periods: Periods | None = None
+    """What `drift` needs, where a time was given"""
 
     @property
     def flags(self) -> pl.DataFrame:
@@ -41,6 +40,21 @@ class Diagnosis:
 
     def table(self, name: str) -> pl.DataFrame:
         return self.tables[choose("table", name, self.tables)]
+
+    def curves(self, rater: str | None = None) -> pl.DataFrame:
+        """Observed and expected mean scores along ability, of one rater or all: rater, group (of abilities), n,
+        ability, observed, expected, difference, se (of the difference under the model)."""
+        table = self.tables["curves"]
+        if rater is None:
+            return table
+        names = table["rater"].cast(pl.String)
+        return table.filter(names == choose("rater", str(rater), names.unique(maintain_order=True)))
+
+    def drift(self) -> pl.DataFrame:
+        """Each rater's severity, discrimination and kappa-bar in every period, with intervals; takes another fit."""
+        if self.periods is None:
+            raise OptionError("drift needs to know when ratings were given; diagnose with time=")
+        return self.periods.fitted()
 
     def warnings(self) -> tuple[str, ...]:
         """Each kind of flag in one sentence: who, how much, the next step."""
@@ -131,49 +145,12 @@ def diagnose(
         name: interaction(found, codes, names.cast(pl.String), name)
         for name, (codes, names) in biases.items()
     }
-    changes = None
+    changes = periods = None
     if moment is not None:
         changes = tables["change"] = change(found, *moment)
         period, names = periods_of(*moment)
         tables["bias period"] = interaction(found, period, names, "period")
+        periods = Periods(fit, ratings, period, names)
     tables |= {f"bias {name}": table for name, table in interactions.items()}
     tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes)
-    return Diagnosis(tables, ratings.n_raters)
-
-
-def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
-    """Codes of labels, one a rating."""
-    column = values if isinstance(values, pl.Series) else pl.Series(name, list(values))
-    if len(column) != ratings.n_ratings:
-        raise InputError(
-            f"{name} has {len(column):,} values for {ratings.n_ratings:,} ratings; give one for every rating, in their "
-            "order"
-        )
-    if column.null_count():
-        raise InputError(
-            f"{name} is missing for {counted(column.null_count(), 'rating')}; fill it in, or leave it out"
-        )
-    distinct = column.unique().sort()
-    if len(distinct) < 2:
-        raise InputError(f"{name} is {distinct[0]!r} for every rating; leave it out")
-    codes = column.rank("dense").to_numpy().astype(np.int32) - 1
-    return codes, distinct
-
-
-def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
-    """Codes of the times, in order, and what they stand for."""
-    if isinstance(time, str):
-        facets = {facet.name: facet for facet in ratings.facets}
-        facet = facets[choose("facet for time", time, facets)]
-        return facet.codes, facet.labels
-    return levels_of("time", time, ratings)
-
-
-def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
-    """The times themselves where they are few; else stretches with equally many ratings, named by their start."""
-    if len(labels) <= MOST_PERIODS:
-        return moment, labels.cast(pl.String)
-    edges = np.unique(np.quantile(moment, np.arange(1, PERIODS) / PERIODS, method="nearest"))
-    starts = labels.gather(np.append(0, edges)).cast(pl.String)
-    names = pl.Series([f"{place + 1}: from {start}" for place, start in enumerate(starts)])
-    return np.searchsorted(edges, moment, side="right").astype(np.int32), names
+    return Diagnosis(tables, ratings.n_raters, periods)

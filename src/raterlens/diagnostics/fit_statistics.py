@@ -117,6 +117,7 @@ def curves(found: Residuals, groups: int = 6) -> pl.DataFrame:
             "group": kept % groups + 1,
             "n": count[kept],
             **mean,
+            "difference": mean["observed"] - mean["expected"],
             "se": np.sqrt(spread) / count[kept],
         }
     )

@@ -35,8 +35,6 @@ class Linking:
     """Pairs of facets of which one determines the other: facet, determines"""
     few: pl.DataFrame
     """Raters with too few ratings for the target standard error: rater, n, needed"""
-    network: pl.DataFrame
-    """The rater network: rater, other, students (that both rated), for drawing; at most the 2,000 strongest links"""
     warnings: tuple[str, ...]
 
 
@@ -60,7 +58,6 @@ def examine_links(ratings: Ratings, target_se: float = TARGET_SE) -> Linking:
         weak=weak,
         confounded=confusion,
         few=thin,
-        network=network(ratings),
         warnings=(
             *_say_repairs(repaired),
             *_say_weak(weak),
@@ -97,7 +94,7 @@ def weak_links(ratings: Ratings) -> pl.DataFrame:
     Two raters who share two students stay linked whichever is taken away, so such raters count as one; what is left
     is a small graph in most designs.
     """
-    shared = _shared(ratings)
+    shared = shared_students(ratings)
     shared.data[shared.data < 2] = 0
     shared.eliminate_zeros()
     n_blocks, block = connected_components(shared, directed=False)
@@ -144,21 +141,8 @@ def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
     ).sort("n", maintain_order=True)
 
 
-def network(ratings: Ratings, most: int = 2_000) -> pl.DataFrame:
-    """Students that two raters share, for every two who share any."""
-    shared = sparse.triu(_shared(ratings), k=1).tocoo()
-    strongest = np.lexsort((shared.col, shared.row, -shared.data))[:most]
-    return pl.DataFrame(
-        {
-            "rater": ratings.raters.gather(shared.row[strongest]),
-            "other": ratings.raters.gather(shared.col[strongest]),
-            "students": shared.data[strongest].astype(np.int64),
-        }
-    )
-
-
-def _shared(ratings: Ratings) -> sparse.csr_array:
-    """(raters, raters): students that two raters share."""
+def shared_students(ratings: Ratings) -> sparse.csr_array:
+    """(raters, raters): students that two raters share; on the diagonal, those of one."""
     edge = np.unique(ratings.rater.astype(np.int64) * ratings.n_students + ratings.student)
     rater, student = edge // ratings.n_students, edge % ratings.n_students
     shape = (ratings.n_raters, ratings.n_students)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.diagnosis import levels_of
+from raterlens.diagnostics.coding import levels_of
 from raterlens.errors import OptionError
 from raterlens.fitting import fit as estimate
 from raterlens.ratings import Ratings

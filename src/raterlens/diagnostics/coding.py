@@ -1,0 +1,52 @@
+"""What ratings differ in besides rater, student and item, as codes: one label a rating, and times in periods."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.errors import InputError, choose
+from raterlens.ratings import Ratings
+from raterlens.wording import counted
+
+MOST_PERIODS = 12
+PERIODS = 4
+
+
+def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+    """Codes of labels, one a rating."""
+    column = values if isinstance(values, pl.Series) else pl.Series(name, list(values))
+    if len(column) != ratings.n_ratings:
+        raise InputError(
+            f"{name} has {len(column):,} values for {ratings.n_ratings:,} ratings; give one for every rating, in their "
+            "order"
+        )
+    if column.null_count():
+        raise InputError(
+            f"{name} is missing for {counted(column.null_count(), 'rating')}; fill it in, or leave it out"
+        )
+    distinct = column.unique().sort()
+    if len(distinct) < 2:
+        raise InputError(f"{name} is {distinct[0]!r} for every rating; leave it out")
+    codes = column.rank("dense").to_numpy().astype(np.int32) - 1
+    return codes, distinct
+
+
+def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+    """Codes of the times, in order, and what they stand for."""
+    if isinstance(time, str):
+        facets = {facet.name: facet for facet in ratings.facets}
+        facet = facets[choose("facet for time", time, facets)]
+        return facet.codes, facet.labels
+    return levels_of("time", time, ratings)
+
+
+def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
+    """The times themselves where they are few; else stretches with equally many ratings, named by their start."""
+    if len(labels) <= MOST_PERIODS:
+        return moment, labels.cast(pl.String)
+    edges = np.unique(np.quantile(moment, np.arange(1, PERIODS) / PERIODS, method="nearest"))
+    starts = labels.gather(np.append(0, edges)).cast(pl.String)
+    names = pl.Series([f"{place + 1}: from {start}" for place, start in enumerate(starts)])
+    return np.searchsorted(edges, moment, side="right").astype(np.int32), names
