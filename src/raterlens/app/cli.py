@@ -25,7 +25,14 @@ COLUMNS, MODEL, OUTPUT = Columns(), Model(), Output()
 
 DEMO_FOLDER = Path("raterlens-demo")
 
-File = Annotated[Path, Parameter(name="FILE", help="Table of ratings: csv, tsv or parquet.")]
+File = Annotated[
+    Path,
+    Parameter(
+        name="FILE",
+        help="Table of ratings: csv, tsv, xlsx, parquet, jsonl, sav, dta, rds, a database (FILE::TABLE), or - for "
+        "standard input.",
+    ),
+]
 
 
 def _version() -> str:
@@ -124,7 +131,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     _tolerate_any_encoding()
     try:
-        app(argv, exit_on_error=False, print_error=False)
+        # A bare "-", standard input, would be taken for an option without a name.
+        tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
+        app(tokens, exit_on_error=False, print_error=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:

@@ -32,6 +32,15 @@ class Columns:
     cut: Annotated[
         float | None, Parameter(help="A score of this or more is a pass.", allow_leading_hyphen=True)
     ] = None
+    table: Annotated[
+        str | None,
+        Parameter(
+            name=("--table", "--sheet"), help="Sheet of a workbook, table of a database, data frame of R."
+        ),
+    ] = None
+    format: Annotated[
+        str | None, Parameter(help="What the file is (csv, xlsx, ...), where its name does not say.")
+    ] = None
     encoding: Annotated[str, Parameter(help="Encoding of a text file.")] = "utf-8"
 
     def arguments(self) -> dict[str, Any]:
@@ -46,6 +55,8 @@ class Columns:
             "items": items,
             "facets": _several("--facets", self.facets),
             "cut": int(self.cut) if whole and self.cut is not None else self.cut,
+            "table": self.table,
+            "format": self.format,
             "encoding": self.encoding,
         }
 

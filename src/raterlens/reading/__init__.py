@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 from raterlens.errors import InputError
 from raterlens.ratings import Codes, Facet, Ratings
 from raterlens.reading.columns import Roles, Spec, assign_roles
-from raterlens.reading.formats import Rows, Table, open_table
+from raterlens.reading.formats import Opening, Rows, Table, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.scores import checked_cut, parse_scores
+from raterlens.reading.value_labels import labelled
 from raterlens.wording import counted, listed
 
 ONE_ITEM = "all"
@@ -26,6 +27,8 @@ def read(
     items: Spec = None,
     facets: Spec = None,
     cut: float | None = None,
+    table: str | None = None,
+    format: str | None = None,
     encoding: str = "utf-8",
 ) -> Ratings:
     """Read ratings from a file or a dataframe.
@@ -33,8 +36,9 @@ def read(
     Parameters
     ----------
     source
-        The path of a csv, tsv or parquet file, or a dataframe (polars, pandas, pyarrow or another that
-        narwhals knows).
+        The path of a file (csv, tsv, xlsx, ods, parquet, json, jsonl, sav, dta, rda, rds, sqlite, duckdb; text also
+        compressed) or of a folder of parquet files; "ratings.db::essays" for a table of a database; "-" for standard
+        input; or a dataframe (polars, pandas, pyarrow or another that narwhals knows).
     student, rater, item
         The column of each; several columns mean their combination, labelled with ":" ("AM:Sport"). Columns
         left out are recognised by their usual names. Without an item column there is one item, "all".
@@ -47,6 +51,10 @@ def read(
         occasion. Each is estimated beside raters and items, in `fit.table("facets")`.
     cut
         Where given, a rating is a pass (1) if its score is at least `cut`, else a fail (0).
+    table
+        Which sheet of a workbook (the first if left out), table of a database, or data frame among R's objects.
+    format
+        What the file is ("csv", "xlsx", ...), where its extension does not say, and of standard input.
     encoding
         The encoding of a text file.
 
@@ -76,25 +84,34 @@ def read(
     1 of 6 ratings left out: no score
     """
     columns = {"student": student, "rater": rater, "item": item, "score": score, "items": items}
-    ratings = read_any(source, **columns, facets=facets, cut=cut, encoding=encoding)
+    ratings = read_any(
+        source, **columns, facets=facets, cut=cut, table=table, format=format, encoding=encoding
+    )
     ratings.check_estimable()
     _refuse_constant(ratings, checked_cut(cut))
     return ratings
 
 
 def read_any(
-    source: object, *, facets: Spec = None, cut: float | None = None, encoding: str = "utf-8", **columns: Spec
+    source: object,
+    *,
+    facets: Spec = None,
+    cut: float | None = None,
+    table: str | None = None,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    **columns: Spec,
 ) -> Ratings:
     """As `read`, but one student, or the same score throughout, will do: for scoring by a fit."""
     limit = checked_cut(cut)
-    table = open_table(source, encoding)
-    roles = assign_roles(table.columns, **columns, facets=facets)
-    rows = table.take(roles.columns)
+    with open_table(source, Opening(encoding, table, format)) as opened:
+        roles = assign_roles(opened.columns, **columns, facets=facets)
+        rows = opened.take(roles.columns)
     if rows.frame.is_empty():
         raise InputError(
-            f"{table.name} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
+            f"{opened.name} has a header ({listed(opened.columns)}) but no rows; add the ratings under it"
         )
-    return _assemble(table, roles, rows, limit)
+    return _assemble(opened, roles, labelled(opened, roles, rows), limit)
 
 
 def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Ratings:
@@ -105,11 +122,11 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
     items, item_codes = _items(frame, roles)
     scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
     facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
-    labelled = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
-    labelled &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
+    complete = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
+    complete &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
     scored = scores >= 0
-    kept = scored & labelled[:, None]
-    notes = [*roles.notes, *rows.notes, *_left_out(roles, labelled, scored, kept)]
+    kept = scored & complete[:, None]
+    notes = [*table.notes, *roles.notes, *rows.notes, *_left_out(roles, complete, scored, kept)]
 
     students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
     raters = raters.used_in(np.broadcast_to(raters.codes[:, None], kept.shape)[kept])

@@ -16,6 +16,7 @@ from raterlens.errors import InputError, OptionError
 from raterlens.fitting import fit
 from raterlens.ratings import Ratings
 from raterlens.reading import read
+from raterlens.reading.formats import Opening, open_table
 from raterlens.results import Fit
 from raterlens.studies import paper
 from raterlens.studies.study import Results, Study, Task
@@ -43,16 +44,17 @@ def load(path: Path) -> pl.DataFrame:
     """The table with topics spelled out, from .rda or a delimited file."""
     if not path.is_file():
         raise InputError(f"no such file: '{path}'; {_GET}")
-    table = (
-        _rda(path)
-        if path.suffix.lower() in (".rda", ".rdata")
-        else pl.read_csv(path, infer_schema_length=None)
-    )
     wanted = ["pid", "rater", "topic", *ITEMS]
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        raise InputError(f"'{path}' has no column {missing[0]!r} among {', '.join(table.columns)}; {_GET}")
-    table = table.select(wanted).with_columns(pl.col("pid").cast(pl.Int64), pl.col("topic").replace(TOPICS))
+    with open_table(path, Opening()) as opened:
+        missing = [name for name in wanted if name not in opened.columns]
+        if missing:
+            raise InputError(
+                f"'{path}' has no column {missing[0]!r} among {', '.join(opened.columns)}; {_GET}"
+            )
+        table = opened.take(wanted).frame
+    table = table.with_columns(
+        pl.col("pid", *ITEMS).cast(pl.Int64), pl.col("topic").cast(pl.String).replace(TOPICS)
+    )
     counts = dict(table.group_by(pl.format("{}:{}", "rater", "topic")).len().iter_rows())
     printed = {f"{rater}:{topic}": n // len(ITEMS) for rater, topic, n, *_ in paper.WRITING_TABLE}
     if counts != printed:
@@ -61,21 +63,6 @@ def load(path: Path) -> pl.DataFrame:
             f"other numbers for some of them; {_GET}"
         )
     return table
-
-
-def _rda(path: Path) -> pl.DataFrame:
-    try:
-        import rdata
-    except ImportError:
-        raise OptionError(
-            f"'{path}' is R's format, which needs the package rdata; run: pip install 'raterlens[rda]', or give a csv"
-        ) from None
-    found = rdata.read_rda(path)
-    frames = [value for value in found.values() if hasattr(value, "columns")]
-    if not frames:
-        raise InputError(f"'{path}' holds no data frame but {', '.join(found) or 'nothing'}; {_GET}")
-    columns = {str(name): frames[0][name].to_list() for name in frames[0].columns}
-    return pl.DataFrame(columns)
 
 
 def ratings_of(table: pl.DataFrame) -> Ratings:

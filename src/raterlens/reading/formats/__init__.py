@@ -1,47 +1,81 @@
 """Where tables come from: a file, by its extension, or a dataframe. A format is one function in `READERS`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-from raterlens.errors import InputError
+from raterlens.errors import InputError, choose
+from raterlens.reading.formats.databases import read_database
 from raterlens.reading.formats.delimited import read_delimited
 from raterlens.reading.formats.frames import read_frame
-from raterlens.reading.formats.parquet import read_parquet
-from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.formats.json_records import read_json
+from raterlens.reading.formats.kinds import check_kind
+from raterlens.reading.formats.parquet import read_folder, read_parquet
+from raterlens.reading.formats.spool import STANDARD_INPUT, plain_file
+from raterlens.reading.formats.statistics import read_r, read_spss_or_stata
+from raterlens.reading.formats.table import Opening, Rows, Table
+from raterlens.reading.formats.workbook import read_workbook
 
-__all__ = ["READERS", "Rows", "Table", "open_table"]
+__all__ = ["READERS", "Opening", "Rows", "Table", "open_table"]
 
-READERS: dict[str, Callable[[Path, str], Table]] = {
-    ".csv": read_delimited,
-    ".tsv": read_delimited,
-    ".txt": read_delimited,
+Reader = Callable[[Path, Opening], Table]
+
+
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), read_delimited),
     ".parquet": read_parquet,
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), read_workbook),
+    **dict.fromkeys((".sav", ".zsav", ".dta"), read_spss_or_stata),
+    **dict.fromkeys((".rda", ".rdata", ".rds"), read_r),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), read_json),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".duckdb", ".db"), read_database),
 }
+WITHIN = "::"
+"""Between a file and the table in it: ratings.db::essays."""
 
 
-def open_table(source: object, encoding: str = "utf-8") -> Table:
+@contextmanager
+def open_table(source: object, opening: Opening) -> Iterator[Table]:
     """Open a path or a dataframe: its column names now, its rows when asked for."""
+    if opening.format is not None:
+        choose("format", opening.format.lower().removeprefix("."), [suffix[1:] for suffix in READERS])
     if not isinstance(source, str | os.PathLike):
-        return read_frame(source)
-    path = Path(os.fsdecode(source)).expanduser()
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder; give the path of one file in it")
-    if not path.exists():
-        raise InputError(f"no such file: {str(path)!r}; {_hint(path)}")
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise InputError(
-            f"{path.name!r} has the unknown extension {path.suffix!r}; "
-            f"those known are {', '.join(READERS)}: save the table as one of them"
-        )
+        yield read_frame(source)
+        return
+    path, opening = _located(Path(os.fsdecode(source)).expanduser(), opening)
     try:
-        return reader(path, encoding)
+        with plain_file(path, opening.format) as file:
+            yield _opened(file, opening)
     except OSError as error:
         raise InputError(
             f"cannot read {str(path)!r}: {error.strerror}; check that you may open it"
         ) from error
+
+
+def _located(path: Path, opening: Opening) -> tuple[Path, Opening]:
+    """The file that is there, and how to open it; of `ratings.db::essays` the two parts."""
+    if str(path) == STANDARD_INPUT or path.exists():
+        return path, opening
+    file, within, table = str(path).rpartition(WITHIN)
+    if within and Path(file).exists():
+        return Path(file), Opening(opening.encoding, table, opening.format)
+    raise InputError(f"no such file: {file or str(path)!r}; {_hint(Path(file or path))}")
+
+
+def _opened(path: Path, opening: Opening) -> Table:
+    if path.is_dir():
+        return read_folder(path, opening)
+    suffix = opening.suffix(path)
+    reader = READERS.get(suffix)
+    if reader is None:
+        raise InputError(
+            f"{path.name!r} has the unknown extension {suffix!r}; those known are {', '.join(READERS)}: save the table "
+            "as one of them, or say what it is with format="
+        )
+    check_kind(path, suffix)
+    return reader(path, opening)
 
 
 def _hint(path: Path) -> str:

@@ -16,7 +16,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError, OptionError
-from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.formats.table import Opening, Rows, Table
 from raterlens.wording import counted
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -27,8 +27,9 @@ Record = tuple[int, list[str]]
 """The line that a row begins on, and its fields."""
 
 
-def read_delimited(path: Path, encoding: str) -> Table:
+def read_delimited(path: Path, opening: Opening) -> Table:
     """Open a text table: encoding, separator and header are settled here."""
+    encoding = opening.encoding
     text = _as_utf8(path, encoding)
     try:
         separator, header = _header(text, path)

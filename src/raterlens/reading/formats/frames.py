@@ -8,7 +8,7 @@ from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError
 from raterlens.ratings import Backend
-from raterlens.reading.formats.table import Rows, Table, is_plain, rows_of
+from raterlens.reading.formats.table import Rows, Table, is_plain, rows_of, series_of
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -74,6 +74,4 @@ def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
 def _by_value(series: "nw.Series[Any]", name: str) -> pl.Series:
     missing = series.is_null().to_list()
     values = [None if gone else value for gone, value in zip(missing, series.to_list(), strict=True)]
-    types = {type(value) for value in values if value is not None}
-    simple = len(types) <= 1 and types <= {str, int, float, bool}
-    return pl.Series(name, values, dtype=None if simple else pl.Object)
+    return series_of(name, values)

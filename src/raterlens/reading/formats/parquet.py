@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Parquet files, and folders of them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,44 +7,59 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError
-from raterlens.reading.formats.table import Rows, Table, rows_of
+from raterlens.reading.formats.kinds import check_kind
+from raterlens.reading.formats.table import Opening, Rows, Table, rows_of
 
 MARK = b"PAR1"
+SUFFIX = ".parquet"
 
 
-def read_parquet(path: Path, encoding: str) -> Table:
-    """Open a parquet file. (`encoding` is for text files; parquet is UTF-8 by definition.)"""
-    size = path.stat().st_size
-    if not size:
-        raise InputError(f"{path.name!r} is an empty file; write the table again")
-    with path.open("rb") as file:
-        start = file.read(4)
-        file.seek(max(size - 4, 0))
-        end = file.read(4)
-    if start != MARK:
+def read_parquet(path: Path, opening: Opening) -> Table:
+    """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
+    _check_end(path)
+    return _scanned(path.name, pl.scan_parquet(path, glob=False))
+
+
+def read_folder(folder: Path, opening: Opening) -> Table:
+    """Open all parquet files in a folder and those within it, as one table; `year=2025/` makes a column `year`."""
+    files = sorted(folder.rglob(f"*{SUFFIX}"))
+    files = [file for file in files if not file.name.startswith((".", "_"))]
+    if not files:
         raise InputError(
-            f"{path.name!r} is not a parquet file: it begins with {start!r}, not {MARK!r}; "
-            "if it is a text table, rename it to .csv"
+            f"{str(folder)!r} is a folder without parquet files; give the path of one file in it, or a folder of them"
         )
+    for file in files:
+        check_kind(file, SUFFIX)
+        _check_end(file)
+    partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
+    lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
+    return _scanned(folder.name, lazy)
+
+
+def _check_end(path: Path) -> None:
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - 4, 0))
+        end = file.read(4)
     if end != MARK:
         raise InputError(
             f"{path.name!r} is cut short: it ends with {end!r}, not {MARK!r}; copy or write it again"
         )
-    lazy = pl.scan_parquet(path, glob=False)
 
+
+def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
         try:
             return rows_of(lazy.select(wanted).collect().get_columns())
         except (PolarsError, PanicException, OSError) as error:
-            raise _damaged(path, error) from error
+            raise _damaged(name, error) from error
 
     try:
         columns = tuple(lazy.collect_schema().names())
     except (PolarsError, PanicException, OSError) as error:
-        raise _damaged(path, error) from error
-    return Table(path.name, columns, take)
+        raise _damaged(name, error) from error
+    return Table(name, columns, take)
 
 
-def _damaged(path: Path, error: BaseException) -> InputError:
+def _damaged(name: str, error: BaseException) -> InputError:
     reason = (str(error).splitlines() or ["unknown"])[0]
-    return InputError(f"{path.name!r} is a damaged parquet file ({reason}); copy or write it again")
+    return InputError(f"{name!r} is a damaged parquet file ({reason}); copy or write it again")

@@ -1,14 +1,29 @@
 """What every format gives: column names at once, and the rows of chosen columns on demand."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import polars as pl
 
-from raterlens.errors import InputError
+from raterlens.errors import InputError, choose
 from raterlens.ratings import Backend
 from raterlens.wording import listed
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a file is to be opened."""
+
+    encoding: str = "utf-8"
+    table: str | None = None
+    """The sheet of a workbook, the table of a database, the data frame among R's objects."""
+    format: str | None = None
+    """What the file is, where its extension does not say."""
+
+    def suffix(self, path: Path) -> str:
+        return f".{self.format.lower().removeprefix('.')}" if self.format else path.suffix.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +44,9 @@ class Table:
     columns: tuple[str, ...]
     take: Callable[[Sequence[str]], Rows]
     backend: Backend = "polars"
+    labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
+    """Of a column of codes, the words for them: for students, raters and items; scores stay numbers."""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]
@@ -44,6 +62,31 @@ def is_plain(dtype: pl.DataType) -> bool:
     if dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.String | pl.Categorical | pl.Enum | pl.Null):
         return True
     return dtype.is_temporal() and not isinstance(dtype, pl.Duration)
+
+
+def choice(what: str, asked: str | None, names: Sequence[str], file: str) -> str:
+    """The name asked for, or the only one there is."""
+    if not names:
+        raise InputError(f"{file!r} has no {what} in it; check that it is the right file")
+    if asked is not None:
+        return choose(f"{what} in {file!r}", asked, names)
+    if len(names) > 1:
+        raise InputError(
+            f"{file!r} has {len(names)} {what}s: {listed(names)}; say which, for example table={names[0]!r}"
+        )
+    return names[0]
+
+
+def table_of(name: str, frame: pl.DataFrame) -> Table:
+    """A frame in memory as a table."""
+    return Table(name, tuple(frame.columns), lambda wanted: rows_of([frame[column] for column in wanted]))
+
+
+def series_of(name: str, values: Sequence[object]) -> pl.Series:
+    """A column of Python's own values; of several types, as objects."""
+    types = {type(value) for value in values if value is not None}
+    simple = len(types) <= 1 and types <= {str, int, float, bool}
+    return pl.Series(name, values, dtype=None if simple else pl.Object)
 
 
 def rows_of(columns: Sequence[pl.Series]) -> Rows:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 
-WRITING = Path(__file__).parents[2] / "shared" / "data" / "writing.csv"
+WRITING = Path(__file__).parents[3] / "shared" / "data" / "writing.csv"
 
 LONG = pl.DataFrame(
     {

@@ -1,0 +1,86 @@
+"""A table of an SQLite or DuckDB database."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+import polars as pl
+
+from raterlens.errors import InputError
+from raterlens.reading.formats.extras import require
+from raterlens.reading.formats.kinds import KINDS
+from raterlens.reading.formats.table import Opening, Rows, Table, choice, rows_of, series_of
+
+
+def read_database(path: Path, opening: Opening) -> Table:
+    """Open a table or view; its name may be left out where there is only one."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    duck = next(kind for kind in KINDS if ".duckdb" in kind.suffixes).fits(start)
+    return (_duckdb if duck else _sqlite)(path, opening)
+
+
+def _sqlite(path: Path, opening: Opening) -> Table:
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+
+    def ask(query: str) -> tuple[list[str], list[tuple[object, ...]]]:
+        try:
+            with closing(sqlite3.connect(address, uri=True)) as connection:
+                cursor = connection.execute(query)
+                return [column[0] for column in cursor.description], cursor.fetchall()
+        except sqlite3.Error as error:
+            raise _damaged(path, error) from error
+
+    _, tables = ask(
+        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+    )
+    name = choice("table", opening.table, [str(row[0]) for row in tables], path.name)
+    columns, _ = ask(f"SELECT * FROM {_quoted(name)} LIMIT 0")
+
+    def take(wanted: Sequence[str]) -> Rows:
+        _, rows = ask(f"SELECT {', '.join(map(_quoted, wanted))} FROM {_quoted(name)}")
+        values = zip(*rows, strict=True) if rows else [[] for _ in wanted]
+        return rows_of([series_of(column, list(of)) for column, of in zip(wanted, values, strict=True)])
+
+    return Table(f"{path.name}::{name}", tuple(columns), take)
+
+
+def _duckdb(path: Path, opening: Opening) -> Table:
+    duckdb = require("duckdb", "duckdb", path.name)
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            tables = connection.execute(
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY ALL"
+            ).fetchall()
+            name = choice("table", opening.table, [row[0] for row in tables], path.name)
+            columns = [
+                column[0] for column in connection.execute(f"FROM {_quoted(name)} LIMIT 0").description
+            ]
+    except duckdb.Error as error:
+        raise _damaged(path, error) from error
+
+    def take(wanted: Sequence[str]) -> Rows:
+        # By way of a parquet file: quick, exact in types, and without a third library between the two.
+        chosen = f"SELECT {', '.join(map(_quoted, wanted))} FROM {_quoted(name)}"
+        try:
+            with TemporaryDirectory() as folder, duckdb.connect(str(path), read_only=True) as connection:
+                connection.execute(f"COPY ({chosen}) TO '{folder}/rows.parquet' (FORMAT parquet)")
+                return rows_of(pl.read_parquet(f"{folder}/rows.parquet", memory_map=False).get_columns())
+        except duckdb.Error as error:
+            raise _damaged(path, error) from error
+
+    return Table(f"{path.name}::{name}", tuple(columns), take)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    reason = (str(error).splitlines() or ["unknown"])[0]
+    return InputError(
+        f"{path.name!r} cannot be read as a database ({reason}); copy it again, or export the table as csv"
+    )

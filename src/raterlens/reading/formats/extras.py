@@ -1,0 +1,17 @@
+"""Packages that only some formats need."""
+
+from importlib import import_module
+from typing import Any
+
+from raterlens.errors import InputError
+
+
+def require(package: str, extra: str, file: str) -> Any:
+    """Import a package on first need, or say how to get it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise InputError(
+            f"to read {file!r} the package {package} is needed; run: pip install 'raterlens[{extra}]', or save "
+            "the table as csv"
+        ) from error

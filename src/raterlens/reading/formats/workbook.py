@@ -1,0 +1,65 @@
+"""Sheets of Excel and OpenDocument workbooks. Every cell is read as text, as in a csv file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from raterlens.errors import InputError
+from raterlens.reading.formats.extras import require
+from raterlens.reading.formats.headers import is_upper, joined, title_rows
+from raterlens.reading.formats.table import Opening, Rows, Table, choice
+from raterlens.wording import counted, listed
+
+PEEK = 20
+"""Rows among which the header is looked for."""
+
+
+def read_workbook(path: Path, opening: Opening) -> Table:
+    """Open a sheet: the one asked for, else the first. Titles above the table are left out, two header rows joined."""
+    fastexcel = require("fastexcel", "excel", path.name)
+    try:
+        book = fastexcel.read_excel(path)
+        names = book.sheet_names
+        name = (
+            names[0] if names and opening.table is None else choice("sheet", opening.table, names, path.name)
+        )
+        # Counted from the first row of the sheet, so that a row has the number that Excel shows beside it.
+        cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
+    except fastexcel.FastExcelError as error:
+        reason = str(error).splitlines()[0].removeprefix("calamine error: ")
+        raise InputError(
+            f"{path.name!r} is damaged or cut short ({reason}); copy it or save it again"
+        ) from error
+    where = f"sheet {name!r} of {path.name!r}"
+    if cells.is_empty():
+        raise InputError(f"{where} is empty; {_others(names, name)}")
+    cells = cells.select(column for column in cells if column.null_count() < len(column))
+    top = cells.head(PEEK).rows()
+    first = title_rows(top)
+    two = len(top) > first + 1 and is_upper(top[first], top[first + 1])
+    header = joined(top[first], top[first + 1]) if two else [(cell or "").strip() for cell in top[first]]
+    start = first + 1 + two
+    body = cells.slice(start).with_row_index("\0row", start + 1)
+    body = body.filter(pl.any_horizontal(pl.exclude("\0row").is_not_null()))
+    numbers = body["\0row"].to_list()
+    columns = body.drop("\0row").get_columns()
+
+    def take(wanted: Sequence[str]) -> Rows:
+        chosen = pl.DataFrame([columns[header.index(column)].alias(column) for column in wanted])
+        return Rows(chosen, lambda row: f"row {numbers[row]:,}")
+
+    notes = []
+    if opening.table is None and len(names) > 1:
+        notes.append(
+            f"sheet {name!r}, the first of {len(names)} ({listed(names)}); choose another with table="
+        )
+    skipped = [next((cell for cell in row if cell), None) for row in top[:first]]
+    if any(skipped):
+        notes.append(f"{counted(first, 'row')} above the header left out: {listed(filter(None, skipped))}")
+    return Table(where, tuple(header), take, notes=tuple(notes))
+
+
+def _others(names: Sequence[str], name: str) -> str:
+    others = [other for other in names if other != name]
+    return f"choose another with table=: {listed(others)}" if others else "add the ratings, with a header"
