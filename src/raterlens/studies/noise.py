@@ -104,9 +104,9 @@ def summarise(rows: pl.DataFrame) -> Results:
             ["Noise in", "share", "σ̂", "true κ̄", "κ̄", "κ̄, fixed yardstick", "RMSE", "RMSE, fixed yardstick"],
             lines,
         ),
-        "Noise of three raters is found as theirs, and the others keep their values. Noise of everybody lowers σ̂ and "
-        "leaves κ̄ nearly where it was, because the yardstick is the best rater of the panel: an index relative to the "
-        "panel cannot see what befalls the whole panel. A fixed yardstick does.",
+        "Noise of three raters is found as theirs, and the others keep their values. Noise of everybody lowers σ̂ "
+        "instead, and κ̄ by a fraction of what capability lost, because the yardstick is the best rater of the panel: "
+        "an index relative to the panel hardly sees what befalls the whole panel. A fixed yardstick does.",
     )
     return Results(text, {"accuracy": found})
 
