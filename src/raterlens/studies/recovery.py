@@ -172,8 +172,8 @@ def summarise(rows: pl.DataFrame) -> Results:
         "Mean error over raters with its Monte-Carlo standard error, and the share of single parameters whose bias is "
         "within two of its own standard errors of 0 (95 % are expected where there is none).",
         f"**Of {len(free):,} slopes, severities and difficulties, {free.mean():.1%} are within two standard errors.** "
-        "κ̄ of the GMF is relative to the largest of noisy slopes (here two raters share the true one), so a small negative "
-        "bias is its nature; it vanishes with the sample, as the errors below do.",
+        "κ̄ of the GMF is relative to the largest of noisy slopes (here two raters share the true one), so a small "
+        "negative bias is its nature; it vanishes with the sample, as the errors below do.",
         table(["Model", "parameter", "mean bias", "within 2 standard errors"], bias),
         "## Error and sample size",
         "RMSE over levels, and the power of the number of students that it follows: -0.50 where it falls as one over "
