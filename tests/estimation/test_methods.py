@@ -187,3 +187,12 @@ def test_a_fit_that_is_stopped_early_says_so(small):
     fit = rl.fit(small, max_iterations=1)
     assert not fit.converged
     assert any("not converged" in warning and "Try" in warning for warning in fit.warnings)
+
+
+def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small, tmp_path):
+    """On millions of ratings; here the rounding is made coarse instead."""
+    monkeypatch.setattr("raterlens.estimation.mml._ROUNDING", 1e-9)
+    fit = rl.fit(small)
+    assert fit.optimiser.tolerance > 1e-5
+    fit.save(tmp_path / "fit.json")
+    assert rl.load(tmp_path / "fit.json").converged

@@ -1,12 +1,21 @@
 """The engine for large data: one compiled pass over the students, on all cores.
 
-The same sums as the readable engine (`reference.py`, the twin that a test holds it to), with each student's
-posterior in the processor's cache from joint log-probability to expected counts. The exponential is written out
-so that the compiler vectorises it. Numba is imported here and nowhere else: small data never pay for it.
+The same sums as the readable engine (`reference.py`, the twin that a test holds it to), with two ideas more.
+
+Products instead of exponentials. Of a cell's log-probabilities take away the straight line through their ends, and
+tabulate the exponential of what is left, once for all students. A student's posterior is then a product of such rows
+times exp(slope t_q), and on equally spaced nodes that is a geometric sequence: two exponentials a student, not one a
+node. A student whose products might leave the range of doubles (several dozen steep ratings, or impossible cells)
+goes the long way, through sums of logarithms.
+
+A posterior stays in the processor's cache from its products to the expected counts.
+
+Numba is imported here and in `inference/fused.py` and nowhere else: small data never pay for it.
 """
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numba as nb
@@ -23,6 +32,10 @@ _LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _ROUND = 1.5 * 2.0**52
 # Below this exp(x) is nothing beside the largest, which is 1.
 _NOTHING = -708.0
+# Products within exp(+-600) stay well inside the range of doubles.
+_RANGE = 600.0
+# Nodes are padded to whole vectors of the processor, unrolled.
+_LANE = 16
 
 
 class FusedEngine(ReferenceEngine):
@@ -40,41 +53,48 @@ class FusedEngine(ReferenceEngine):
         edges = np.searchsorted(counts.indptr, marks)
         edges[0], edges[-1] = 0, self.n_students
         self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
+        self._whole = bool(np.all(counts.data == np.rint(counts.data)))
+        self._linear = sums if sums is not None else sparse.csr_array((self.n_students, 1))
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
-        ability = np.zeros(self.n_students) if self._sums is None else self._sums @ tables.linear
-        cells = np.ascontiguousarray(tables.cells)
+        return self._run(tables, nodes, np.empty(0))[0]
 
-        def part(span: tuple[int, int]) -> tuple[float, Array]:
-            counts = np.zeros_like(cells)
-            loglik = _evaluate(
-                *span,
-                self._counts.indptr,
-                self._counts.indices,
-                self._counts.data,
-                cells,
-                ability,
-                nodes.points,
-                nodes.log_weights,
-                counts,
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        return self._run(tables, nodes, np.empty(self.n_students))[1]
+
+    def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
+        rows = _rows(tables, nodes, whole=self._whole)
+        mean = np.empty(self.n_students)
+        linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
+        counts, sums = self._counts, self._linear
+
+        def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
+            expected, weighted = np.zeros_like(rows.factors), np.zeros(len(linear))
+            late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
+            work = (
+                (counts.indptr, counts.indices, counts.data),
+                (sums.indptr, sums.indices, sums.data, linear),
+                (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
+                (rows.points, rows.weights, rows.log_weights, nodes.step),
+                expected,
+                weighted,
                 mean,
                 sd,
             )
-            return loglik, counts
+            loglik = _by_products(*span, *work, late)
+            if late[0]:
+                loglik += _by_logarithms(late[1 : late[0] + 1], *work)
+            return loglik, expected, weighted
 
         with ThreadPoolExecutor(self._threads) as pool:
             done = list(pool.map(part, self._parts))
-        counts = done[0][1]
-        for _, more in done[1:]:
-            counts += more
-        linear = None if self._sums is None else self._sums.T @ mean
-        return Expected(sum(loglik for loglik, _ in done), counts, linear, Moments(mean, sd))
-
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        found = self.evaluate(tables, nodes).moments
-        assert found is not None
-        return found
+        _, expected, weighted = done[0]
+        for _, more, more_weighted in done[1:]:
+            expected += more
+            weighted += more_weighted
+        expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
+        loglik = sum(part[0] for part in done)
+        return Expected(loglik, expected, None if self._sums is None else weighted), Moments(mean, sd)
 
 
 def cores() -> int:
@@ -82,6 +102,173 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Tables as the compiled code wants them: padded to `_LANE` nodes, of which the last ones weigh nothing."""
+
+    points: Array
+    weights: Array
+    log_weights: Array
+    logs: Array
+    """(cells, nodes): the tables themselves."""
+    factors: Array
+    """(cells, nodes): exp(log - level - slope t)."""
+    level: Array
+    slope: Array
+    reach: Array
+    """(cells,): largest magnitude of a factor's logarithm; infinite where a cell has none."""
+
+
+def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
+    points, size = nodes.points, len(nodes.points)
+    padded = -(-size // _LANE) * _LANE
+    logs = np.zeros((len(tables.cells), padded))
+    logs[:, :size] = tables.cells
+    first, last = tables.cells[:, 0], tables.cells[:, -1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        slope = (last - first) / (points[-1] - points[0])
+        level = first - slope * points[0]
+        factors = tables.cells - level[:, None]
+        factors -= np.multiply.outer(slope, points)
+        reach = np.maximum(np.abs(factors.min(axis=1)), np.abs(factors.max(axis=1)))
+    usable = (reach < _RANGE) & whole
+    factors[~usable] = 0.0
+    np.exp(factors, out=factors)
+    ready = np.ones_like(logs)
+    ready[:, :size] = factors
+    more = padded - size
+    return _Rows(
+        np.append(points, np.zeros(more)),
+        np.append(np.exp(nodes.log_weights), np.zeros(more)),
+        np.append(nodes.log_weights, np.full(more, -np.inf)),
+        logs,
+        ready,
+        np.where(usable, level, 0.0),
+        np.where(usable, slope, 0.0),
+        np.where(usable, reach, np.inf),
+    )
+
+
+_FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
+
+
+@nb.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+def _by_products(first, last, counts, sums, rows, nodes, expected, weighted, mean, sd, late):  # type: ignore[no-untyped-def]
+    """Fill `expected`, `weighted` and the students' moments; return the log-likelihood.
+
+    Students out of range are put into `late`, whose first entry counts them.
+    """
+    indptr, indices, times = counts
+    sums_indptr, sums_indices, sums_data, linear = sums
+    factors, _, level, slope, reach = rows
+    points, weights, _, step = nodes
+    size = len(points)
+    joint, powers = np.empty(size), np.empty(size)
+    lowest = points[0]
+    furthest = max(abs(lowest), abs(lowest + step * (size - 1)))
+    loglik = 0.0
+    for n in range(first, last):
+        begin, end = indptr[n], indptr[n + 1]
+        constant, tilt, distance = 0.0, 0.0, 0.0
+        for at in range(sums_indptr[n], sums_indptr[n + 1]):
+            tilt += linear[sums_indices[at]] * sums_data[at]
+        for at in range(begin, end):
+            cell = indices[at]
+            constant += times[at] * level[cell]
+            tilt += times[at] * slope[cell]
+            distance += times[at] * reach[cell]
+        if not distance + abs(tilt) * furthest < _RANGE:
+            late[0] += 1
+            late[late[0]] = n
+            continue
+
+        # exp(tilt t_q), a geometric sequence: the first eight, then each eight from the eight before.
+        ratio = np.exp(tilt * step)
+        square = ratio * ratio
+        fourth = square * square
+        eighth = fourth * fourth
+        powers[0] = np.exp(tilt * lowest)
+        powers[1] = powers[0] * ratio
+        powers[2] = powers[0] * square
+        powers[3] = powers[1] * square
+        for q in range(4):
+            powers[4 + q] = powers[q] * fourth
+        for q in range(8, size):
+            powers[q] = powers[q - 8] * eighth
+
+        at = begin
+        if end - begin > 1 and times[begin] == 1 and times[begin + 1] == 1:
+            one, other = factors[indices[begin]], factors[indices[begin + 1]]
+            for q in range(size):
+                joint[q] = weights[q] * powers[q] * (one[q] * other[q])
+            at = begin + 2
+        else:
+            for q in range(size):
+                joint[q] = weights[q] * powers[q]
+        while at < end:
+            row = factors[indices[at]]
+            for _ in range(int(times[at])):
+                for q in range(size):
+                    joint[q] *= row[q]
+            at += 1
+        loglik += constant + _settle(n, joint, points, counts, sums, expected, weighted, mean, sd)
+    return loglik
+
+
+@nb.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+def _by_logarithms(students, counts, sums, rows, nodes, expected, weighted, mean, sd):  # type: ignore[no-untyped-def]
+    """The same for students whose products might leave the range of doubles."""
+    indptr, indices, times = counts
+    sums_indptr, sums_indices, sums_data, linear = sums
+    logs, points, log_weights = rows[1], nodes[0], nodes[2]
+    size = len(points)
+    joint, rounded, scale = np.empty(size), np.empty(size), np.empty(size)
+    rounded_bits, scale_bits = rounded.view(np.int64), scale.view(np.int64)
+    loglik = 0.0
+    for n in students:
+        own = 0.0
+        for at in range(sums_indptr[n], sums_indptr[n + 1]):
+            own += linear[sums_indices[at]] * sums_data[at]
+        for q in range(size):
+            joint[q] = log_weights[q] + own * points[q]
+        for at in range(indptr[n], indptr[n + 1]):
+            row, often = logs[indices[at]], times[at]
+            for q in range(size):
+                joint[q] += often * row[q]
+        top = joint[0]
+        for q in range(1, size):
+            top = max(top, joint[q])
+        _exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
+        loglik += top + _settle(n, joint, points, counts, sums, expected, weighted, mean, sd)
+    return loglik
+
+
+@nb.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+def _settle(n, joint, points, counts, sums, expected, weighted, mean, sd):  # type: ignore[no-untyped-def]
+    """From a student's joint probabilities: its moments, its part of the expected counts, its log-likelihood."""
+    indptr, indices, times = counts
+    size = len(points)
+    total, centre = 0.0, 0.0
+    for q in range(size):
+        total += joint[q]
+        centre += joint[q] * points[q]
+    inverse = 1 / total
+    centre *= inverse
+    mean[n] = centre
+    for at in range(sums[0][n], sums[0][n + 1]):
+        weighted[sums[1][at]] += sums[2][at] * centre
+    for at in range(indptr[n], indptr[n + 1]):
+        row, share = expected[indices[at]], times[at] * inverse
+        for q in range(size):
+            row[q] += share * joint[q]
+    if len(sd) > 0:
+        spread = 0.0
+        for q in range(size):
+            spread += joint[q] * (points[q] - centre) ** 2
+        sd[n] = np.sqrt(spread * inverse)
+    return np.log(total)
 
 
 @nb.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz"}, error_model="numpy")
@@ -113,42 +300,3 @@ def _exponentials(x, top, rounded, rounded_bits, scale, scale_bits):  # type: ig
         scale_bits[q] = (rounded_bits[q] + 1023) << 52
     for q in range(len(x)):
         x[q] *= scale[q]
-
-
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "arcp", "nnan"}, error_model="numpy")
-def _evaluate(first, last, indptr, indices, data, cells, ability, points, log_weights, counts, mean, sd):  # type: ignore[no-untyped-def]
-    size = len(points)
-    joint, rounded, scale = np.empty(size), np.empty(size), np.empty(size)
-    rounded_bits, scale_bits = rounded.view(np.int64), scale.view(np.int64)
-    loglik = 0.0
-    for n in range(first, last):
-        own = ability[n]
-        for q in range(size):
-            joint[q] = log_weights[q] + own * points[q]
-        for at in range(indptr[n], indptr[n + 1]):
-            row, times = cells[indices[at]], data[at]
-            for q in range(size):
-                joint[q] += times * row[q]
-        top = joint[0]
-        for q in range(1, size):
-            top = max(top, joint[q])
-
-        _exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
-        total = 0.0
-        for q in range(size):
-            total += joint[q]
-        loglik += top + np.log(total)
-
-        centre = 0.0
-        for q in range(size):
-            joint[q] /= total
-            centre += joint[q] * points[q]
-        spread = 0.0
-        for q in range(size):
-            spread += joint[q] * (points[q] - centre) ** 2
-        mean[n], sd[n] = centre, np.sqrt(spread)
-        for at in range(indptr[n], indptr[n + 1]):
-            row, times = counts[indices[at]], data[at]
-            for q in range(size):
-                row[q] += times * joint[q]
-    return loglik

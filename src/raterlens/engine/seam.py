@@ -63,8 +63,6 @@ class Expected:
     """(cells, nodes): expected number of ratings in a cell given at a node."""
     linear: Array | None
     """(sums,): sum over students of their sum times their expected ability."""
-    moments: Moments | None = None
-    """Where the engine has them at hand."""
 
 
 class Engine(Protocol):

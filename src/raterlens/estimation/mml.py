@@ -83,7 +83,7 @@ def fit_mml(
         seen = Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4))
         nodes = nodes_for(seen, accuracy)
         # A gradient g promises g^2 / 2 more; nothing can be gained that rounding of the sum would hide.
-        tolerance = max(TOLERANCE, np.sqrt(_ROUNDING * abs(optimum.value.loglik)))
+        tolerance = max(TOLERANCE, float(np.sqrt(_ROUNDING * abs(optimum.value.loglik))))
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)
     )
