@@ -343,3 +343,15 @@ def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
     expected = by_differences(problem, x, nodes)
     found = observed_information(problem, ratings, x, nodes).toarray()
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_a_student_scored_alone_gets_the_same_ability():
+    # Steep raters: a posterior can be wide, and still have a flank that a coarse grid would miss.
+    found = rl.simulate(students=80, raters=4, items=1, slope=[6.0, 5.0, 1.0, 0.5], seed=2).ratings
+    table = pl.DataFrame(
+        {"student": found.student, "rater": found.raters.gather(found.rater), "score": found.score}
+    )
+    fit = rl.fit(table)
+    together = fit.score(table)["theta"].to_numpy()
+    alone = [fit.score(table.filter(student=n))["theta"].item() for n in range(15)]
+    np.testing.assert_allclose(alone, together[:15], atol=1e-9)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.errors import RaterlensError
     from raterlens.fitting import fit
+    from raterlens.gating import Gate, gate
     from raterlens.population import Window
     from raterlens.ratings import Ratings
     from raterlens.reading import read
@@ -41,6 +42,8 @@ _WHERE = {
     "bootstrap": "raterlens.uncertainty.bootstrap",
     "compare_raters": "raterlens.uncertainty.raters",
     "profile": "raterlens.uncertainty.profile",
+    "Gate": "raterlens.gating",
+    "gate": "raterlens.gating",
     "diagnose": "raterlens.diagnostics.diagnosis",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
@@ -51,6 +54,7 @@ __all__ = [
     "Anchors",
     "Comparison",
     "Fit",
+    "Gate",
     "RaterlensError",
     "Ratings",
     "Window",
@@ -60,6 +64,7 @@ __all__ = [
     "compare_raters",
     "diagnose",
     "fit",
+    "gate",
     "load",
     "load_example",
     "profile",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from raterlens.calibration import Calibration
 from raterlens.engine.seam import Moments
 from raterlens.errors import InputError
-from raterlens.estimation.estimate import sharp_moments
+from raterlens.estimation.estimate import sharp_moments, sharp_nodes
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.grid import first_nodes, nodes_for
 from raterlens.estimation.marginal import FacetsMarginal, marginal
@@ -41,6 +41,11 @@ class Placed:
     def abilities(self) -> Moments:
         """Posterior means and standard deviations, in units of the fit's population of students."""
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
+
+    def loglik(self) -> float:
+        """Marginal log-likelihood of the ratings."""
+        nodes = sharp_nodes(self.problem, self.parameters, self.abilities())
+        return self.problem.derivatives(self.parameters, nodes).loglik
 
 
 def place(calibration: Calibration, ratings: Ratings) -> Placed:

@@ -1,6 +1,7 @@
 """The command line: options, and what becomes of errors.
 
-Exit codes: 0 done; 2 the input is at fault (one message, nothing written); 1 anything else; 130 interrupted.
+Exit codes: 0 done; 2 the input is at fault (one message, nothing written); 3 a gate failed; 1 anything else;
+130 interrupted.
 Heavy imports wait until a command has something to do, so that help and mistakes are answered at once.
 """
 
@@ -15,13 +16,13 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from raterlens.app.options import Columns, Model, Output
-from raterlens.errors import RaterlensError
+from raterlens.app.options import Bounds, Columns, Model, Output
+from raterlens.errors import OptionError, RaterlensError
 from raterlens.studies.catalogue import STUDY_HELP
 
-DONE, FAILED, AT_FAULT, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
-COLUMNS, MODEL, OUTPUT = Columns(), Model(), Output()
+COLUMNS, MODEL, BOUNDS, OUTPUT = Columns(), Model(), Bounds(), Output()
 
 DEMO_FOLDER = Path("raterlens-demo")
 
@@ -73,15 +74,36 @@ def fit(file: File, /, *, columns: Columns = COLUMNS, model: Model = MODEL, outp
 
 
 @app.command(
-    help_epilogue="""Examples:
+    help_epilogue="""With a bound, a model is fitted and every rater judged. Exit codes: 0 all pass,
+3 somebody does not (or the fit did not converge), 2 the input is at fault.
+
+Examples:
   raterlens check ratings.csv
-  raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3"""
+  raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3
+  raterlens check verdicts.csv --min-kappa 0.6 --max-severity 1.5 --json
+  raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200 --confident"""
 )
-def check(file: File, /, *, columns: Columns = COLUMNS) -> None:
-    """Look at the data and the design only: what was read, and who can be compared with whom."""
+def check(
+    file: File,
+    /,
+    *,
+    columns: Columns = COLUMNS,
+    model: Model = MODEL,
+    bounds: Bounds = BOUNDS,
+    json: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, group="Output", help="Print the result as JSON alone."),
+    ] = False,
+) -> int:
+    """Look at the data and the design only; with a bound such as --min-kappa, judge every rater by it."""
     from raterlens.app import commands
 
-    commands.check(file, columns)
+    if bounds.asked:
+        return DONE if commands.gate(file, columns, model, bounds, json=json) else GATE_FAILED
+    if model != MODEL or bounds != BOUNDS:
+        raise OptionError("nothing to judge raters by; add a bound, such as --min-kappa 0.6")
+    commands.check(file, columns, json=json)
+    return DONE
 
 
 @app.command(
@@ -133,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         # A bare "-", standard input, would be taken for an option without a name.
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
-        app(tokens, exit_on_error=False, print_error=False)
+        code = app(tokens, exit_on_error=False, print_error=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:
@@ -149,6 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("RATERLENS_DEBUG"):
             traceback.print_exc()
         return _complain(_unforeseen(error), FAILED)
+    else:
+        return code or DONE
     return DONE
 
 

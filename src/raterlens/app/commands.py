@@ -1,12 +1,12 @@
 """What each command does, step by step: check, read, fit, write, show."""
 
-import json
 import sys
 from dataclasses import replace
+from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raterlens.app.options import Columns, Model, Output, command_line
+from raterlens.app.options import Bounds, Columns, Model, Output, command_line
 from raterlens.app.progress import watching
 from raterlens.app.terminal import Terminal
 from raterlens.writing import check_folder, write_results
@@ -35,19 +35,41 @@ def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
     if output.out is not None:
         write_results(result, output.out, command=command_line(file, columns, model, output), flags=flags)
     if output.json:
-        print_json(result)
+        print_json(result.to_json())
     elif not output.quiet:
         Terminal().fit(result, out=output.out, everyone=output.everyone)
 
 
-def check(file: Path, columns: Columns) -> None:
+def check(file: Path, columns: Columns, *, json: bool = False) -> None:
     """Read a table and say what was understood and who can be compared with whom."""
     from raterlens.design import examine
     from raterlens.diagnostics.linking import examine_links
     from raterlens.reading import read
 
     ratings = read(file, **columns.arguments())
-    Terminal().check(ratings, (*examine(ratings).warnings, *examine_links(ratings).warnings))
+    warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
+    if json:
+        sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
+        print_json(dumps({**sizes, "notes": ratings.notes, "warnings": warnings}, ensure_ascii=False))
+    else:
+        Terminal().check(ratings, warnings)
+
+
+def gate(file: Path, columns: Columns, model: Model, bounds: Bounds, *, json: bool = False) -> bool:
+    """Fit, and judge every rater by the bounds; whether all pass."""
+    arguments, asked = columns.arguments(), bounds.arguments()
+    from raterlens.fitting import fit as estimate
+    from raterlens.gating import gate as judge
+    from raterlens.reading import read
+
+    with watching(f"reading {file}", unless=json) as progress:
+        ratings = read(file, **arguments)
+        result = judge(estimate(ratings, **vars(model), progress=progress), ratings, **asked)
+    if json:
+        print_json(result.to_json())
+    else:
+        Terminal().gate(result)
+    return result.passed
 
 
 def demo(out: Path) -> None:
@@ -72,8 +94,7 @@ def diagnosed(fit: "Fit", ratings: "Ratings") -> "tuple[Fit, pl.DataFrame | None
     return replace(fit, warnings=(*fit.warnings, *found.warnings())), found.flags
 
 
-def print_json(fit: "Fit") -> None:
-    """The text of fit.json; characters beyond ASCII are escaped where stdout could not carry them."""
-    text = fit.to_json()
+def print_json(text: str) -> None:
+    """Characters beyond ASCII are escaped where stdout could not carry them."""
     universal = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-    print(text if universal else json.dumps(json.loads(text)))
+    print(text if universal else dumps(loads(text)))

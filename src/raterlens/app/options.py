@@ -12,7 +12,8 @@ from raterlens.errors import OptionError
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
-_OUTPUT = Group("Output", sort_key=3)
+_GATE = Group("Gate", sort_key=3)
+_OUTPUT = Group("Output", sort_key=4)
 
 
 @Parameter(name="*", group=_TABLE)
@@ -99,6 +100,39 @@ class Model:
             help="Draw raters towards the panel as far as they are uncertain.",
         ),
     ] = False
+
+
+@Parameter(name="*", group=_GATE)
+@dataclass(frozen=True)
+class Bounds:
+    """What is asked of every rater; None asks nothing."""
+
+    min_kappa: Annotated[float | None, Parameter(help="Least capability.")] = None
+    max_severity: Annotated[float | None, Parameter(help="Most severity, or leniency.")] = None
+    min_discrimination: Annotated[float | None, Parameter(help="Least discrimination.")] = None
+    max_infit: Annotated[float | None, Parameter(help="Most infit, 1 being expected.")] = None
+    max_outfit: Annotated[float | None, Parameter(help="Most outfit, 1 being expected.")] = None
+    min_ratings: Annotated[int | None, Parameter(help="Fewest ratings.")] = None
+    confident: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="Fail only raters whose 95 % interval lies wholly beyond a bound; otherwise the estimate decides.",
+        ),
+    ] = False
+    only: Annotated[str | None, Parameter(help="Judge these raters alone (a,b).")] = None
+
+    @property
+    def asked(self) -> bool:
+        """Is there a bound to judge by?"""
+        return any(value is not None for name, value in vars(self).items() if name.startswith(("min", "max")))
+
+    def arguments(self) -> dict[str, Any]:
+        """As `raterlens.gate` takes them."""
+        given = dict(vars(self))
+        only = _several("--only", given.pop("only"))
+        return {**given, "raters": only}
 
 
 @Parameter(name="*", group=_OUTPUT)

@@ -16,6 +16,7 @@ from raterlens.diagnostics.scale import Scale
 from raterlens.wording import counted, listed
 
 if TYPE_CHECKING:
+    from raterlens.gating import Gate
     from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
@@ -99,6 +100,13 @@ class Terminal:
             self._line(
                 "Every rater can be compared with every other. Next: raterlens fit with the same options."
             )
+
+    def gate(self, gate: "Gate") -> None:
+        """Whether all raters passed, and who did not."""
+        answer, *rest = gate.summary().splitlines()
+        self._line(answer, style="bold green" if gate.passed else "bold red")
+        for line in rest:
+            self._item(printable(line.strip()))
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(

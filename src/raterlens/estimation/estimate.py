@@ -28,7 +28,7 @@ from raterlens.ratings import Ratings
 Array = NDArray[np.float64]
 
 # Of the students' posteriors together, as grid.ACCURACY, which is enough for the log-likelihood.
-_SHARP, _WIDE = 1e-11, 8.0
+_SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
 _NO_SLOPE = 1e-6
 
 
@@ -159,16 +159,24 @@ def _mml(task: _Task) -> Estimate:
 
 def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Moments:
     """Abilities on a grid so fine, and so wide, that scoring the same ratings on another gives the same."""
-    step = (
-        corner_step(problem, parameters)
-        if isinstance(problem.response, Capped)
-        else nodes_for(moments, _SHARP).step
-    )
+    nodes = sharp_nodes(problem, parameters, moments)
+    return problem.engine.moments(problem.tables(parameters, nodes), nodes)
+
+
+def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Nodes:
+    """A grid that any part of the students, one alone included, is integrated on as exactly as all of them."""
+    if isinstance(problem.response, Capped):
+        step = corner_step(problem, parameters)
+    else:
+        # A wide posterior can still have a steep flank. The logistic curve of slope a is smooth only as far as
+        # pi / a from the real line, less with more scores: the trapezoidal rule is then off by exp(-2 pi^2 / (a step)).
+        steepest = float(np.abs(problem.model.predictor(parameters).slope).max())
+        smooth = _SMOOTH / (problem.response.n_categories * max(steepest, 1.0))
+        step = min(nodes_for(moments, _SHARP).step, smooth)
     # A student with passes only has a posterior as wide as the population on that side.
     low = min(-_WIDE, float(np.min(moments.mean - REACH * moments.sd)))
     high = max(_WIDE, float(np.max(moments.mean + REACH * moments.sd)))
-    nodes = Nodes.equally_spaced(low, high, step)
-    return problem.engine.moments(problem.tables(parameters, nodes), nodes)
+    return Nodes.equally_spaced(low, high, step)
 
 
 def _laplace(task: _Task) -> Estimate:

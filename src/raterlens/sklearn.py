@@ -1,0 +1,201 @@
+"""A scikit-learn estimator: rows are students, columns are raters, a cell is a rating or nothing."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.errors import RaterlensError
+from raterlens.fitting import fit
+from raterlens.ratings import Ratings
+from raterlens.reading import read, read_any
+from raterlens.results import Fit
+from raterlens.scoring import place
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as missing:
+    raise ImportError(
+        "raterlens.sklearn needs scikit-learn; install it with: pip install 'raterlens[sklearn]'"
+    ) from missing
+
+Array = NDArray[np.float64]
+
+
+class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """How capable is each rater, where every column of a matrix is one.
+
+    The same estimation as `raterlens.fit`. As in scikit-learn's `FactorAnalysis`, `transform` gives the latent
+    variable of every row (the student's ability) and `score` the average log-likelihood of a row, so that grid
+    search and cross-validation over students choose among models. There is nothing to predict: `y` is ignored.
+
+    Parameters
+    ----------
+    model, method, link, scale, reference, shrink, max_iterations
+        As in `raterlens.fit`.
+    cut
+        A value of this or more is a pass; None where values are whole scores already.
+    raters
+        The rater of every column; the columns' names (x0, x1, ... of an array) where left out.
+    items
+        The item of every column; one item for all where left out.
+
+    Attributes
+    ----------
+    fit_ : raterlens.Fit
+        Everything that was estimated.
+    raters_ : array of str
+        Labels of the raters, sorted.
+    kappa_ : array of float
+        Their capability.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    NaN is a rating that was not given; a row without any has the ability that is expected of nobody in particular.
+    Models `hrm` and `dawid-skene` can be fitted, but neither transform nor score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from raterlens.sklearn import RaterCapability
+    >>> rng = np.random.default_rng(1)
+    >>> ability, noise = rng.normal(size=(300, 1)), np.array([0.5, 0.5, 1.0, 4.0])
+    >>> verdicts = (ability + noise * rng.normal(size=(300, 4)) > 0).astype(float)
+    >>> judges = RaterCapability(model="probit").fit(verdicts)
+    >>> str(judges.raters_[judges.kappa_.argmin()])
+    'x3'
+    >>> judges.transform(verdicts).shape
+    (300, 1)
+    """
+
+    def __init__(
+        self,
+        model: str = "gmf",
+        method: str = "mml",
+        link: str | None = None,
+        *,
+        scale: str = "rating scale",
+        reference: Any = None,
+        shrink: bool = False,
+        max_iterations: int = 500,
+        cut: float | None = None,
+        raters: Sequence[str] | None = None,
+        items: Sequence[str] | None = None,
+    ) -> None:
+        self.model = model
+        self.method = method
+        self.link = link
+        self.scale = scale
+        self.reference = reference
+        self.shrink = shrink
+        self.max_iterations = max_iterations
+        self.cut = cut
+        self.raters = raters
+        self.items = items
+
+    def fit(self, X: Any, y: Any = None) -> "RaterCapability":
+        """Estimate from a matrix, or a dataframe, of scores."""
+        scores = self._scores(X, reset=True)
+        with _as_value_errors():
+            ratings = read(self._long(scores), cut=self.cut)
+            self.fit_: Fit = fit(
+                ratings,
+                self.model,
+                self.method,
+                self.link,
+                scale=self.scale,
+                reference=self.reference,
+                shrink=self.shrink,
+                max_iterations=self.max_iterations,
+            )
+        table = self.fit_.table("raters")
+        self.raters_: NDArray[np.str_] = table["rater"].cast(pl.String).to_numpy().astype(np.str_)
+        self.kappa_: Array = table["kappa"].to_numpy()
+        self.n_iter_: int = max(1, self.fit_.optimiser.iterations)
+        self._n_features_out = 1
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Every student's ability, (students, 1), with raters as they were estimated."""
+        check_is_fitted(self)
+        scores = self._scores(X, reset=False)
+        ability = np.full((len(scores), 1), self._mean())
+        if np.isfinite(scores).any():
+            with _as_value_errors():
+                found = self.fit_.score(self._ratings(scores))
+            ability[found["student"].to_numpy(), 0] = found["theta"].to_numpy()
+        return ability
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Log-likelihood of the ratings of a student, averaged over students."""
+        check_is_fitted(self)
+        scores = self._scores(X, reset=False)
+        if not np.isfinite(scores).any():
+            return 0.0
+        ratings = self._ratings(scores)
+        with _as_value_errors():
+            return place(self.fit_._calibrated("students cannot be scored by it"), ratings).loglik() / len(
+                scores
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _scores(self, X: Any, *, reset: bool) -> Array:
+        scores = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=1 + reset,
+        )
+        return np.asarray(scores)
+
+    def _labels(self, given: Sequence[str] | None, otherwise: Sequence[str], what: str) -> list[str]:
+        labels = [str(label) for label in (otherwise if given is None else given)]
+        if len(labels) != self.n_features_in_:
+            raise ValueError(
+                f"{what} has {len(labels)} labels for {self.n_features_in_} columns; give one for each"
+            )
+        return labels
+
+    def _long(self, scores: Array) -> pl.DataFrame:
+        """One row a rating."""
+        names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(scores.shape[1])])
+        raters = pl.Series(self._labels(self.raters, names, "raters"), dtype=pl.String)
+        items = pl.Series(self._labels(self.items, ["all"] * scores.shape[1], "items"), dtype=pl.String)
+        student, column = np.nonzero(np.isfinite(scores))
+        return pl.DataFrame(
+            {
+                "student": student,
+                "rater": raters.gather(column),
+                "item": items.gather(column),
+                "score": scores[student, column],
+            }
+        )
+
+    def _ratings(self, scores: Array) -> Ratings:
+        with _as_value_errors():
+            return read_any(self._long(scores), cut=self.cut)
+
+    def _mean(self) -> float:
+        population = self.fit_.tables.get("population")
+        return 0.0 if population is None else float(population["mean"].item())
+
+
+@contextmanager
+def _as_value_errors() -> Iterator[None]:
+    """Scikit-learn's own tools expect a ValueError of data at fault."""
+    try:
+        yield
+    except RaterlensError as error:
+        raise ValueError(str(error)) from error
