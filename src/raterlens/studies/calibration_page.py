@@ -50,8 +50,8 @@ def page(tables: Mapping[str, pl.DataFrame]) -> str:
         "Nominal 95 % intervals of κ̄ on ratings with known truth. Coverage is the share of intervals that have the "
         "truth in them, ± its Monte-Carlo standard error (replications are independent, raters within one are not); "
         "width is the mean width; *too high* is the share that lies above the truth. Profiles and bootstraps are many "
-        "fits each and come from every fifth and every fiftieth replication; designs other than the paper's two from the "
-        "first 200.",
+        "fits each and come from every fifth and every fiftieth replication; designs other than the paper's two from "
+        "the first 200.",
         "![Coverage and width of every interval](calibration.png)",
         "## Raters inside",
         "All raters but those at a bound: estimated at 0, or truly the most discriminating (ρ = 1).",
