@@ -38,8 +38,11 @@ class Comparison:
         for row in self.models.iter_rows(named=True):
             numbers = f"{row['loglik']:>16.4f}{row['n_parameters']:>12}{row['aic']:>11.1f}{row['bic']:>11.1f}"
             lines.append(f"{row['fit']:<{width}}{numbers}")
-        lines.append("")
-        lines += [_tested(row) for row in self.models.iter_rows(named=True)]
+        return "\n".join([*lines, "", *self.words(), *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def words(self) -> list[str]:
+        """What the numbers say, a sentence each."""
+        lines = [_tested(row) for row in self.models.iter_rows(named=True)]
         if not self.warnings:
             best = {name: self.models.sort(name)["fit"][0] for name in ("aic", "bic")}
             lines.append(f"AIC is lowest for {best['aic']}, BIC for {best['bic']}.")
@@ -50,8 +53,7 @@ class Comparison:
             lines.append(f"Largest changes of rank: {', '.join(names)}.")
         else:
             lines.append("No rater changes rank.")
-        lines += [f"Warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+        return lines
 
 
 def compare(*fits: Fit, names: Sequence[str] | None = None) -> Comparison:

@@ -13,12 +13,12 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 # One thread a worker: workers are the parallelism, and sums in a fixed order give the same last digit.
-_THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "POLARS_MAX_THREADS",
-    "NUMBA_NUM_THREADS",
+ONE_THREAD = (
+    "OMP_NUMONE_THREAD",
+    "OPENBLAS_NUMONE_THREAD",
+    "MKL_NUMONE_THREAD",
+    "POLARS_MAXONE_THREAD",
+    "NUMBA_NUMONE_THREAD",
 )
 
 _shared: Any = None
@@ -84,8 +84,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     try:
         yield
     finally:

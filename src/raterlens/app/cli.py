@@ -130,6 +130,31 @@ def demo() -> None:
     commands.demo(DEMO_FOLDER)
 
 
+@app.command(
+    help_epilogue="""Everything stays on this machine, and only this machine can open it unless --host is given: then a
+token, printed at the start, is asked of everybody.
+
+Examples:
+  raterlens serve --open
+  raterlens serve --host 0.0.0.0 --port 8080"""
+)
+def serve(
+    *,
+    port: Annotated[int, Parameter(help="Where to listen; 0 for any port that is free.")] = 8765,
+    host: Annotated[
+        str, Parameter(help="The address to listen at; other machines may then come in.")
+    ] = "127.0.0.1",
+    open: Annotated[bool, Parameter(negative=(), show_default=False, help="Open it in a browser.")] = False,
+    max_megabytes: Annotated[float, Parameter(help="Largest file that is taken.")] = 200,
+    max_rows: Annotated[int, Parameter(help="Longest table that is taken.")] = 5_000_000,
+    fits: Annotated[int | None, Parameter(help="Fits at a time; all cores if left out.")] = None,
+) -> None:
+    """Use Raterlens in a browser: drop in a table, see which raters need attention."""
+    from raterlens.app.serving import serve as run
+
+    run(host, port, open, max_megabytes, max_rows, fits)
+
+
 @app.command(help_epilogue=STUDY_HELP)
 def study(
     name: Annotated[str, Parameter(name="NAME", help="One of those listed below.")],
@@ -170,7 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("RATERLENS_DEBUG"):
             traceback.print_exc()
-        return _complain(_unforeseen(error), FAILED)
+        return _complain(unforeseen(error), FAILED)
     else:
         return code or DONE
     return DONE
@@ -182,7 +207,7 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _unforeseen(error: Exception) -> str:
+def unforeseen(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"could not finish: {error}"
     if isinstance(error, MemoryError):

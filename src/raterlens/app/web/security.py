@@ -1,0 +1,144 @@
+"""Who may ask, and what a browser may do with the answer.
+
+Before any page: the Host must be ours (a name that an attacker points at 127.0.0.1 is not), a token is asked for where
+one is set, and whatever changes something must come from our own pages (Origin).
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from socket import gethostname
+from urllib.parse import urlencode, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.settings import LOOPBACK, Settings
+
+READING = ("GET", "HEAD")
+
+UPLOAD = "/tables"
+"""The one address that takes large bodies, and limits them itself."""
+
+FORM = 1_000_000
+"""Bytes in any other."""
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not "no-referrer": browsers then send our own forms with Origin "null".
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+Complain = Callable[[Request, RefusedError], Awaitable[Response]]
+
+
+class Guard:
+    """The only way in: wraps the whole app."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, complain: Complain) -> None:
+        self._app, self._settings, self._complain = app, settings, complain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        request = Request(scope, receive)
+        try:
+            response = self.admit(request)
+        except RefusedError as refusal:
+            response = await self._complain(request, refusal)
+        await (response or self._app)(scope, receive, send_safely)
+
+    def admit(self, request: Request) -> Response | None:
+        """Refuse, answer, or (None) let the app answer."""
+        if not own_host(request.headers.get("host", ""), self._settings.host):
+            raise RefusedError(
+                f"this address, {request.headers.get('host', '')!r}, is not one that Raterlens answers to; "
+                "open the one that was printed when it was started",
+                421,
+            )
+        entry = self._enter(request)
+        if request.method not in READING and not same_origin(request):
+            raise RefusedError(
+                "this request came from another page than Raterlens' own; go back and try again", 403
+            )
+        if request.method not in READING and request.url.path != UPLOAD and not _small(request):
+            raise RefusedError("this form is larger than any of Raterlens' own; go back and try again", 413)
+        return entry
+
+    def _enter(self, request: Request) -> Response | None:
+        token, cookie = self._settings.token, f"{self._settings.cookie}-token"
+        if token is None:
+            return None
+        given = request.query_params.get("token")
+        if given is not None and request.method in READING and _same(given, token):
+            rest = [pair for pair in request.query_params.multi_items() if pair[0] != "token"]
+            answer = RedirectResponse(f"{request.url.path}{'?' * bool(rest)}{urlencode(rest)}", 303)
+            answer.set_cookie(cookie, token, httponly=True, samesite="strict", path="/")
+            return answer
+        if not _same(request.cookies.get(cookie, ""), token):
+            raise RefusedError(
+                "this Raterlens is shared by a token; open the whole address, with ?token=..., that was printed "
+                "when it was started",
+                401,
+            )
+        return None
+
+
+def _small(request: Request) -> bool:
+    length = request.headers.get("content-length", "0")
+    return "transfer-encoding" not in request.headers and length.isdigit() and int(length) <= FORM
+
+
+def _same(given: str, token: str) -> bool:
+    return secrets.compare_digest(given.encode(), token.encode())
+
+
+def own_host(header: str, bound: str) -> bool:
+    """Whether a Host header is ours: loopback, or, when bound elsewhere, that name, this machine's or a bare address.
+
+    Rebinding needs a name whose address the attacker can change, so bare addresses are safe. Any port will do: it may
+    have been forwarded.
+    """
+    try:
+        name = urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return False
+    if name in LOOPBACK:
+        return True
+    return bound not in LOOPBACK and (name in (bound.lower(), gethostname().lower()) or _is_address(name))
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def same_origin(request: Request) -> bool:
+    """Whether a browser says that the request came from our own pages; silence is not enough."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site") == "same-origin"
+    return origin == f"{request.url.scheme}://{request.headers.get('host', '')}"

@@ -1,0 +1,125 @@
+"""Put together and started: `raterlens serve`."""
+
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from raterlens.app.web import fits, tables
+from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.office import Office
+from raterlens.app.web.pages import HERE, complain
+from raterlens.app.web.security import Guard
+from raterlens.app.web.settings import LOOPBACK, Settings
+from raterlens.errors import OptionError
+
+REPORT = HERE.parents[1] / "report" / "templates"
+
+ASSETS: dict[str, Path] = {
+    **{path.name: path for path in (HERE / "static").iterdir()},
+    **{f"report-{path.name}": path for path in REPORT.iterdir() if path.suffix in (".css", ".js")},
+}
+"""The only files that are served as they are, by name: nothing that a client sends becomes a path."""
+
+
+def make_app(settings: Settings) -> Guard:
+    """The whole app behind its guard."""
+    office = Office(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with office.open():
+            yield
+
+    app = Starlette(
+        routes=[*tables.ROUTES, *fits.ROUTES, Route("/static/{name}", asset)],
+        exception_handlers={RefusedError: _refused, HTTPException: _unknown, Exception: _unforeseen},
+        lifespan=lifespan,
+    )
+    app.state.office = office
+    return Guard(app, settings, complain)
+
+
+def serve(settings: Settings, *, open_browser: bool = False) -> None:
+    """Listen until interrupted. The address is printed once it answers."""
+    with _listening(settings) as listener:
+        settings = _settled(settings, listener.getsockname()[1])
+        address = _address(settings)
+        print(f"Raterlens is at {address}", flush=True)
+        print("Ctrl+C stops it and removes everything that was sent to it.", flush=True)
+        if open_browser:
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        config = uvicorn.Config(
+            make_app(settings), log_level="warning", access_log=False, server_header=False, lifespan="on"
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+async def asset(request: Request) -> Response:
+    path = ASSETS.get(request.path_params["name"])
+    if path is None:
+        raise HTTPException(404)
+    return FileResponse(path, headers={"Cache-Control": "no-cache"})
+
+
+def _settled(settings: Settings, port: int) -> Settings:
+    shared = settings.host not in LOOPBACK
+    return replace(settings, port=port, token=secrets.token_urlsafe(24) if shared else None)
+
+
+def _listening(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family)
+    except (OSError, OverflowError) as error:
+        raise OptionError(
+            f"cannot listen at {settings.host} port {settings.port}: {error}; give another port with --port, or "
+            "--port 0 for any that is free"
+        ) from error
+
+
+def _address(settings: Settings) -> str:
+    any_address = settings.host in ("0.0.0.0", "::")
+    host = socket.gethostname() if any_address else settings.host
+    token = f"?token={settings.token}" if settings.token else ""
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/{token}"
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RefusedError)
+    return await complain(request, error)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    words = {
+        404: f"there is no page {request.url.path[:80]!r} here; go to the start page",
+        405: "this address cannot be opened in this way; go to the start page",
+    }
+    return await complain(
+        request, RefusedError(words.get(error.status_code, error.detail), error.status_code)
+    )
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    print(f"raterlens: {type(error).__name__}: {error}", file=sys.stderr)
+    return await complain(
+        request,
+        RefusedError(
+            f"something unforeseen happened ({type(error).__name__}). This is a fault in Raterlens, not in your data; "
+            "go back and try again",
+            500,
+        ),
+    )

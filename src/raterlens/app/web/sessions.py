@@ -1,0 +1,127 @@
+"""Who has what: each visitor's tables and fits, in a folder of their own that goes when they do."""
+
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.jobs import Job
+from raterlens.app.web.settings import Settings
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    """A file that was uploaded. Its name is shown and never opened."""
+
+    id: str
+    name: str
+    path: Path
+    size: int
+    preview: dict[str, Any]
+    """What `tasks.preview` said of it"""
+    roles: dict[str, str]
+    """The role of each column, as last chosen"""
+    cut: str = ""
+    model: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Fitted:
+    """A fit: asked for, under way or done."""
+
+    id: str
+    number: int
+    table: Table
+    model: str
+    folder: Path
+    job: Job
+
+    @property
+    def short(self) -> str:
+        """Told apart within a session."""
+        return f"fit {self.number} ({self.model})"
+
+    @property
+    def name(self) -> str:
+        return f"Fit {self.number}: {self.model}, {self.table.name}"
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """What one visitor has here."""
+
+    id: str
+    folder: Path
+    used: float
+    tables: dict[str, Table] = field(default_factory=dict)
+    fits: dict[str, Fitted] = field(default_factory=dict)
+    counted: int = 0
+    """Fits so far, removed ones too: numbers are not given twice."""
+
+    @property
+    def busy(self) -> bool:
+        return any(not fitted.job.ended for fitted in self.fits.values())
+
+    def new_folder(self) -> Path:
+        folder = self.folder / new_id()
+        folder.mkdir()
+        return folder
+
+    def remove(self, table: Table) -> list[Job]:
+        """Forget a table and its fits; return their jobs, which somebody has to stop."""
+        fits = [fitted for fitted in self.fits.values() if fitted.table is table]
+        for fitted in fits:
+            del self.fits[fitted.id]
+            shutil.rmtree(fitted.folder, ignore_errors=True)
+        del self.tables[table.id]
+        shutil.rmtree(table.path.parent, ignore_errors=True)
+        return [fitted.job for fitted in fits]
+
+
+class Sessions:
+    """All visitors, by a random id that only their browser knows."""
+
+    def __init__(self, root: Path, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._root, self._settings, self._clock = root, settings, clock
+        self._all: dict[str, Session] = {}
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._all.values()))
+
+    def find(self, id: str | None) -> Session | None:
+        session = self._all.get(id or "")
+        if session is not None:
+            session.used = self._clock()
+        return session
+
+    def create(self) -> Session:
+        self.sweep()
+        if len(self._all) >= self._settings.max_sessions:
+            raise RefusedError(
+                f"{len(self._all)} people are using this Raterlens already, its limit; try again later", 503
+            )
+        session = Session(new_id(), self._root / new_id(), self._clock())
+        session.folder.mkdir()
+        self._all[session.id] = session
+        return session
+
+    def remove(self, session: Session) -> list[Job]:
+        """Forget everything of a visitor; return the jobs, which somebody has to stop."""
+        self._all.pop(session.id, None)
+        shutil.rmtree(session.folder, ignore_errors=True)
+        return [fitted.job for fitted in session.fits.values()]
+
+    def sweep(self) -> None:
+        """Remove whom nobody has seen for long, unless a fit of theirs is still under way."""
+        for session in self:
+            if not session.busy and self._clock() - session.used > self._settings.idle:
+                self.remove(session)
+
+
+def new_id() -> str:
+    """128 random bits: to know an id is to have been given it."""
+    return secrets.token_urlsafe(16)

@@ -1,0 +1,36 @@
+"""What a server allows, in one record."""
+
+from dataclasses import dataclass, field
+
+from raterlens.parallel import available_cores
+
+MEGABYTE = 1_000_000
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits, and who may come in."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    token: str | None = None
+    """Asked of every visitor where given."""
+    max_bytes: int = 200 * MEGABYTE
+    """Of one file."""
+    max_rows: int = 5_000_000
+    """Of one table."""
+    fits_at_once: int = field(default_factory=available_cores)
+    max_waiting: int = 20
+    """Fits in the queue, of all sessions together."""
+    max_sessions: int = 50
+    max_tables: int = 10
+    """Of one session, as the next two."""
+    max_fits: int = 30
+    idle: float = 8 * 3600.0
+    """Seconds after which a session that nobody uses is removed with all its files."""
+
+    @property
+    def cookie(self) -> str:
+        """Browsers share cookies between the ports of a host: each server has its own name."""
+        return f"raterlens-{self.port}"

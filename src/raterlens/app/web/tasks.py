@@ -1,0 +1,194 @@
+"""What a worker can do. Each task reads and writes files of the session; only small answers are sent back."""
+
+import csv
+import io
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from raterlens.app.commands import diagnosed
+from raterlens.app.options import Columns, Model, Output, command_line
+from raterlens.app.web.guesses import guess_roles, reading_arguments
+from raterlens.charts.text import sentence
+from raterlens.comparing import compare as side_by_side
+from raterlens.design import examine
+from raterlens.diagnostics.linking import examine_links
+from raterlens.diagnostics.panel import headline, judged
+from raterlens.diagnostics.scale import Scale
+from raterlens.errors import InputError, RaterlensError
+from raterlens.estimation.optimise import TOLERANCE, Progress
+from raterlens.fitting import fit as estimate
+from raterlens.ratings import Ratings
+from raterlens.reading import read
+from raterlens.reading.formats import Opening, open_table
+from raterlens.results import load
+from raterlens.wording import counted, listed
+from raterlens.writing import write_results
+
+Say = Callable[[dict[str, Any]], None]
+
+SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
+"""Of a table, in its preview."""
+
+
+def preview(path: str, name: str, progress: Say) -> dict[str, Any]:
+    """What a file holds: columns, first rows, number of rows, and which column may be what."""
+    with _speaking_of(path, name):
+        with open_table(path, Opening()) as table:
+            if len(table.columns) > SHOWN_COLUMNS:
+                raise InputError(
+                    f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}; keep the "
+                    "columns of student, rater, item and scores, or use raterlens fit on the command line"
+                )
+            frame = table.take(table.columns).frame
+        if frame.is_empty():
+            raise InputError(
+                f"{name!r} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
+            )
+    head = frame.head(SHOWN_ROWS)
+    return {
+        "columns": list(frame.columns),
+        "rows": [
+            ["" if cell is None else str(cell)[:SHOWN_TEXT] for cell in row] for row in head.iter_rows()
+        ],
+        "n_rows": frame.height,
+        "roles": guess_roles(frame),
+    }
+
+
+def check(path: str, name: str, roles: dict[str, str], cut: float | None, progress: Say) -> dict[str, Any]:
+    """What was understood, and who can be compared with whom."""
+    ratings = _read(path, name, roles, cut)
+    return {
+        "data": _size(ratings),
+        "notes": [sentence(note) for note in ratings.notes],
+        "warnings": [
+            sentence(text) for text in (*examine(ratings).warnings, *examine_links(ratings).warnings)
+        ],
+        "categories": ratings.n_categories,
+    }
+
+
+def fit(
+    path: str,
+    name: str,
+    roles: dict[str, str],
+    cut: float | None,
+    model: dict[str, Any],
+    folder: str,
+    progress: Say,
+) -> dict[str, Any]:
+    """Fit, diagnose and write everything that can be looked at or downloaded."""
+    progress({"phase": "reading", "share": 0.02})
+    ratings = _read(path, name, roles, cut)
+    result = estimate(ratings, **model, progress=_Bar(progress))
+    progress({"phase": "checking", "share": 0.75})
+    result, flags = diagnosed(result, ratings)
+    progress({"phase": "writing", "share": 0.9})
+    write_results(result, Path(folder), command=_command(name, roles, cut, model), flags=flags)
+    raters = judged(
+        result.table("raters"), Scale(result.sigma, result.link, result.model, "thresholds" in result.tables)
+    )
+    return {"headline": headline(raters).text, "data": _size(ratings), "converged": result.converged}
+
+
+def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, Any]:
+    """Fits side by side: models, what the comparison says in words, and every rater in each."""
+    found = side_by_side(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
+    return {
+        "models": [
+            {name: _plain(value) for name, value in row.items()} for row in found.models.iter_rows(named=True)
+        ],
+        "words": found.words(),
+        "warnings": [sentence(warning) for warning in found.warnings],
+        "raters": [
+            {
+                "rater": str(row["rater"]),
+                "kappas": [_plain(row[f"kappa {name}"]) for name in names],
+                "ranks": [row[f"rank {name}"] for name in names],
+                "moved": row["moved"],
+            }
+            for row in found.raters.sort("moved", descending=True, maintain_order=True).iter_rows(named=True)
+        ],
+    }
+
+
+TASKS = {"preview": preview, "check": check, "fit": fit, "compare": compare}
+
+
+class _Bar:
+    """How far a fit has come: the gradient falls from where it started to the tolerance, about evenly in logarithms."""
+
+    FROM, TO, PAUSE = 0.1, 0.7, 0.1
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._first: float | None = None
+        self._share = self.FROM
+        self._said = 0.0
+
+    def __call__(self, record: Progress) -> None:
+        left = max(record.gradient, TOLERANCE)
+        self._first = max(self._first or left, left, 2 * TOLERANCE)
+        come = math.log(self._first / left) / math.log(self._first / TOLERANCE)
+        # Stages begin anew on a finer grid; a bar that goes back would alarm.
+        self._share = max(self._share, self.FROM + (self.TO - self.FROM) * come)
+        if time.monotonic() - self._said < self.PAUSE:
+            return
+        self._said = time.monotonic()
+        self._say(
+            {
+                "phase": "fitting",
+                "share": self._share,
+                "step": record.iteration,
+                "loglik": f"{record.loglik:,.2f}",
+            }
+        )
+
+
+def _read(path: str, name: str, roles: dict[str, str], cut: float | None) -> Ratings:
+    with _speaking_of(path, name):
+        return read(path, **reading_arguments(roles, cut))
+
+
+@contextmanager
+def _speaking_of(path: str, name: str) -> Iterator[None]:
+    """Messages name the file as the visitor does, not as it is called on our disk."""
+    try:
+        yield
+    except RaterlensError as error:
+        ours = "|".join(re.escape(known) for known in (path, Path(path).name))
+        raise type(error)(re.sub(ours, lambda _: name, str(error))) from None
+
+
+def _command(name: str, roles: dict[str, str], cut: float | None, model: dict[str, Any]) -> str:
+    """The command line that does the same to the visitor's own file."""
+    given = reading_arguments(roles, cut)
+    columns: dict[str, Any] = {
+        key: _joined(value) if isinstance(value, list) else value
+        for key, value in given.items()
+        if value is not None
+    }
+    return command_line(Path(name), Columns(**columns), Model(**model), Output(out=Path("results")))
+
+
+def _joined(names: list[str]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
+def _size(ratings: Ratings) -> str:
+    return (
+        f"{counted(ratings.n_ratings, 'rating')} of {counted(ratings.n_students, 'student')} by "
+        f"{counted(ratings.n_raters, 'rater')} on {counted(ratings.n_items, 'item')}"
+    )
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no not-a-number."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,78 @@
+"""The process that does the work: reads tasks from stdin, a line of JSON each, and answers on stdout.
+
+It ends with its server, however that ends, and then leaves no file behind: whoever notices removes the work folder.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TextIO
+
+LARGE = 1_500_000
+"""Kilobytes after which a process is not used again, so that its memory is free for others."""
+
+
+def main(root: Path) -> None:
+    """Do tasks until there are none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to hear
+    answers = _claim_stdout()
+    tasks: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    threading.Thread(target=_listen, args=(tasks, root), daemon=True).start()
+    # Imported while nobody waits yet.
+    from raterlens.app.web.tasks import TASKS
+
+    while True:
+        task = tasks.get()
+
+        def say(said: dict[str, Any]) -> None:
+            print(json.dumps(said), file=answers, flush=True)
+
+        say(_do(TASKS, task, say) | {"tired": _memory() > LARGE})
+
+
+def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
+    from raterlens.app.cli import unforeseen
+    from raterlens.errors import RaterlensError
+
+    try:
+        result = tasks[task["task"]](**task["arguments"], progress=lambda seen: say({"progress": seen}))
+        return {"state": "done", "result": result}
+    except RaterlensError as error:
+        return {"state": "fault", "message": str(error)}
+    except Exception as error:
+        if os.environ.get("RATERLENS_DEBUG"):
+            sys.excepthook(*sys.exc_info())
+        return {"state": "failed", "message": unforeseen(error)}
+
+
+def _claim_stdout() -> TextIO:
+    """Answers go where stdout went; whatever a library prints goes to stderr instead."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _listen(tasks: "SimpleQueue[dict[str, Any]]", root: Path) -> None:
+    for line in sys.stdin.buffer:
+        tasks.put(json.loads(line))
+    shutil.rmtree(root, ignore_errors=True)
+    os._exit(0)
+
+
+def _memory() -> int:
+    """The most that this process has held, in kilobytes; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // 1024 if sys.platform == "darwin" else peak
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

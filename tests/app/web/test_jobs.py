@@ -1,0 +1,110 @@
+"""Work in processes: bounded, queued, cancelled for good, and told when it was interrupted."""
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.jobs import Pool, State
+from raterlens.studies.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """The arguments of a fit that takes long."""
+    folder = tmp_path_factory.mktemp("slow")
+    drawn = simulate(students=4_000, raters=60, items=4, raters_per_student=6, seed=1)
+    ratings = drawn.ratings
+    columns = {
+        "student": ratings.students.gather(ratings.student),
+        "rater": ratings.raters.gather(ratings.rater),
+        "item": ratings.items.gather(ratings.item),
+        "score": ratings.score,
+    }
+    import polars as pl
+
+    path = folder / "table.parquet"
+    pl.DataFrame(columns).write_parquet(path)
+    return {
+        "path": str(path),
+        "name": "slow.parquet",
+        "roles": {name: name for name in columns},
+        "cut": None,
+        "model": {"model": "gmf"},
+        "folder": str(folder / "out"),
+    }
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def until(true, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.02)
+
+
+def test_fits_are_bounded_queued_cancelled_and_told_when_interrupted(tmp_path, slow):
+    async def story():
+        pool = Pool(tmp_path, size=1, max_waiting=2)
+        first, second, third = (pool.submit("fit", **slow) for _ in range(3))
+        assert [job.state for job in (first, second, third)] == [State.RUNNING, State.WAITING, State.WAITING]
+        assert [pool.ahead(job) for job in (first, second, third)] == [0, 1, 2]
+        with pytest.raises(RefusedError, match="2 tasks are waiting already"):
+            pool.submit("fit", **slow)
+
+        await pool.cancel(second)
+        assert second.state is State.CANCELLED
+        assert pool.ahead(third) == 1
+
+        await until(lambda: first.progress)
+        process = pool._workers[first]._process.pid
+        assert alive(process)
+        await pool.cancel(first)
+        assert first.state is State.CANCELLED
+        assert not alive(process)
+
+        await until(lambda: third.progress)
+        os.kill(pool._workers[third]._process.pid, signal.SIGKILL)  # as the system does for want of memory
+        await asyncio.wait_for(third.over.wait(), 10)
+        assert third.state is State.FAILED
+        assert "interrupted" in third.message
+        with pytest.raises(RefusedError, match="interrupted"):
+            await third.answer()
+
+        # The pool goes on: a task at fault says so, and its worker is kept for the next.
+        fault = pool.submit("preview", path=str(tmp_path / "table.csv"), name="gone.csv")
+        with pytest.raises(RefusedError, match=r"no such file: 'gone\.csv'"):
+            await fault.answer()
+        (worker,) = pool._idle
+        assert worker.ready
+        await pool.close()
+        assert not alive(worker._process.pid)
+
+    asyncio.run(story())
+
+
+def test_workers_end_with_their_server_and_remove_its_files(tmp_path):
+    """Even where it was killed and could not say goodbye: their stdin closes."""
+
+    async def story():
+        root = tmp_path / "root"
+        root.mkdir()
+        (root / "secret.csv").write_text("x")
+        pool = Pool(root, size=1, max_waiting=1)
+        await pool.warm()
+        process = pool._idle[0]._process
+        process.stdin.close()
+        await asyncio.wait_for(process.wait(), 20)
+        assert not root.exists()
+
+    asyncio.run(story())

@@ -1,0 +1,112 @@
+"""Files on their way in: limits, names, what is kept and what is not."""
+
+from pathlib import Path
+
+import pytest
+
+from raterlens.app.web.sessions import Sessions
+from raterlens.app.web.settings import Settings
+from tests.app.web.clients import LONG, ORIGIN, send, visiting
+
+
+@pytest.fixture(scope="module")
+def client():
+    with visiting(Settings(max_bytes=100_000, max_rows=500, max_tables=50)) as client:
+        yield client
+
+
+def root(client) -> Path:
+    return client.app._app.state.office.sessions._root
+
+
+def files(client) -> list[str]:
+    return sorted(path.name for path in root(client).rglob("*") if path.is_file())
+
+
+def test_a_table_is_kept_under_a_name_of_ours(client):
+    before = len(files(client))
+    name = '../../etc/"><script>alert(1)</script>passwd.CSV'
+    sent = send(client, LONG, name)
+    assert sent.status_code == 303
+    assert len(files(client)) == before + 1
+    assert set(files(client)) == {"table.csv"}
+    shown = client.get(sent.headers["location"]).text
+    assert "<script>alert(1)" not in shown
+    assert "script&gt;passwd.CSV" in shown
+    assert 'value="student" selected' in shown
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "status", "said"),
+    [
+        (b"x" * 100_001, "big.csv", 413, "larger than 0.1 MB"),
+        ("a,b\n" * 502, "long.csv", 413, "502 rows"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "photo.csv", 422, "&#39;photo.csv&#39; is not a text table"),
+        (b"%PDF-1.4", "paper.pdf", 422, "paper.pdf"),
+        ("", "empty.csv", 422, "empty file"),
+        ("only one column\n1\n", "one.csv", 422, "no comma"),
+        ("student,student\n1,2\n", "<b>.csv", 422, "more than one column named"),
+        (LONG, "", 400, "choose a file"),
+        (LONG, "no extension", 422, "only these are taken"),
+        (b"SQLite format 3\0", "views.sqlite", 422, "only these are taken"),
+        (b"\x1f\x8b", "bomb.csv.gz", 422, "only these are taken"),
+        ("student,rater,score\n", "bare.csv", 422, "no rows"),
+    ],
+)
+def test_what_cannot_be_taken_is_told_as_on_the_command_line_and_leaves_nothing(
+    client, content, name, status, said
+):
+    before = files(client)
+    answer = send(client, content, name)
+    assert answer.status_code == status
+    assert said in answer.text
+    assert "Traceback" not in answer.text
+    assert "<b>" not in answer.text
+    assert str(root(client)) not in answer.text
+    assert files(client) == before
+
+
+def test_a_body_that_is_not_a_form_or_breaks_off(client):
+    assert client.post("/tables", headers=ORIGIN, content=b"hello").status_code == 400
+    broken = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\nstudent,ra'
+    headers = ORIGIN | {"Content-Type": "multipart/form-data; boundary=b"}
+    before = files(client)
+    assert client.post("/tables", headers=headers, content=broken + b"\r\n--bad--x").status_code >= 400
+    assert files(client) == before
+
+
+def test_a_body_of_unknown_length_is_cut_off_at_the_limit(client):
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.parquet"\r\n\r\n'
+    headers = ORIGIN | {"Content-Type": "multipart/form-data; boundary=b"}
+    pieces = iter([head, *[b"x" * 50_000] * 10])
+    before = files(client)
+    assert client.post("/tables", headers=headers, content=pieces).status_code == 413
+    assert files(client) == before
+
+
+def test_sessions_go_with_their_files(tmp_path):
+    now = [0.0]
+    sessions = Sessions(tmp_path, Settings(idle=100, max_sessions=2), clock=lambda: now[0])
+    one, two = sessions.create(), sessions.create()
+    now[0] = 90
+    assert sessions.find(two.id) is two
+    now[0] = 150
+    sessions.sweep()
+    assert sessions.find(one.id) is None
+    assert not one.folder.exists()
+    assert two.folder.exists()
+    assert sessions.find("") is None
+
+
+def test_everything_is_removed_when_asked_and_at_the_end():
+    with visiting() as client:
+        sent = send(client, LONG)
+        assert files(client) == ["table.csv"]
+        client.post("/forget", headers=ORIGIN)
+        assert files(client) == []
+        assert client.get(sent.headers["location"]).status_code == 404
+        send(client, LONG)
+        kept = root(client)
+        assert files(client) == ["table.csv"]
+        assert kept.stat().st_mode & 0o077 == 0
+    assert not kept.exists()
