@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from raterlens import capability
+    from raterlens import capability, charts
     from raterlens.anchoring import Anchors
     from raterlens.comparing import Comparison, compare
     from raterlens.diagnostics.diagnosis import diagnose
@@ -60,6 +60,7 @@ __all__ = [
     "Window",
     "bootstrap",
     "capability",
+    "charts",
     "compare",
     "compare_raters",
     "diagnose",
@@ -74,8 +75,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "capability":
-        return import_module("raterlens.capability")
+    if name in ("capability", "charts"):
+        return import_module(f"raterlens.{name}")
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'raterlens' has no attribute {name!r}")

@@ -2,9 +2,7 @@
 
 import pytest
 
-from raterlens.app import study as command
 from raterlens.app.cli import main
-from raterlens.charts import figures
 
 
 @pytest.mark.parametrize(
@@ -33,19 +31,10 @@ def test_help_lists_the_studies(capsys):
         assert f"  {name}" in text
 
 
-def test_without_charts_a_study_is_whole_but_for_its_figures(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(figures, "find_spec", lambda name: None)
+def test_a_study_writes_rows_page_and_figures(tmp_path, capsys):
     assert main(["study", "noise", "--replications", "1", "--workers", "1", "--out", str(tmp_path)]) == 0
-    seen = capsys.readouterr()
-    assert "no figures" in seen.err
-    assert "noise.md" in seen.out
+    assert "noise.md" in capsys.readouterr().out
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"noise.md", "noise.json", "noise.parquet", "noise-accuracy.csv"}
-    assert "![" not in (tmp_path / "noise.md").read_text(encoding="utf-8")
-
-
-def test_figures_need_charts(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(figures, "find_spec", lambda name: None)
-    assert main(["study", command.FIGURES, "--out", str(tmp_path / "out")]) == 2
-    assert "raterlens[charts]" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    files = {"noise.md", "noise.json", "noise.parquet", "noise-accuracy.csv", "noise.svg", "noise.png"}
+    assert names == files
+    assert "![" in (tmp_path / "noise.md").read_text(encoding="utf-8")

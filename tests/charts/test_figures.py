@@ -6,7 +6,6 @@ import pytest
 
 from raterlens import capability
 from raterlens.charts import figures, figures_paper, figures_studies
-from raterlens.errors import OptionError
 from raterlens.studies import study2
 from raterlens.studies.study import Results
 
@@ -38,8 +37,6 @@ def test_curves_of_the_hierarchical_model_rise_with_the_slope():
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    pytest.importorskip("altair")
-    pytest.importorskip("vl_convert")
     folder = tmp_path_factory.mktemp("figures")
     return {path.name: path for path in figures.save(figures_paper.figures(), folder)}
 
@@ -66,7 +63,6 @@ def test_axes_and_legends_are_in_words_and_symbols(written, name, words):
 
 
 def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
-    pytest.importorskip("altair")
     boxes = pl.DataFrame(
         [
             {
@@ -86,9 +82,3 @@ def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
     text = svg.read_text(encoding="utf-8")
     for level in study2.RATERS:
         assert level.replace(":", ", ") in text
-
-
-def test_without_the_packages_it_is_said_what_to_install(monkeypatch):
-    monkeypatch.setattr(figures, "find_spec", lambda name: None)
-    with pytest.raises(OptionError, match=r"pip install 'raterlens\[charts\]'"):
-        figures.check_charts()

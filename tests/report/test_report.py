@@ -163,7 +163,7 @@ def test_only_the_page_s_own_script_may_run(make_fit: MakeFit) -> None:
 def test_first_screen_says_who_and_why(make_fit: MakeFit) -> None:
     html = render(make_fit(16))
     assert re.search(r"<h1>\d+ of 16 raters need attention</h1>", html)
-    assert html.index("<h1>") < html.index('class="cards"') < html.index('class="intervals"')
+    assert html.index("<h1>") < html.index('class="cards"') < html.index("<h2>Capability")
     assert "where the average rater passes 50" in html
     assert 'class="advice"' in html
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from raterlens.errors import OptionError, RaterlensError, choose
+from raterlens.errors import OptionError, choose
 from raterlens.studies.catalogue import FIGURES, STUDIES
 from raterlens.writing import check_folder
 
@@ -34,7 +34,7 @@ def study(
 def _study(
     name: str, out: Path, replications: int | None, seed: int, data: Path | None, workers: int | None
 ) -> None:
-    from raterlens.charts.figures import check_charts, save
+    from raterlens.charts.figures import save
     from raterlens.charts.figures_studies import draw
     from raterlens.studies.run import Folder, replace_text, run
     from raterlens.studies.study import get_study
@@ -58,27 +58,19 @@ def _study(
         )
         raise
     results = chosen.summarise(rows)
-    text = results.markdown
     for table, frame in results.tables.items():
         frame.write_csv(out / f"{name}-{table}.csv")
-    try:
-        check_charts()
-    except RaterlensError as missing:
-        print(f"raterlens: no figures: {missing}", file=sys.stderr)
-        text = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("!["))
-    else:
-        save(draw(name, results), out)
-    replace_text(out / f"{name}.md", text)
+    save(draw(name, results), out)
+    replace_text(out / f"{name}.md", results.markdown)
     print(f"Results: {out / f'{name}.md'}")
 
 
 def _figures(out: Path, replications: int | None, seed: int, workers: int | None) -> None:
     """Figures 1 to 4 need no ratings; the two of results come from their studies, as many replications as there are."""
-    from raterlens.charts.figures import check_charts, save
+    from raterlens.charts.figures import save
     from raterlens.charts.figures_paper import figures
     from raterlens.studies.run import Folder
 
-    check_charts()
     out.mkdir(parents=True, exist_ok=True)
     for path in save(figures(), out):
         print(path)

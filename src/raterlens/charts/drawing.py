@@ -1,11 +1,9 @@
-"""From plot data to markup: templates that escape every label."""
+"""Templates that escape every label."""
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from raterlens.charts.text import interval, number, sentence
 from raterlens.wording import counted
@@ -24,8 +22,3 @@ def templates(folder: Path) -> Environment:
     environment.filters.update(number=number, counted=counted, sentence=sentence)
     environment.globals["interval"] = interval
     return environment
-
-
-def draw(template: str, **data: Any) -> Markup:
-    """The chart, safe to place in a page as it is."""
-    return Markup(templates(Path(__file__).parent / "templates").get_template(template).render(data))

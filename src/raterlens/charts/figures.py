@@ -1,13 +1,10 @@
-"""Figures for print: one look, and files as SVG and PNG. Needs the extra `charts` (altair, vl-convert-python)."""
+"""Figures for print: one look, and files as SVG and PNG."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     import altair as alt
@@ -32,15 +29,6 @@ PIXELS_PER_INCH = 120
 
 # A panel of 300 px prints at 8 cm: 12 px of type are then 9 pt.
 WIDTH, HEIGHT = 300, 210
-
-
-def check_charts() -> None:
-    """Raise where figures cannot be drawn."""
-    for package, install in (("altair", "altair"), ("vl_convert", "vl-convert-python")):
-        if find_spec(package) is None:
-            raise OptionError(
-                f"figures need the package {install}, which is not installed; run: pip install 'raterlens[charts]'"
-            )
 
 
 def save(figures: Mapping[str, Any], folder: Path) -> list[Path]:

@@ -1,70 +1,200 @@
-"""Capability with its interval, a line for each rater, the highest first."""
+"""Capability of every rater with its interval, the most capable first."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 import polars as pl
 
-from raterlens.charts.drawing import draw
-from raterlens.charts.marks import mark
+from raterlens.charts.labels import placed_names
+from raterlens.charts.palette import light
+from raterlens.charts.raters import kind_scales, rater_rows, with_verdicts
+from raterlens.charts.text import number
+from raterlens.charts.theme import DESK, PLACED, check_width, finished, values
 from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.wording import counted
 
-SHOWN = 40
-"""More lines than this are not read: a larger panel shows half from each end and the table has everyone."""
+if TYPE_CHECKING:
+    from raterlens.results import Fit
 
-ROW = 26
-"""Height of a line, in pixels."""
+MOST_ROWS = 60
+"""A line each up to here; a larger panel is drawn as one ranked curve."""
 
-
-class Intervals(NamedTuple):
-    """Plot data: the lines to draw, and how many are left out between the two ends."""
-
-    rows: pl.DataFrame
-    """rater, kappa, kappa_low, kappa_high, label, and `place`: 0 at the top, one place kept free at the gap."""
-    left_out: int
+ROW = 18
+COMPACT = 340
+TITLE = "Capability κ̄ with 95 % interval"
 
 
-def interval_data(raters: pl.DataFrame, shown: int = SHOWN) -> Intervals:
-    """Lines for the chart from a table of raters with their verdict's `label`."""
-    columns = ["rater", "kappa", "kappa_low", "kappa_high", "label"]
-    ordered = raters.select(columns).sort("kappa", descending=True, nulls_last=True, maintain_order=True)
-    left_out = max(0, ordered.height - shown)
-    if not left_out:
-        return Intervals(ordered.with_row_index("place"), 0)
-    half = shown // 2
-    ends = pl.concat([ordered.head(half), ordered.tail(half)])
-    place = pl.int_range(pl.len()) + (pl.int_range(pl.len()) >= half).cast(pl.Int64)
-    return Intervals(ends.with_columns(place=place), ordered.height - 2 * half)
+def capability_data(fit: Fit) -> pl.DataFrame:
+    """A row a rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
+    standing, kind, words."""
+    rows = rater_rows(fit).drop("rho", "eta").with_row_index("place", offset=1)
+    return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
-def draw_intervals(data: Intervals) -> str:
-    """The chart as HTML with inline SVG; it stretches to the width it is given."""
-    lowest = data.rows["kappa"].fill_nan(None).min()
-    # Capability lives between 0 and 1, unless a rater scores against ability.
-    floor = -1.0 if isinstance(lowest, float) and lowest < 0 else 0.0
+def capability(fit: Fit, *, width: int = DESK) -> Any:
+    """How capable is each rater, and how sure are we?
 
-    def across(kappa: float | None) -> float | None:
-        if kappa is None or kappa != kappa:
-            return None
-        return round(100 * (min(max(kappa, floor), 1.0) - floor) / (1.0 - floor), 2)
+    Parameters
+    ----------
+    fit
+        Any fit.
+    width
+        Of the whole chart, in pixels; 380 suits a phone. Panels of more than 60 raters are drawn as one ranked
+        curve, in which the raters who need attention stand out.
 
-    rows = [
-        row
-        | {
-            "mark": mark(row["label"]),
-            "y": ROW * row["place"] + ROW // 2,
-            "at": across(row["kappa"]),
-            "low": across(row["kappa_low"]),
-            "high": across(row["kappa_high"]),
-        }
-        for row in data.rows.iter_rows(named=True)
-    ]
-    return draw(
-        "intervals.html",
-        rows=rows,
-        gap=len(rows) // 2 if data.left_out else None,
-        left_out=data.left_out,
-        row_height=ROW,
-        height=ROW * (len(rows) + (data.left_out > 0)),
-        line=across(CAPABLE),
-        ticks=[(tick, across(tick)) for tick in (-1.0, -0.5, 0.0, 0.25, 0.5, 0.75, 1.0) if tick >= floor],
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> chart = rl.charts.capability(rl.fit(rl.load_example()))
+    >>> chart.to_dict()["description"][:24]
+    'Capability of 16 raters,'
+    """
+    check_width(width)
+    data = capability_data(fit)
+    drawn = _rows(data, width) if data.height <= MOST_ROWS else _ranked(data, width)
+    height = ROW * data.height if data.height <= MOST_ROWS else COMPACT
+    return finished(drawn, _words(data), width=width, height=max(height, 60))
+
+
+def _rows(data: pl.DataFrame, width: int) -> Any:
+    import altair as alt
+
+    y = alt.Y(
+        "rater:N",
+        sort=data["rater"].to_list(),
+        title=None,
+        axis=alt.Axis(
+            labelLimit=int(0.34 * width),
+            labelColor=light("ink"),
+            ticks=False,
+            domain=False,
+            grid=False,
+            labelPadding=8,
+        ),
     )
+    scale = alt.Scale(domain=_domain(data), nice=False)
+    base = alt.Chart(values(with_verdicts(data)))
+    rules = (
+        base.transform_filter("isValid(datum.kappa_low) && isValid(datum.kappa_high)")
+        .mark_rule(strokeWidth=3, opacity=0.45, strokeCap="round")
+        .encode(
+            y=y,
+            x=alt.X("kappa_low:Q", scale=scale),
+            x2="kappa_high:Q",
+            stroke=kind_scales(data, _legend_columns(width))["stroke"],
+        )
+    )
+    points = base.mark_point(size=70, opacity=1, strokeWidth=1.5, aria=True).encode(
+        y=y,
+        x=alt.X("kappa:Q", title=TITLE, scale=scale, axis=_axis(width)),
+        description="words:N",
+        tooltip=_tooltip(),
+        **kind_scales(data, _legend_columns(width)),
+    )
+    return _line(scale) + rules + points
+
+
+def _ranked(data: pl.DataFrame, width: int) -> Any:
+    """One thin line a rater: who is fine makes the curve, who is not stands out."""
+    import altair as alt
+
+    n = data.height
+    x = alt.X(
+        "place:Q",
+        title="Raters, the most capable first",
+        scale=alt.Scale(domain=[0.5, n + 0.5], nice=False),
+        axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
+    )
+    scale = alt.Scale(domain=_domain(data), nice=False)
+    y = alt.Y("kappa:Q", title=TITLE, scale=scale)
+    base = alt.Chart(values(with_verdicts(data)))
+    thin = max(0.6, min(3.0, 0.7 * width / n))
+    rules = (
+        base.transform_filter("isValid(datum.kappa_low) && isValid(datum.kappa_high)")
+        .mark_rule(strokeWidth=thin, opacity=0.28 if n <= 600 else 0.16)
+        .encode(
+            x=x,
+            y=alt.Y("kappa_low:Q", scale=scale),
+            y2="kappa_high:Q",
+            stroke=kind_scales(data, _legend_columns(width))["stroke"],
+        )
+    )
+    size = 26 if n <= 300 else 12
+    points = base.mark_point(size=size, opacity=1, strokeWidth=1, aria=True).encode(
+        x=x, y=y, description="words:N", tooltip=_tooltip(), **kind_scales(data, _legend_columns(width))
+    )
+    return _line(scale, across=False) + rules + points + _lowest(data, x, scale, width)
+
+
+def _lowest(data: pl.DataFrame, x: Any, scale: Any, width: int) -> Any:
+    """Names of the least capable who need attention, as far as there is room."""
+    import altair as alt
+
+    wanting = data.filter(standing="attention").tail(6).reverse()
+    low, high = _domain(data)
+    at = pl.col("place") / data.height * 100, (high - pl.col("kappa")) / (high - low) * 100
+    everywhere = data.select(x=at[0], y=at[1]).to_numpy()
+    anchors = wanting.select(x=at[0], y=at[1]).to_numpy()
+    names = placed_names(wanting, anchors, everywhere[:: max(1, data.height // 400)], width - 70, COMPACT)
+    return (
+        alt.Chart(values(names))
+        .mark_text(**PLACED)
+        .encode(x=x, y=alt.Y("kappa:Q", scale=scale), text="name:N")
+    )
+
+
+def _line(scale: Any, *, across: bool = True) -> Any:
+    """The line for capable."""
+    import altair as alt
+
+    where = {"x" if across else "y": (alt.X if across else alt.Y)("at:Q", scale=scale)}
+    return (
+        alt.Chart(values(pl.DataFrame({"at": [CAPABLE]})))
+        .mark_rule(stroke=light("ink"), strokeDash=[4, 3], strokeWidth=1, opacity=0.75)
+        .encode(**where)
+    )
+
+
+def _domain(data: pl.DataFrame) -> list[float]:
+    """0 to 1, unless a rater scores against ability or beats the yardstick."""
+    reach = data.select("kappa", "kappa_low", "kappa_high").to_numpy()
+    low, high = float(np.nanmin(reach, initial=0.0)), float(np.nanmax(reach, initial=1.0))
+    return [0.0 if low >= 0 else np.floor(low * 5) / 5, 1.0 if high <= 1 else np.ceil(high * 5) / 5]
+
+
+def _axis(width: int) -> Any:
+    import altair as alt
+
+    return alt.Axis(tickCount=5 if width < 480 else 10, format=".1f")
+
+
+def _legend_columns(width: int) -> int:
+    return 2 if width < 480 else 4
+
+
+def _tooltip() -> list[Any]:
+    import altair as alt
+
+    shown = (("rater", "Rater", "N"), ("label", "Verdict", "N"), ("n", "Ratings", "Q"))
+    numbers = (("kappa", "Capability"), ("kappa_low", "from"), ("kappa_high", "to"))
+    return [alt.Tooltip(f"{name}:{kind}", title=title) for name, title, kind in shown] + [
+        alt.Tooltip(f"{name}:Q", title=title, format=".2f") for name, title in numbers
+    ]
+
+
+def _words(data: pl.DataFrame) -> str:
+    known = data.filter(pl.col("kappa").is_finite())
+    said = f"Capability of {counted(data.height, 'rater')}, each with its 95 % interval"
+    if known.height:
+        first, last = known.row(0, named=True), known.row(-1, named=True)
+        said += (
+            f"; highest {first['rater']} with {number(first['kappa'])}, lowest {last['rater']} with "
+            f"{number(last['kappa'])}"
+        )
+    return f"{said}."

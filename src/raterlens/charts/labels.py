@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-Anchor = Literal["start", "middle", "end"]
+Align = Literal["left", "center", "right"]
 
 CHARACTER, LINE, CLEARANCE = 6.6, 14.0, 8.0
-"""Pixels: the width of a character and the height of a line at 12 px, and the room that a mark takes."""
+"""Pixels: the width of a character and the height of a line at 11 px, and the room that a mark takes."""
 
 LONGEST = 22
 """Longer names are cut: the full one is in the tooltip and in the table."""
 
 
 class Label(NamedTuple):
-    """A name, its point in percent of the plot, and its offset from it in pixels."""
+    """A name, and its offset in pixels from the point that it names."""
 
+    point: int
     text: str
-    x: float
-    y: float
     dx: float
     dy: float
-    anchor: Anchor
+    align: Align
 
 
 def place_labels(
@@ -42,29 +42,46 @@ def place_labels(
     obstacles = marks * size / 100
     boxes: list[tuple[float, float, float, float]] = []
     placed = []
-    for name, (x, y) in zip(names, anchors, strict=True):
+    for point, (name, (x, y)) in enumerate(zip(names, anchors, strict=True)):
         text = str(name) if len(str(name)) <= LONGEST else str(name)[: LONGEST - 1] + "…"
-        for dx, dy, anchor in _sides():
-            box = _box(x * width / 100 + dx, y * height / 100 + dy, len(text) * CHARACTER, anchor)
+        for dx, dy, align in _sides():
+            box = _box(x * width / 100 + dx, y * height / 100 + dy, len(text) * CHARACTER, align)
             if _free(box, boxes, obstacles, width, height):
                 boxes.append(box)
-                placed.append(Label(text, float(x), float(y), dx, dy, anchor))
+                placed.append(Label(point, text, dx, dy, align))
                 break
     return placed
 
 
-def _sides() -> tuple[tuple[float, float, Anchor], ...]:
-    beside, above = CLEARANCE + 1, LINE / 3
-    return (
-        (beside, above, "start"),
-        (-beside, above, "end"),
-        (0, -CLEARANCE - 2, "middle"),
-        (0, CLEARANCE + LINE - 3, "middle"),
+def placed_names(
+    rows: pl.DataFrame,
+    anchors: NDArray[np.float64],
+    marks: NDArray[np.float64],
+    width: float,
+    height: float,
+) -> pl.DataFrame:
+    """The rows whose `rater` finds room beside its point: with name, dx, dy and align for a chart's text."""
+    found = place_labels(rows["rater"].to_list(), anchors, marks, width=width, height=height)
+    return rows[[label.point for label in found]].with_columns(
+        pl.Series("name", [label.text for label in found], dtype=pl.String),
+        pl.Series("dx", [label.dx for label in found], dtype=pl.Float64),
+        pl.Series("dy", [label.dy for label in found], dtype=pl.Float64),
+        pl.Series("align", [label.align for label in found], dtype=pl.String),
     )
 
 
-def _box(x: float, baseline: float, length: float, anchor: Anchor) -> tuple[float, float, float, float]:
-    left = {"start": x, "middle": x - length / 2, "end": x - length}[anchor]
+def _sides() -> tuple[tuple[float, float, Align], ...]:
+    beside, above = CLEARANCE + 1, LINE / 3
+    return (
+        (beside, above, "left"),
+        (-beside, above, "right"),
+        (0, -CLEARANCE - 2, "center"),
+        (0, CLEARANCE + LINE - 3, "center"),
+    )
+
+
+def _box(x: float, baseline: float, length: float, align: Align) -> tuple[float, float, float, float]:
+    left = {"left": x, "center": x - length / 2, "right": x - length}[align]
     return left, baseline - 0.8 * LINE, left + length, baseline + 0.2 * LINE
 
 

@@ -1,5 +1,7 @@
 """How numbers and labels are written for people."""
 
+from collections.abc import Iterable
+
 MISSING = "–"
 
 
@@ -50,3 +52,24 @@ def printable(label: object) -> str:
     ('AM:Sport', 'two·lines', '·[31mred')
     """
     return "".join(c if c.isprintable() else "·" for c in str(label))
+
+
+def distinct(labels: Iterable[object]) -> list[str]:
+    """Labels that can be printed, no two alike: a chart would take two raters of the same name for one.
+
+    Examples
+    --------
+    >>> distinct(["AM", "a\\nb", "a\\tb"])
+    ['AM', 'a·b', 'a·b (2)']
+    """
+    seen: set[str] = set()
+    names = []
+    for label in labels:
+        name = base = printable(label)
+        count = 1
+        while name in seen:
+            count += 1
+            name = f"{base} ({count})"
+        seen.add(name)
+        names.append(name)
+    return names

@@ -1,7 +1,7 @@
 """From a fit to one self-contained HTML page: who needs attention and why, then the evidence."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from markupsafe import Markup
 
+from raterlens import charts
 from raterlens.charts.drawing import templates
-from raterlens.charts.intervals import draw_intervals, interval_data
 from raterlens.charts.marks import mark
-from raterlens.charts.severity import draw_severity, severity_data
 from raterlens.charts.text import number
+from raterlens.charts.theme import DESK, PHONE
 from raterlens.diagnostics.panel import attention, caveats, headline, judged
 from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
@@ -59,13 +59,12 @@ def render(fit: "Fit", command: str | None = None) -> str:
             more=max(0, clear.height - CARDS),
             doubtful=doubtful(wanting),
             rows=[_row(row) for row in raters.iter_rows(named=True)],
-            intervals=draw_intervals(interval_data(raters)),
-            severity=draw_severity(severity_data(raters, scale)),
+            intervals=_both(charts.capability, fit),
+            severity=_both(charts.severity, fit),
             warnings=caveats(fit.model) + fit.warnings,
             settings=settings(fit),
             command=command,
             capable=CAPABLE,
-            ordered=scale.ordered,
             glossary=GLOSSARY,
             version=version("raterlens"),
             style=Markup((_FOLDER / "style.css").read_text(encoding="utf-8")),
@@ -120,6 +119,15 @@ def settings(fit: "Fit") -> Sequence[tuple[str, str]]:
         ("Slope of the sharpest rater (sigma)", number(fit.sigma, 4)),
         ("Average predictor (alpha)", number(fit.alpha, 4)),
         ("Converged", f"{stopped}: {fit.optimiser.stopped}"),
+    )
+
+
+def _both(chart: Callable[..., Any], fit: "Fit") -> Markup:
+    """A chart for a desk and for a phone; the style sheet shows one of them."""
+    drawn = (("wide", DESK), ("narrow", PHONE))
+    return Markup("").join(
+        Markup('<div class="{}">{}</div>').format(name, charts.svg(chart(fit, width=width)))
+        for name, width in drawn
     )
 
 

@@ -1,0 +1,81 @@
+"""What all charts share: size, type, lines and colours, and data without surprises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from raterlens.charts.palette import light
+from raterlens.errors import OptionError
+
+DESK, PHONE = 640, 380
+"""Widths in pixels: the default, and one that a phone shows without scrolling."""
+NARROWEST, WIDEST = 280, 2000
+
+FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+
+# Okabe and Ito's order; dashes tell lines apart in grey.
+LINES = ("accent", "severe", "extreme", "weak", "lenient", "ink")
+DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6])
+
+PLACED: Any = {name: {"expr": f"datum.{name}"} for name in ("align", "dx", "dy")}
+"""A text that stands where labels.py placed it."""
+
+
+def check_width(width: int) -> int:
+    """Raise where a chart would not be readable."""
+    if not NARROWEST <= width <= WIDEST:
+        raise OptionError(f"width={width}; give pixels from {NARROWEST} to {WIDEST:,}, {PHONE} for a phone")
+    return int(width)
+
+
+def values(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows as a chart's data: null where there is no number."""
+    return frame.fill_nan(None)
+
+
+def finished(chart: Any, description: str, *, width: int | None = None, height: int | None = None) -> Any:
+    """The chart with its size (all of it, axes and legend included, is `width` wide), its look and its words."""
+    size: dict[str, Any] = {} if height is None else {"height": height}
+    if width is not None:
+        size |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
+    return chart.properties(description=description, **size).configure(**_look())
+
+
+def _look() -> dict[str, Any]:
+    ink, soft, line, faint = (light(role) for role in ("ink", "soft", "line", "faint"))
+    plain = {"titleFontWeight": "normal"}
+    return {
+        "background": light("paper"),
+        "font": FONT,
+        "padding": 6,
+        "mark": {"aria": False},
+        "view": {"stroke": line, "strokeWidth": 1},
+        "axis": {
+            **plain,
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "titlePadding": 8,
+            "labelFlush": False,
+            "labelColor": soft,
+            "titleColor": ink,
+            "gridColor": line,
+            "domainColor": faint,
+            "tickColor": faint,
+        },
+        "legend": {
+            **plain,
+            "labelFontSize": 11,
+            "titleFontSize": 11,
+            "labelColor": soft,
+            "titleColor": soft,
+            "labelLimit": 260,
+            "symbolOpacity": 1,
+            "orient": "top",
+            "offset": 6,
+        },
+        "header": {**plain, "labelFontSize": 12, "labelColor": ink, "titleColor": ink},
+        "title": {"fontSize": 12, "fontWeight": "normal", "anchor": "start", "color": ink},
+        "text": {"color": ink, "fontSize": 11, "baseline": "alphabetic"},
+    }
