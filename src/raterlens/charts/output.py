@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -191,10 +192,7 @@ _WRITERS: dict[str, Callable[[Any, Theme], bytes]] = {
 
 def _drawn(chart: Any) -> ElementTree.Element:
     """The chart as SVG, without what only Vega's own scripts have a use for."""
-    import vl_convert
-
-    specification, version = _specification(chart)
-    root = ElementTree.fromstring(vl_convert.vegalite_to_svg(specification, vl_version=version))
+    root = ElementTree.fromstring(_rendered(*_specification(chart)))
     for parent in list(root.iter()):
         for child in list(parent):
             if child.get("class") in ("background", "foreground") and _unseen(child):
@@ -207,6 +205,14 @@ def _drawn(chart: Any) -> ElementTree.Element:
     root.set("role", "img")
     root.set("aria-label", _description(chart))
     return root
+
+
+@lru_cache(maxsize=64)
+def _rendered(specification: str, version: str) -> str:
+    """As Vega draws it. A page that is asked for again, or shows a chart twice, need not wait for it twice."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(specification, vl_version=version))
 
 
 def _unseen(element: ElementTree.Element) -> bool:
