@@ -11,7 +11,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "raterlens"
 LAYERS = [
     ("errors", "wording", "parallel"),
     ("ratings",),
+    ("stored",),
     ("reading",),
+    ("packing",),
     ("design",),
     ("links",),
     ("moments",),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from raterlens.errors import RaterlensError
     from raterlens.fitting import fit
     from raterlens.gating import Gate, gate
+    from raterlens.packing import pack
     from raterlens.population import Window
     from raterlens.ratings import Ratings
     from raterlens.reading import read
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
 _WHERE = {
     "read": "raterlens.reading",
+    "pack": "raterlens.packing",
     "Ratings": "raterlens.ratings",
     "fit": "raterlens.fitting",
     "Fit": "raterlens.results",
@@ -68,6 +70,7 @@ __all__ = [
     "gate",
     "load",
     "load_example",
+    "pack",
     "profile",
     "read",
     "simulate",

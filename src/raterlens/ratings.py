@@ -87,6 +87,25 @@ class Ratings:
         total = np.bincount(codes, self.score, minlength=size).astype(np.float64)
         return Tally(np.bincount(codes, minlength=size), total)
 
+    @property
+    def sizes(self) -> list[int]:
+        """Levels of raters, items and further facets: what makes a rating's context."""
+        return [self.n_raters, self.n_items, *(len(facet.labels) for facet in self.facets)]
+
+    def context_codes(self) -> NDArray[np.int64]:
+        """(ratings,) rater, item and further facets of each rating in one number."""
+        code = self.rater.astype(np.int64)
+        others = (self.item, *(facet.codes for facet in self.facets))
+        for codes, size in zip(others, self.sizes[1:], strict=True):
+            code *= size
+            code += codes
+        return code
+
+    def cell_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The distinct `context code x categories + score`, sorted, and how often each occurs."""
+        cells = self.context_codes() * self.n_categories + self.score
+        return counted(cells, int(np.prod(self.sizes)) * self.n_categories)
+
     def with_scores(self, places: NDArray[np.int16]) -> "Ratings":
         """The same ratings with score s replaced by `places[s]`."""
         return replace(self, score=places[self.score])
@@ -129,3 +148,11 @@ class Ratings:
     def n_categories(self) -> int:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
         return int(self.score.max()) + 1
+
+
+def counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sorted distinct numbers below `size` and how often each occurs; by counting where the range is small."""
+    if size > 4 * len(numbers):
+        return np.unique(numbers, return_counts=True)
+    times = np.bincount(numbers, minlength=size)
+    return (distinct := np.flatnonzero(times)), times[distinct]

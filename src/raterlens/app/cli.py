@@ -107,6 +107,26 @@ def check(
 
 
 @app.command(
+    help_epilogue="""A parquet file, or a folder of them, may be larger than memory.
+
+Examples:
+  raterlens pack ratings.parquet --out ratings.rlpack
+  raterlens fit ratings.rlpack --out results/"""
+)
+def pack(
+    file: File,
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="File to write, NAME.rlpack.")],
+    columns: Columns = COLUMNS,
+) -> None:
+    """Read a large table once, and keep it in a compact form that later fits open at once."""
+    from raterlens.app import commands
+
+    commands.pack(file, out, columns)
+
+
+@app.command(
     help_epilogue="""Examples:
   raterlens compare tfm/fit.json gmf/fit.json"""
 )

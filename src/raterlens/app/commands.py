@@ -72,6 +72,23 @@ def gate(file: Path, columns: Columns, model: Model, bounds: Bounds, *, json: bo
     return result.passed
 
 
+def pack(file: Path, out: Path, columns: Columns) -> None:
+    """Read a table and keep it in the compact form."""
+    from raterlens.packing import pack as write
+    from raterlens.stored.file import open_packed
+    from raterlens.stored.ratings import StoredRatings
+
+    with watching(f"packing {file}"):
+        path = write(file, out, **columns.arguments())
+    packed = StoredRatings(open_packed(path))
+    for note in packed.notes:
+        print(note)
+    print(
+        f"{packed.n_ratings:,} ratings of {packed.n_students:,} students by {packed.n_raters:,} raters on "
+        f"{packed.n_items:,} items: {path} ({path.stat().st_size / 2**20:,.1f} MiB)"
+    )
+
+
 def demo(out: Path) -> None:
     """Fit the bundled example."""
     check_folder(out)

@@ -32,13 +32,11 @@ class Contexts:
     @staticmethod
     def of(ratings: Ratings) -> "Contexts":
         k = ratings.n_categories
-        size = int(np.prod(_sizes(ratings)))
-        found = [_counted(_codes(part) * k + part.score, size * k) for part in ratings.parts()]
-        cells, times = found[0] if len(found) == 1 else _merged(found)
+        cells, times = ratings.cell_counts()
         codes, place = np.unique(cells // k, return_inverse=True)
         given = np.zeros((len(codes), k), dtype=np.int64)
         given[place, cells % k] = times
-        rater, item, *facets = np.unravel_index(codes, _sizes(ratings))
+        rater, item, *facets = np.unravel_index(codes, ratings.sizes)
         return Contexts(
             rater,
             item,
@@ -52,7 +50,7 @@ class Contexts:
 
     def places(self, ratings: Ratings) -> Indices:
         """(ratings,): the context of each of these ratings, all or a part of those that the contexts are of."""
-        code, size = _codes(ratings), int(np.prod(_sizes(ratings)))
+        code, size = ratings.context_codes(), int(np.prod(ratings.sizes))
         if size > 4 * len(code):
             return np.searchsorted(self.codes, code)
         place = np.zeros(size, dtype=np.int64)
@@ -64,35 +62,6 @@ class Contexts:
         counts = np.zeros((len(self), n_categories))
         counts[:, : self.given.shape[1]] = self.given
         return counts
-
-
-def _sizes(ratings: Ratings) -> list[int]:
-    return [ratings.n_raters, ratings.n_items, *(len(facet.labels) for facet in ratings.facets)]
-
-
-def _codes(ratings: Ratings) -> Indices:
-    """Rater, item and further facets of each rating in one number."""
-    code = ratings.rater.astype(np.int64)
-    others = (ratings.item, *(facet.codes for facet in ratings.facets))
-    for codes, size in zip(others, _sizes(ratings)[1:], strict=True):
-        code *= size
-        code += codes
-    return code
-
-
-def _counted(cells: Indices, size: int) -> tuple[Indices, Indices]:
-    """Sorted distinct numbers and how often each occurs; by counting where the range is small."""
-    if size > 4 * len(cells):
-        return np.unique(cells, return_counts=True)
-    times = np.bincount(cells, minlength=size)
-    return (distinct := np.flatnonzero(times)), times[distinct]
-
-
-def _merged(found: list[tuple[Indices, Indices]]) -> tuple[Indices, Indices]:
-    cells, place = np.unique(np.concatenate([cells for cells, _ in found]), return_inverse=True)
-    times = np.zeros(len(cells), dtype=np.int64)
-    np.add.at(times, place, np.concatenate([times for _, times in found]))
-    return cells, times
 
 
 @dataclass(frozen=True, slots=True)

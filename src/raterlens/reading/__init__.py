@@ -1,16 +1,23 @@
 """A path or a dataframe -> Ratings: open, assign columns, code labels, parse scores, leave out, check."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.errors import InputError
+from raterlens.errors import InputError, OptionError
 from raterlens.ratings import Codes, Facet, Ratings
 from raterlens.reading.columns import Roles, Spec, assign_roles
-from raterlens.reading.formats import Opening, Rows, Table, open_table
+from raterlens.reading.formats import Opening, Rows, Table, located, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.scores import checked_cut, parse_scores
 from raterlens.reading.value_labels import labelled
+from raterlens.stored.file import SUFFIX, open_packed
+from raterlens.stored.ratings import open_ratings
 from raterlens.wording import counted, listed
 
 ONE_ITEM = "all"
@@ -37,8 +44,8 @@ def read(
     ----------
     source
         The path of a file (csv, tsv, xlsx, ods, parquet, json, jsonl, sav, dta, rda, rds, sqlite, duckdb; text also
-        compressed) or of a folder of parquet files; "ratings.db::essays" for a table of a database; "-" for standard
-        input; or a dataframe (polars, pandas, pyarrow or another that narwhals knows).
+        compressed), of ratings that `rl.pack` wrote or of a folder of parquet files; "ratings.db::essays" for a table
+        of a database; "-" for standard input; or a dataframe (polars, pandas, pyarrow or another that narwhals knows).
     student, rater, item
         The column of each; several columns mean their combination, labelled with ":" ("AM:Sport"). Columns
         left out are recognised by their usual names. Without an item column there is one item, "all".
@@ -88,7 +95,7 @@ def read(
         source, **columns, facets=facets, cut=cut, table=table, format=format, encoding=encoding
     )
     ratings.check_estimable()
-    _refuse_constant(ratings, checked_cut(cut))
+    refuse_constant(ratings, checked_cut(cut))
     return ratings
 
 
@@ -104,6 +111,10 @@ def read_any(
 ) -> Ratings:
     """As `read`, but one student, or the same score throughout, will do: for scoring by a fit."""
     limit = checked_cut(cut)
+    if isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(SUFFIX):
+        return _packed(
+            source, limit, [name for name, given in (columns | {"facets": facets}).items() if given]
+        )
     with open_table(source, Opening(encoding, table, format)) as opened:
         roles = assign_roles(opened.columns, **columns, facets=facets)
         rows = opened.take(roles.columns)
@@ -114,19 +125,42 @@ def read_any(
     return _assemble(opened, roles, labelled(opened, roles, rows), limit)
 
 
+def _packed(source: str | os.PathLike[str], cut: float | None, columns: list[str]) -> Ratings:
+    """Packed ratings know their columns; a cut is possible where they were packed without one."""
+    path, _ = located(Path(os.fsdecode(source)).expanduser(), Opening())
+    if columns:
+        raise OptionError(
+            f"{columns[0]}= is given for {path.name!r}, whose columns were chosen when it was packed; leave it out, "
+            "or pack again"
+        )
+    try:
+        packed = open_packed(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot read {str(path)!r}: {error.strerror}; check that you may open it"
+        ) from error
+    ratings = open_ratings(packed)
+    before = packed.about["cut"]
+    if cut is None or cut == before:
+        return ratings
+    if before is not None:
+        raise OptionError(f"cut={cut:g}, but {path.name!r} was packed with cut={before:g}; pack it again")
+    return ratings.with_scores((np.arange(ratings.n_categories) >= cut).astype(np.int16))
+
+
 def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Ratings:
     """Put codes and scores together, without the ratings that miss a label or a score."""
     frame = rows.frame
     students = _levels(frame, "student", roles.student)
     raters = _levels(frame, "rater", roles.rater)
-    items, item_codes = _items(frame, roles)
+    items, item_codes = item_levels(frame, roles)
     scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
     facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
     complete = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
     complete &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
     scored = scores >= 0
     kept = scored & complete[:, None]
-    notes = [*table.notes, *roles.notes, *rows.notes, *_left_out(roles, complete, scored, kept)]
+    notes = [*table.notes, *roles.notes, *rows.notes, *left_out(roles, Kept.of(complete, scored, kept))]
 
     students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
     raters = raters.used_in(np.broadcast_to(raters.codes[:, None], kept.shape)[kept])
@@ -136,12 +170,8 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
         for name, levels in facets.items()
     }
     named = {f"level of {name}": levels for name, levels in facets.items()}
-    for role, levels in ({"student": students, "rater": raters, "item": items} | named).items():
-        notes += alike(levels.labels, role)
-    if len(raters.labels) == 1:
-        notes.append(
-            f"one rater, {raters.labels[0]!r}: with no other to compare, capability is relative to itself"
-        )
+    roles_of = {"student": students, "rater": raters, "item": items} | named
+    notes += remarks({role: levels.labels for role, levels in roles_of.items()})
     return Ratings(
         student=students.codes,
         rater=raters.codes,
@@ -166,7 +196,7 @@ def _levels(frame: pl.DataFrame, role: str, names: tuple[str, ...]) -> Levels:
     return levels
 
 
-def _items(frame: pl.DataFrame, roles: Roles) -> tuple[Levels, Codes]:
+def item_levels(frame: pl.DataFrame, roles: Roles) -> tuple[Levels, Codes]:
     """Return the items, and their codes as an array that broadcasts to rows x score columns."""
     if roles.item:
         levels = _levels(frame, "item", roles.item)
@@ -175,31 +205,59 @@ def _items(frame: pl.DataFrame, roles: Roles) -> tuple[Levels, Codes]:
     return levels, levels.codes[None, :]
 
 
-def _left_out(roles: Roles, labelled: Mask, scored: Mask, kept: Mask) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many rows and scores there are, and how many of them are of use."""
+
+    rows: int
+    labelled: int
+    scores: int
+    scored: int
+    kept: int
+
+    @staticmethod
+    def of(labelled: Mask, scored: Mask, kept: Mask) -> "Kept":
+        masks = (int(mask.sum()) for mask in (labelled, scored, kept))
+        of_labels, of_scores, of_both = masks
+        return Kept(len(labelled), of_labels, scored.size, of_scores, of_both)
+
+    def __add__(self, other: "Kept") -> "Kept":
+        return Kept(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+def left_out(roles: Roles, found: Kept) -> list[str]:
     """Count the rows without a label and, of the others, the ratings without a score."""
-    if not scored.any():
+    if not found.scored:
         raise InputError(
-            f"all {counted(scored.size, 'score')} in {listed(roles.scores)} are missing; "
+            f"all {counted(found.scores, 'score')} in {listed(roles.scores)} are missing; "
             "check that these are the columns of scores"
         )
-    if not kept.any():
+    if not found.kept:
         names = listed((*roles.student, *roles.rater, *roles.item, *roles.facets))
         raise InputError(
-            f"none of the {counted(len(labelled), 'row')} has a score and a label in each of {names}"
+            f"none of the {counted(found.rows, 'row')} has a score and a label in each of {names}"
         )
     notes = []
-    unlabelled = int((~labelled).sum())
+    unlabelled = found.rows - found.labelled
     if unlabelled:
         parts = ["student", "rater", *["item"] * bool(roles.item), *["facet"] * bool(roles.facets)]
         what = f"{', '.join(parts[:-1])} or {parts[-1]}"
-        notes.append(f"{unlabelled:,} of {counted(len(labelled), 'row')} left out: no {what} label")
-    unscored = int(labelled.sum()) * scored.shape[1] - int(kept.sum())
+        notes.append(f"{unlabelled:,} of {counted(found.rows, 'row')} left out: no {what} label")
+    unscored = found.labelled * len(roles.scores) - found.kept
     if unscored:
-        notes.append(f"{unscored:,} of {counted(scored.size, 'rating')} left out: no score")
+        notes.append(f"{unscored:,} of {counted(found.scores, 'rating')} left out: no score")
     return notes
 
 
-def _refuse_constant(ratings: Ratings, cut: float | None) -> None:
+def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
+    """What labels give reason to say, by role."""
+    notes = [note for role, series in labels.items() for note in alike(series, role)]
+    if len(raters := labels["rater"]) == 1:
+        notes.append(f"one rater, {raters[0]!r}: with no other to compare, capability is relative to itself")
+    return notes
+
+
+def refuse_constant(ratings: Ratings, cut: float | None) -> None:
     seen = np.flatnonzero(ratings.score_counts)
     if len(seen) > 1:
         return

@@ -17,8 +17,9 @@ from raterlens.reading.formats.spool import STANDARD_INPUT, plain_file
 from raterlens.reading.formats.statistics import read_r, read_spss_or_stata
 from raterlens.reading.formats.table import Opening, Rows, Table
 from raterlens.reading.formats.workbook import read_workbook
+from raterlens.stored.file import SUFFIX
 
-__all__ = ["READERS", "Opening", "Rows", "Table", "open_table"]
+__all__ = ["READERS", "Opening", "Rows", "Table", "located", "open_table"]
 
 Reader = Callable[[Path, Opening], Table]
 
@@ -44,7 +45,7 @@ def open_table(source: object, opening: Opening) -> Iterator[Table]:
     if not isinstance(source, str | os.PathLike):
         yield read_frame(source)
         return
-    path, opening = _located(Path(os.fsdecode(source)).expanduser(), opening)
+    path, opening = located(Path(os.fsdecode(source)).expanduser(), opening)
     try:
         with plain_file(path, opening.format) as file:
             yield _opened(file, opening)
@@ -54,7 +55,7 @@ def open_table(source: object, opening: Opening) -> Iterator[Table]:
         ) from error
 
 
-def _located(path: Path, opening: Opening) -> tuple[Path, Opening]:
+def located(path: Path, opening: Opening) -> tuple[Path, Opening]:
     """The file that is there, and how to open it; of `ratings.db::essays` the two parts."""
     if str(path) == STANDARD_INPUT or path.exists():
         return path, opening
@@ -71,8 +72,8 @@ def _opened(path: Path, opening: Opening) -> Table:
     reader = READERS.get(suffix)
     if reader is None:
         raise InputError(
-            f"{path.name!r} has the unknown extension {suffix!r}; those known are {', '.join(READERS)}: save the table "
-            "as one of them, or say what it is with format="
+            f"{path.name!r} has the unknown extension {suffix!r}; those known are "
+            f"{', '.join((*READERS, SUFFIX))}: save the table as one of them, or say what it is with format="
         )
     check_kind(path, suffix)
     return reader(path, opening)

@@ -51,15 +51,15 @@ def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
         try:
             return rows_of(lazy.select(wanted).collect().get_columns())
         except (PolarsError, PanicException, OSError) as error:
-            raise _damaged(name, error) from error
+            raise damaged(name, error) from error
 
     try:
         columns = tuple(lazy.collect_schema().names())
     except (PolarsError, PanicException, OSError) as error:
-        raise _damaged(name, error) from error
-    return Table(name, columns, take)
+        raise damaged(name, error) from error
+    return Table(name, columns, take, query=lazy)
 
 
-def _damaged(name: str, error: BaseException) -> InputError:
+def damaged(name: str, error: BaseException) -> InputError:
     reason = (str(error).splitlines() or ["unknown"])[0]
     return InputError(f"{name!r} is a damaged parquet file ({reason}); copy or write it again")

@@ -48,6 +48,9 @@ class Table:
     """Of a column of codes, the words for them: for students, raters and items; scores stay numbers."""
     notes: tuple[str, ...] = ()
 
+    query: pl.LazyFrame | None = None
+    """The table as a query, where its rows need not all be in memory at once."""
+
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]
         if doubled:
