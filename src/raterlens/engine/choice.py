@@ -1,8 +1,14 @@
 """Which engine for which data: compiled code where it pays for being loaded, readable code everywhere else."""
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.reference import ReferenceEngine
+from raterlens.models.parameters import Contexts
+from raterlens.ratings import Ratings
+from raterlens.stored.ratings import StoredRatings
 
 # Loading (and, the first time, compiling) takes a second or two; from about here on a fit saves more than that.
 LARGE = 200_000
@@ -16,3 +22,24 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
     from raterlens.engine.fused import FusedEngine
 
     return FusedEngine(counts, sums)
+
+
+def cell_engine(ratings: Ratings, contexts: Contexts, n_categories: int) -> ReferenceEngine:
+    """An engine whose cells are contexts with scores."""
+    if isinstance(ratings, StoredRatings):
+        from raterlens.engine.parts import cells_by_parts
+
+        return cells_by_parts(ratings, contexts, n_categories)
+    return engine_for(rating_cells(ratings, contexts, n_categories))
+
+
+def essay_engine(
+    ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64], n_categories: int
+) -> tuple[ReferenceEngine, Sets]:
+    """An engine whose cells are essays, and what these are."""
+    if isinstance(ratings, StoredRatings):
+        from raterlens.engine.parts import essays_by_parts
+
+        return essays_by_parts(ratings, contexts, slope_of_context, n_categories)
+    found = essays(ratings, contexts, slope_of_context, n_categories)
+    return engine_for(found.counts, found.sums), found.sets

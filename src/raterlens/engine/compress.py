@@ -8,6 +8,7 @@ from scipy import sparse
 
 from raterlens.models.parameters import Contexts
 from raterlens.ratings import Ratings
+from raterlens.stored.ratings import StoredRatings
 
 
 def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> sparse.csr_array:
@@ -16,18 +17,50 @@ def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> spa
     return _tally(ratings, cell, np.ones(ratings.n_ratings), len(contexts) * n_categories)
 
 
+class CellsByStudent:
+    """As `rating_cells`, of the students that are asked for: ratings on disk are never all in memory."""
+
+    def __init__(self, ratings: Ratings, contexts: Contexts, n_categories: int) -> None:
+        self._stored = ratings if isinstance(ratings, StoredRatings) else None
+        self._contexts, self._n_categories = contexts, n_categories
+        self._whole = None if self._stored else rating_cells(ratings, contexts, n_categories)
+
+    def __getitem__(self, rows: slice) -> sparse.csr_array:
+        if self._whole is not None:
+            return self._whole[rows]
+        assert self._stored is not None
+        part = self._stored.part(rows.start, min(rows.stop, self._stored.n_students))
+        return rating_cells(part, self._contexts, self._n_categories)
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """The distinct essays that occur: which items of which rater, and how often each."""
+
+    keys: NDArray[np.uint64]
+    """(item sets,): sorted; a set has the same key wherever it occurs."""
+    members: sparse.csr_array
+    """(item sets, contexts): how often a context occurs in the set."""
+    given: NDArray[np.float64]
+    """(contexts, categories): how often each score was given."""
+
+    @staticmethod
+    def merged(parts: "list[Sets]") -> "Sets":
+        """The sets of all parts of the students."""
+        keys, first = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
+        members = sparse.csr_array(sparse.vstack([part.members for part in parts], format="csr")[first])
+        return Sets(keys, members, np.sum([part.given for part in parts], axis=0))
+
+
 @dataclass(frozen=True, slots=True)
 class Essays:
     """All ratings of a student by a rater as one cell: which items (and how often each), and their sum."""
 
     counts: sparse.csr_array
     """(students, item sets)"""
-    sets: sparse.csr_array
-    """(item sets, contexts): how often a context occurs in the set."""
     sums: sparse.csr_array
     """(students, slopes): sum of a student's scores among the ratings that share a slope."""
-    given: NDArray[np.float64]
-    """(contexts, categories): how often each score was given."""
+    sets: Sets
 
 
 def essays(
@@ -38,7 +71,7 @@ def essays(
     keys = np.random.default_rng(0).integers(2**64, size=len(contexts), dtype=np.uint64)
     context = contexts.places(ratings)
     per_rater = _tally(ratings, ratings.rater, keys[context], ratings.n_raters)
-    _, first, which = np.unique(per_rater.data, return_index=True, return_inverse=True)
+    distinct, first, which = np.unique(per_rater.data, return_index=True, return_inverse=True)
     counts = sparse.csr_array(
         (np.ones(per_rater.nnz), which, per_rater.indptr), shape=(ratings.n_students, len(first))
     )
@@ -46,7 +79,7 @@ def essays(
     sums = _tally(ratings, slope, ratings.score.astype(float), int(slope_of_context.max()) + 1)
     given = np.bincount(context * n_categories + ratings.score, minlength=len(contexts) * n_categories)
     members = _members(ratings, context, len(contexts), per_rater, first)
-    return Essays(counts, members, sums, given.reshape(-1, n_categories).astype(float))
+    return Essays(counts, sums, Sets(distinct, members, given.reshape(-1, n_categories).astype(float)))
 
 
 def _members(

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.choice import engine_for
-from raterlens.engine.compress import essays, rating_cells
+from raterlens.engine.choice import cell_engine, essay_engine
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Expected, Nodes, Tables
 from raterlens.estimation.extremes import Pseudo
@@ -66,7 +65,7 @@ class CellMarginal(FacetsMarginal):
 
     def __init__(self, ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         super().__init__(model, response, pseudo)
-        self.engine = engine_for(rating_cells(ratings, model.contexts, response.n_categories))
+        self.engine = cell_engine(ratings, model.contexts, response.n_categories)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -85,19 +84,20 @@ class EssayMarginal(FacetsMarginal):
 
     def __init__(self, ratings: Ratings, model: FacetsModel, response: Adjacent, pseudo: Pseudo) -> None:
         super().__init__(model, response, pseudo)
-        self._essays = essays(ratings, model.contexts, model.slope_of_context, response.n_categories)
-        self.engine = engine_for(self._essays.counts, self._essays.sums)
+        self.engine, self._sets = essay_engine(
+            ratings, model.contexts, model.slope_of_context, response.n_categories
+        )
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
-        self._totals = self._essays.given[:, 1:]
+        self._totals = self._sets.given[:, 1:]
         _, self._shown_by = np.unique(model.slope_of_context, return_index=True)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         partition = self.response.log_partition(predictor, nodes.points)
-        return Tables(-(self._essays.sets @ partition), predictor.slope[self._shown_by])
+        return Tables(-(self._sets.members @ partition), predictor.slope[self._shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts = np.asarray(self._essays.sets.T @ expected.counts)[:, None]
+        counts = np.asarray(self._sets.members.T @ expected.counts)[:, None]
         at_nodes = -(counts * self.response.probabilities(predictor, nodes.points)).transpose(0, 2, 1)
         d_slope = at_nodes @ self.response.lever @ nodes.points
         d_slope[self._shown_by] += np.asarray(expected.linear)

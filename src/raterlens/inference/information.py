@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.compress import rating_cells
+from raterlens.engine.compress import CellsByStudent
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
@@ -72,7 +72,7 @@ def _compiled_covariance(
     from raterlens.inference.fused import ScoreCovariance
 
     response = problem.response
-    cells = rating_cells(ratings, problem.model.contexts, response.n_categories)
+    cells = CellsByStudent(ratings, problem.model.contexts, response.n_categories)
     scores = response.scores(problem.model.predictor(parameters), nodes.points)
     scores = scores.reshape(len(response.lever), -1, len(nodes.points))
     covariance = ScoreCovariance(nodes.points, scores, jacobian, response.lever)
@@ -106,18 +106,18 @@ def _posterior_scores(
     """Blocks of (students x terms, slopes and intercepts): the students' scores in a basis of their posterior."""
     response, contexts = problem.response, problem.model.contexts
     k, steps = response.n_categories, len(response.lever)
-    cells = rating_cells(ratings, contexts, k)
+    cells = CellsByStudent(ratings, contexts, k)
     predictor = problem.model.predictor(parameters)
     tables = response.scores(predictor, nodes.points)
     tables = tables.reshape(steps, -1, len(nodes.points)).astype(_GATHERED)
     width = len(contexts) * (1 + steps)
-    reach = np.abs(predictor.slope)[cells.indices // k] * steps
-    steepest = np.maximum(np.maximum.reduceat(reach, cells.indptr[:-1]), 1e-3)
-    if isinstance(response, Linked) and response.link.name == "cauchit":
-        steepest[:] = np.inf  # its posteriors can have several peaks, which polynomials do not follow
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
         block = cells[rows]
-        for basis in _bases(posterior, nodes, steepest[rows]):
+        reach = np.abs(predictor.slope)[block.indices // k] * steps
+        steepest = np.maximum(np.maximum.reduceat(reach, block.indptr[:-1]), 1e-3)
+        if isinstance(response, Linked) and response.link.name == "cauchit":
+            steepest[:] = np.inf  # its posteriors can have several peaks, which polynomials do not follow
+        for basis in _bases(posterior, nodes, steepest):
             thin = np.ascontiguousarray(tables[:, :, :: basis.stride])
             terms = basis.weights.shape[1]
             both = np.concatenate([basis.weights * basis.points, basis.weights], axis=1, dtype=_GATHERED)

@@ -1,0 +1,149 @@
+"""Data beyond memory: an engine over parts of the students, each compressed once and kept on disk.
+
+An evaluation goes over the parts one by one, in their order, and needs memory for one of them. Parts are memory-mapped:
+where there is room, the system keeps them in memory, and an evaluation reads nothing from disk.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.compress import Sets, essays, rating_cells
+from raterlens.engine.fused import FusedEngine
+from raterlens.engine.reference import ReferenceEngine
+from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
+from raterlens.models.parameters import Contexts
+from raterlens.stored.file import Scratch, forget
+from raterlens.stored.ratings import StoredRatings
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the students."""
+
+    counts: sparse.csr_array
+    """(students, cells of the part)"""
+    sums: sparse.csr_array | None
+    own: Indices | None
+    """Which of all cells those of the part are; None where it has all."""
+
+    @property
+    def n_students(self) -> int:
+        return int(self.counts.shape[0])
+
+    def engine(self, threads: int | None = None) -> FusedEngine:
+        return FusedEngine(self.counts, self.sums, threads)
+
+    def tables(self, tables: Tables) -> Tables:
+        return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
+
+    def evaluate(self, tables: Tables, nodes: Nodes, threads: int | None = None) -> Expected:
+        """What these students add to the whole."""
+        found = self.engine(threads).evaluate(self.tables(tables), nodes)
+        if self.own is None:
+            return found
+        counts = np.zeros_like(tables.cells)
+        counts[self.own] = found.counts
+        return Expected(found.loglik, counts, found.linear)
+
+    def moments(self, tables: Tables, nodes: Nodes, threads: int | None = None) -> Moments:
+        return self.engine(threads).moments(self.tables(tables), nodes)
+
+    def on_disk(self, scratch: Scratch) -> "Part":
+        sums = None if self.sums is None else _kept(self.sums, scratch)
+        return Part(_kept(self.counts, scratch), sums, self.own)
+
+    def forget(self) -> None:
+        for matrix in (self.counts, self.sums):
+            if matrix is not None:
+                for array in (matrix.data, matrix.indices, matrix.indptr):
+                    forget(array)
+
+
+def add(one: Expected, other: Expected) -> Expected:
+    """Of two groups of students together."""
+    linear = None if one.linear is None or other.linear is None else one.linear + other.linear
+    return Expected(one.loglik + other.loglik, one.counts + other.counts, linear)
+
+
+class PartsEngine(ReferenceEngine):
+    """Evaluates tables part by part."""
+
+    compiled = True
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._parts = parts
+
+    @property
+    def n_students(self) -> int:
+        return sum(part.n_students for part in self._parts)
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        total: Expected | None = None
+        for part in self._parts:
+            found = part.evaluate(tables, nodes)
+            total = found if total is None else add(total, found)
+            part.forget()
+        assert total is not None
+        return total
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
+        for rows, part in self._placed():
+            found = part.moments(tables, nodes)
+            mean[rows], sd[rows] = found.mean, found.sd
+            part.forget()
+        return Moments(mean, sd)
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        for rows, part in self._placed():
+            for some, posterior, loglik in part.engine().posteriors(part.tables(tables), nodes):
+                stop = min(some.stop, part.n_students)
+                yield slice(rows.start + some.start, rows.start + stop), posterior, loglik
+            part.forget()
+
+    def _placed(self) -> Iterator[tuple[slice, Part]]:
+        """Parts with the places of their students."""
+        ends = accumulate(part.n_students for part in self._parts)
+        for part, end in zip(self._parts, ends, strict=True):
+            yield slice(end - part.n_students, end), part
+
+
+def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int) -> PartsEngine:
+    """An engine whose cells are contexts with scores."""
+    scratch = Scratch()
+    return PartsEngine(
+        [
+            Part(rating_cells(part, contexts, n_categories), None, None).on_disk(scratch)
+            for part in ratings.parts()
+        ]
+    )
+
+
+def essays_by_parts(
+    ratings: StoredRatings, contexts: Contexts, slope_of_context: Indices, n_categories: int
+) -> tuple[PartsEngine, Sets]:
+    """An engine whose cells are essays, and what these are."""
+    scratch, parts, sets = Scratch(), [], []
+    for part in ratings.parts():
+        found = essays(part, contexts, slope_of_context, n_categories)
+        parts.append(Part(found.counts, found.sums, None).on_disk(scratch))
+        sets.append(found.sets)
+    whole = Sets.merged(sets)
+    return PartsEngine([among(whole, part, own) for part, own in zip(parts, sets, strict=True)]), whole
+
+
+def among(whole: Sets, part: Part, own: Sets) -> Part:
+    """The part with its sets known by their places among all."""
+    return Part(part.counts, part.sums, np.searchsorted(whole.keys, own.keys))
+
+
+def _kept(matrix: sparse.csr_array, scratch: Scratch) -> sparse.csr_array:
+    arrays = tuple(scratch.keep(array) for array in (matrix.data, matrix.indices, matrix.indptr))
+    return sparse.csr_array(arrays, shape=matrix.shape, copy=False)
