@@ -1,0 +1,64 @@
+"""The report's templates, style and scripts. Other pages use the same ones: `environment`, `style`, `script`."""
+
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from raterlens.charts.marks import MARKS
+from raterlens.charts.palette import css
+from raterlens.charts.text import interval, number, sentence
+from raterlens.report import words
+from raterlens.wording import counted
+
+FOLDER = Path(__file__).parent / "templates"
+
+FIRST_ROWS = 100
+"""Raters that stand in the page itself, and on each page of their table."""
+FEW_ROWS = 25
+"""Rows on each page of the other tables."""
+
+SCRIPTS = ("text", "csv", "pages", "ranking", "frames", "what_if", "rater", "tables", "start")
+"""In the order in which they follow each other in one module."""
+
+
+@cache
+def environment() -> Environment:
+    """What a label holds is shown as text, never read as markup."""
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        number=number,
+        counted=counted,
+        sentence=sentence,
+        value=_value,
+        capitalised=lambda text: text[:1].upper() + text[1:],
+        digest=lambda text: b64encode(sha256(text.encode()).digest()).decode(),
+    )
+    made.globals.update(interval=interval, words=words, MARKS=MARKS, FEW_ROWS=FEW_ROWS)
+    return made
+
+
+@cache
+def style() -> Markup:
+    """The one style sheet, with the palette of the charts."""
+    return Markup(f"{css()}{(FOLDER / 'style.css').read_text(encoding='utf-8')}")
+
+
+@cache
+def script() -> Markup:
+    """All scripts as one module."""
+    parts = ((FOLDER / "scripts" / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    return Markup("\n".join(parts))
+
+
+def _value(value: float | int | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else number(value)

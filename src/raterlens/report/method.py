@@ -1,0 +1,48 @@
+"""What was fitted, how, what it takes for granted, and how to do it again."""
+
+from typing import TYPE_CHECKING
+
+from raterlens.charts.text import number
+from raterlens.report import words
+from raterlens.wording import counted
+
+if TYPE_CHECKING:
+    from raterlens.results import Fit
+
+
+def settings(fit: "Fit") -> tuple[tuple[str, str], ...]:
+    """What was fitted and how it went, as (what, value)."""
+    stopped = f"{'yes' if fit.converged else 'no'}, after {counted(fit.optimiser.iterations, 'iteration')}"
+    errors = words.COVARIANCES.get(fit.covariance, fit.covariance)
+    found = {
+        "model": words.MODELS.get(fit.model, fit.model),
+        "method": words.METHODS.get(fit.method, fit.method),
+        "link": words.LINKS.get(fit.link, fit.link),
+        "data": f"{counted(fit.n_ratings, 'rating')} of {counted(fit.n_students, 'student')} by "
+        f"{counted(fit.n_raters, 'rater')} on {counted(fit.n_items, 'item')}",
+        "loglik": f"{number(fit.loglik, 4)} with {counted(fit.n_parameters, 'parameter')}",
+        "information": f"{number(fit.aic, 1)}, {number(fit.bic, 1)}",
+        "sigma": number(fit.sigma, 4),
+        "alpha": number(fit.alpha, 4),
+        "yardstick": f"{fit.yardstick.reference}, {fit.yardstick.population}, {fit.yardstick.origin}",
+        "covariance": errors if has_errors(fit) else words.NO_ERRORS,
+        "converged": f"{stopped}: {fit.optimiser.stopped}",
+    }
+    return tuple((words.SETTINGS[name], value) for name, value in found.items())
+
+
+def has_errors(fit: "Fit") -> bool:
+    return bool(fit.table("raters")["kappa_se"].is_not_nan().any())
+
+
+def assumptions(fit: "Fit") -> tuple[str, ...]:
+    return words.ASSUMPTIONS if fit.model in words.NORMAL_FREE else words.LATENT_ASSUMPTIONS
+
+
+def call(fit: "Fit") -> str:
+    """The call from Python that makes this fit."""
+    given = {"model": fit.model, "method": fit.method, "link": fit.link}
+    if not has_errors(fit):
+        given["standard_errors"] = False  # type: ignore[assignment]
+    arguments = ", ".join(f"{name}={value!r}".replace("'", '"') for name, value in given.items())
+    return f"fit = raterlens.fit(ratings, {arguments})"
