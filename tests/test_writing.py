@@ -16,7 +16,7 @@ from raterlens.writing import FILES, check_folder, write_results
 @pytest.fixture
 def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Something that can be written; the real pages have their own tests."""
-    monkeypatch.setattr(raterlens.report, "render", lambda fit, command: f"<p>{command}</p>")
+    monkeypatch.setattr(raterlens.report, "render", lambda fit, command, **_: f"<p>{command}</p>")
     table = pl.DataFrame({"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0]})
     return SimpleNamespace(table=lambda name: table, save=lambda path: path.write_text("{}"))
 
@@ -96,3 +96,13 @@ def test_refusals(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_written_to() -> None:
     with pytest.raises(OptionError, match="cannot write results to '/proc/self/results'"):
         check_folder(Path("/proc/self/results"))
+
+
+def test_csv_files_hold_no_formula(fit: Any, tmp_path: Path) -> None:
+    labels = ["=cmd()", "+1+2", "-3", "@a", "AM"]
+    table = pl.DataFrame({"rater": labels, "kappa": [0.1, -0.2, 0.3, 0.4, 0.5]})
+    fit.table = lambda name: table
+    write_results(fit, tmp_path)
+    written = pl.read_csv(tmp_path / "raters.csv")
+    assert written["rater"].to_list() == ["'=cmd()", "'+1+2", "-3", "'@a", "AM"]
+    assert written["kappa"].to_list() == table["kappa"].to_list()

@@ -229,12 +229,13 @@ class Fit:
         lines.extend(f"Warning: {warning}" for warning in self.warnings)
         return "\n".join(lines)
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page."""
+    def report(self, path: str | Path, ratings: Ratings | None = None) -> Path:
+        """Write one self-contained HTML page. With the ratings that were fitted it also shows what stands out in them
+        and what would mend the design."""
         from raterlens.report import render  # a layer below: pages know fits, not the other way round
 
         path = Path(path)
-        path.write_text(render(self), encoding="utf-8")
+        path.write_text(render(self, ratings=ratings), encoding="utf-8")
         return path
 
     def to_json(self) -> str:

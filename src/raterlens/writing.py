@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
 TABLES = ("raters", "items", "students")
@@ -44,26 +44,32 @@ def check_folder(out: Path) -> None:
 
 
 def write_results(
-    fit: "Fit", out: Path, command: str | None = None, flags: "pl.DataFrame | None" = None
+    fit: "Fit",
+    out: Path,
+    command: str | None = None,
+    ratings: "Ratings | None" = None,
+    diagnosis: "Diagnosis | None" = None,
 ) -> None:
-    """Write raters.csv, items.csv, students.csv, fit.json and report.html; flags.csv where there are any to write.
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv.
 
     Files of these names are replaced; anything else in the folder is left alone. All are complete
     before the first one is put in place.
     """
     from raterlens.report import render
+    from raterlens.spreadsheets import harmless
 
     check_folder(out)
     with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=_existing(out)) as name:
         draft = Path(name)
         for table in TABLES:
-            fit.table(table).write_csv(draft / f"{table}.csv")
+            harmless(fit.table(table)).write_csv(draft / f"{table}.csv")
         fit.save(draft / "fit.json")
-        (draft / "report.html").write_text(render(fit, command=command), encoding="utf-8")
-        if flags is not None:
-            flags.write_csv(draft / FLAGS)
+        page = render(fit, command=command, ratings=ratings, diagnosis=diagnosis)
+        (draft / "report.html").write_text(page, encoding="utf-8")
+        if diagnosis is not None:
+            harmless(diagnosis.flags).write_csv(draft / FLAGS)
         out.mkdir(parents=True, exist_ok=True)
-        for file in (*FILES, *([FLAGS] * (flags is not None))):
+        for file in (*FILES, *([FLAGS] * (diagnosis is not None))):
             os.replace(draft / file, out / file)
 
 

@@ -12,8 +12,7 @@ from raterlens.app.terminal import Terminal
 from raterlens.writing import check_folder, write_results
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
@@ -31,9 +30,10 @@ def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
     with watching(f"reading {file}", unless=output.quiet) as progress:
         ratings = read(file, **arguments)
         result = estimate(ratings, **vars(model), progress=progress)
-        result, flags = diagnosed(result, ratings)
+        result, found = diagnosed(result, ratings)
     if output.out is not None:
-        write_results(result, output.out, command=command_line(file, columns, model, output), flags=flags)
+        command = command_line(file, columns, model, output)
+        write_results(result, output.out, command=command, ratings=ratings, diagnosis=found)
     if output.json:
         print_json(result.to_json())
     elif not output.quiet:
@@ -98,17 +98,17 @@ def demo(out: Path) -> None:
     example = load_example()
     example = replace(example, notes=(EXAMPLE, *example.notes))
     with watching("fitting the example") as progress:
-        result, flags = diagnosed(estimate(example, progress=progress), example)
-    write_results(result, out, command="raterlens demo", flags=flags)
+        result, found = diagnosed(estimate(example, progress=progress), example)
+    write_results(result, out, command="raterlens demo", ratings=example, diagnosis=found)
     Terminal().fit(result, out=out)
 
 
-def diagnosed(fit: "Fit", ratings: "Ratings") -> "tuple[Fit, pl.DataFrame | None]":
-    """The fit with what stands out among its warnings, and the flags behind them."""
+def diagnosed(fit: "Fit", ratings: "Ratings") -> "tuple[Fit, Diagnosis | None]":
+    """The fit with what stands out among its warnings, and the diagnosis behind them."""
     if fit.calibration is None:
         return fit, None
     found = fit.diagnose(ratings)
-    return replace(fit, warnings=(*fit.warnings, *found.warnings())), found.flags
+    return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
 
 
 def print_json(text: str) -> None:

@@ -32,7 +32,9 @@ def embedded(data: Any) -> Markup:
 def rounded(values: pl.Series | NDArray[np.float64], digits: int = 4) -> list[float | int | None]:
     """Numbers as JSON has them: shortened, and null where there is none."""
     array = values.cast(pl.Float64).to_numpy() if isinstance(values, pl.Series) else values
-    return [None if value != value else value for value in np.round(array.astype(np.float64), digits).tolist()]
+    return [
+        None if value != value else value for value in np.round(array.astype(np.float64), digits).tolist()
+    ]
 
 
 def thousandths(rows: NDArray[np.float64]) -> list[list[int | None]]:

@@ -26,7 +26,9 @@ SURPRISES = 5
 
 def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """Columns, one value a rater in the order of `raters`, with the curves and what belongs to single raters."""
-    texts = {name: coded(raters[name]) for name in ("label", "mark", "notice", "advice", "eta_words", "rho_words")}
+    texts = {
+        name: coded(raters[name]) for name in ("label", "mark", "notice", "advice", "eta_words", "rho_words")
+    }
     columns: dict[str, Any] = {"rater": raters["rater"].to_list(), "n": raters["n"].to_list()}
     for name in ("mean_score", "kappa", "kappa_low", "kappa_high", "eta", "eta_se", "rho", "rho_se"):
         columns[name] = rounded(raters[name])
@@ -101,7 +103,7 @@ def _feedback(fit: "Fit", order: NDArray[np.int64]) -> list[str] | None:
 
 
 def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
-    """Infit, outfit, and for each rater the ratings that were least expected: student, item, score, expected, chance."""
+    """Infit, outfit, and the ratings that were least expected: student, item, score, expected, chance."""
     if diagnosis is None:
         return {}
     statistics = diagnosis.table("raters").with_columns(pl.col("rater").cast(pl.String))

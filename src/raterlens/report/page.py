@@ -7,13 +7,13 @@ from raterlens.diagnostics.linking import TARGET_SE, examine_links
 from raterlens.diagnostics.panel import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.report import words
+from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.report.encode import embedded
 from raterlens.report.evidence import rater_data
 from raterlens.report.method import assumptions, call, settings
 from raterlens.report.panel import overview, panel, scale_of
 from raterlens.report.pictures import pictures
 from raterlens.report.tables import MOST_STUDENTS, design_tables, item_table, student_table
-from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

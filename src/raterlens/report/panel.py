@@ -1,6 +1,6 @@
 """The raters as the report shows them: ranked, with verdicts, words beside the numbers, and what stands out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,13 +83,13 @@ def overview(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") ->
     }
 
 
-def tally(raters: pl.DataFrame) -> list[Row]:
+def tally(raters: pl.DataFrame) -> Sequence[Row]:
     """How many raters have each verdict, capable ones first."""
     counts = raters.group_by("label", "mark").agg(pl.len(), pl.col("kappa").max())
     return counts.sort("kappa", "label", descending=[True, False], nulls_last=True).to_dicts()
 
 
-def doubtful(wanting: pl.DataFrame) -> list[Row]:
+def doubtful(wanting: pl.DataFrame) -> Sequence[Row]:
     """Those of whom nobody can be sure yet, listed in brief."""
     lists = []
     for standing, heading in words.DOUBTFUL.items():
@@ -108,12 +108,12 @@ def _card(row: Row) -> Row:
 
 def _numbers(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> list[tuple[str, str]]:
     """A few numbers that sum up the panel, as (what, value)."""
-    known = raters["kappa"].drop_nans().drop_nulls()
+    known = raters["kappa"].drop_nulls().drop_nans().to_numpy()
     needing = raters.filter(pl.col("notice") == "attention").height
     found = [
         (words.NUMBERS["needing"], words.RATER["of"].format(place=f"{needing:,}", all=f"{raters.height:,}")),
-        (words.NUMBERS["median"], f"{known.median():.2f}" if len(known) else words.SCRIPT["missing"]),
-        (words.NUMBERS["ratings"], f"{raters['n'].median():,.0f}"),
+        (words.NUMBERS["median"], f"{np.median(known):.2f}" if len(known) else words.SCRIPT["missing"]),
+        (words.NUMBERS["ratings"], f"{np.median(raters['n'].to_numpy()):,.0f}"),
     ]
     if diagnosis is not None and "reliability" in diagnosis.tables:
         value = diagnosis.table("reliability").filter(of="students")["reliability"]

@@ -26,12 +26,11 @@ _VIEW = re.compile(r'd="M0\.5,0\.5h([\d.]+)v([\d.]+)h-[\d.]+Z"')
 
 def pictures(fit: "Fit", numbers: dict[str, Any]) -> dict[str, Any]:
     """`capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
-    drawn = {
+    return {
         "capability": _both(capability, fit),
         "severity": _both(severity, fit),
         "frames": {"curve": _curve_frame(numbers["curve"]), "what_if": _what_if_frame(numbers["what_if"])},
     }
-    return drawn
 
 
 def _both(chart: Any, fit: "Fit") -> tuple[Markup, Markup]:
@@ -46,13 +45,18 @@ def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
         return None
     theta = np.array(curve["theta"])
     heights = np.array(curve["kappa"]) / 1000
-    bottom, top = min(0.0, float(np.floor(5 * heights.min()) / 5)), max(1.0, float(np.ceil(5 * heights.max()) / 5))
+    bottom, top = (
+        min(0.0, float(np.floor(5 * heights.min()) / 5)),
+        max(1.0, float(np.ceil(5 * heights.max()) / 5)),
+    )
     grid = np.linspace(theta[0], theta[-1], 61)
     hill = bottom + 0.35 * (top - bottom) * np.exp(-(grid**2) / 2)
     data = pl.DataFrame({"theta": grid, "hill": hill, "floor": np.full(61, bottom)})
     x = alt.X("theta:Q", title=words.AXES["theta"], scale=alt.Scale(domain=[theta[0], theta[-1]], nice=False))
     y = alt.Y("hill:Q", title=words.AXES["curve"], scale=alt.Scale(domain=[bottom, top], nice=False))
-    area = alt.Chart(values(data)).mark_area(color=light("faint"), opacity=0.25).encode(x=x, y=y, y2="floor:Q")
+    area = (
+        alt.Chart(values(data)).mark_area(color=light("faint"), opacity=0.25).encode(x=x, y=y, y2="floor:Q")
+    )
     drawn = svg(finished(area, words.RATER["curve"], width=FRAME, height=FRAME_HEIGHT), name="curve")
     marks = '<path class="band"/><path class="line"/>'
     return overlaid(drawn, (theta[0], theta[-1]), (bottom, top), marks)
@@ -69,7 +73,11 @@ def _what_if_frame(what_if: dict[str, Any]) -> Markup:
     data = pl.DataFrame({"severity": [left, right], "line": [CAPABLE, CAPABLE]})
     x = alt.X("severity:Q", title=words.AXES["severity"], scale=alt.Scale(domain=[left, right], nice=False))
     y = alt.Y("line:Q", title=words.AXES["kappa"], scale=alt.Scale(domain=[bottom, top], nice=False))
-    line = alt.Chart(values(data)).mark_line(color=light("ink"), strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y)
+    line = (
+        alt.Chart(values(data))
+        .mark_line(color=light("ink"), strokeDash=[4, 3], strokeWidth=1)
+        .encode(x=x, y=y)
+    )
     drawn = svg(finished(line, words.RATER["what_if"], width=FRAME, height=FRAME_HEIGHT), name="what-if")
     marks = (
         '<path class="line"/><circle class="best" r="5"/><circle class="now" r="5"/>'

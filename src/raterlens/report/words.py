@@ -74,7 +74,11 @@ GLOSSARY = (
         "What the ratings of all raters together say about a student, allowing for who rated them. "
         "0 is the average student, 1 is one standard deviation above.",
     ),
-    ("Difficulty", "delta", "How hard it is to do well on an item. 0 is the average item; above 0 is harder."),
+    (
+        "Difficulty",
+        "delta",
+        "How hard it is to do well on an item. 0 is the average item; above 0 is harder.",
+    ),
     (
         "Infit, outfit",
         "mean squares",
@@ -157,7 +161,9 @@ NOTES = "How the file was read"
 REPRODUCE = "How to reproduce"
 ASSUMED = "What the numbers take for granted"
 MADE_BY = "Made by Raterlens {version}. This file is complete in itself: nothing is loaded from elsewhere."
-NO_SCRIPT = "Sorting, searching, the page of each rater and the downloads need JavaScript; {n} are listed here."
+NO_SCRIPT = (
+    "Sorting, searching, the page of each rater and the downloads need JavaScript; {n} are listed here."
+)
 
 HEADINGS = {
     "rank": "Rank",
@@ -219,7 +225,7 @@ RATER: Mapping[str, str] = {
     "curve_lead": "The curve shows how strongly this rater's scores respond to ability, student by student from weak "
     "(left) to strong (right). The grey hill shows where the students are; the band is the 95 % interval.",
     "what_if": "What if the standard changed?",
-    "what_if_lead": "Move the slider to see this rater's capability with another severity and everything else the same.",
+    "what_if_lead": "Move the slider to see this rater's capability with another severity, all else being equal.",
     "slider": "Severity",
     "evidence": "Evidence",
     "unexpected": "Most unexpected ratings",

@@ -25,13 +25,10 @@ from raterlens.app.web.security import Guard
 from raterlens.app.web.settings import LOOPBACK, Settings
 from raterlens.errors import OptionError
 
-REPORT = HERE.parents[1] / "report" / "templates"
-
-ASSETS: dict[str, Path] = {
-    **{path.name: path for path in (HERE / "static").iterdir()},
-    **{f"report-{path.name}": path for path in REPORT.iterdir() if path.suffix in (".css", ".js")},
-}
+ASSETS: dict[str, Path] = {path.name: path for path in (HERE / "static").iterdir()}
 """The only files that are served as they are, by name: nothing that a client sends becomes a path."""
+REPORT = {"report-style.css": "style", "report.js": "script"}
+MEDIA = {"style": "text/css", "script": "text/javascript"}
 
 
 def make_app(settings: Settings) -> Guard:
@@ -68,10 +65,17 @@ def serve(settings: Settings, *, open_browser: bool = False) -> None:
 
 
 async def asset(request: Request) -> Response:
-    path = ASSETS.get(request.path_params["name"])
+    """A file of the app, or what its pages share with the report."""
+    name, fresh = request.path_params["name"], {"Cache-Control": "no-cache"}
+    if name in REPORT:
+        from raterlens.report import assets
+
+        kind = REPORT[name]
+        return Response(getattr(assets, kind)(), headers=fresh, media_type=MEDIA[kind])
+    path = ASSETS.get(name)
     if path is None:
         raise HTTPException(404)
-    return FileResponse(path, headers={"Cache-Control": "no-cache"})
+    return FileResponse(path, headers=fresh)
 
 
 def _settled(settings: Settings, port: int) -> Settings:

@@ -87,9 +87,10 @@ def fit(
     ratings = _read(path, name, roles, cut)
     result = estimate(ratings, **model, progress=_Bar(progress))
     progress({"phase": "checking", "share": 0.75})
-    result, flags = diagnosed(result, ratings)
+    result, found = diagnosed(result, ratings)
     progress({"phase": "writing", "share": 0.9})
-    write_results(result, Path(folder), command=_command(name, roles, cut, model), flags=flags)
+    command = _command(name, roles, cut, model)
+    write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found)
     raters = judged(
         result.table("raters"), Scale(result.sigma, result.link, result.model, "thresholds" in result.tables)
     )
