@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "raterlens"
 
 # Top to bottom: data goes down the list once.
 LAYERS = [
-    ("errors", "wording", "parallel", "spreadsheets"),
+    ("errors", "wording", "parallel", "datasets", "spreadsheets"),
     ("ratings",),
     ("stored",),
     ("reading",),

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.calibration import Calibration
+from raterlens.datasets import dataset
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.optimise import Optimiser
 from raterlens.inference.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
@@ -20,6 +21,8 @@ from raterlens.reading import read_any
 from raterlens.scoring import score
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from raterlens.diagnostics.advice import WhatIf
     from raterlens.diagnostics.diagnosis import Diagnosis
 
@@ -237,6 +240,30 @@ class Fit:
         path = Path(path)
         path.write_text(render(self, ratings=ratings), encoding="utf-8")
         return path
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Estimates, standard errors and intervals as an xarray Dataset with the dimensions rater, item and student
+        (extra `xarray`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> estimates = rl.fit(rl.load_example()).to_xarray()
+        >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
+        0.38
+        """
+        names = (
+            "model",
+            "method",
+            "link",
+            "loglik",
+            "sigma",
+            "sigma_se",
+            "alpha",
+            "n_parameters",
+            "n_ratings",
+        )
+        return dataset(self.tables, {name: getattr(self, name) for name in names})
 
     def to_json(self) -> str:
         """The whole fit as JSON: what `save` writes and `load` reads."""
