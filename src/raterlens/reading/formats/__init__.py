@@ -10,6 +10,7 @@ from raterlens.errors import InputError, choose
 from raterlens.reading.formats.databases import read_database
 from raterlens.reading.formats.delimited import read_delimited
 from raterlens.reading.formats.frames import read_frame
+from raterlens.reading.formats.inspect_log import read_inspect
 from raterlens.reading.formats.json_records import read_json
 from raterlens.reading.formats.kinds import check_kind
 from raterlens.reading.formats.parquet import read_folder, read_parquet
@@ -31,6 +32,7 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".sav", ".zsav", ".dta"), read_spss_or_stata),
     **dict.fromkeys((".rda", ".rdata", ".rds"), read_r),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), read_json),
+    ".eval": read_inspect,
     **dict.fromkeys((".sqlite", ".sqlite3", ".duckdb", ".db"), read_database),
 }
 WITHIN = "::"

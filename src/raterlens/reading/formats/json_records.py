@@ -9,6 +9,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError
+from raterlens.reading.formats.inspect_log import is_log, read_inspect
 from raterlens.reading.formats.table import Opening, Table, table_of
 
 NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
@@ -20,6 +21,8 @@ def read_json(path: Path, opening: Opening) -> Table:
         start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
         raise InputError(f"{path.name!r} is an empty file; {NEED}")
+    if is_log(start):
+        return read_inspect(path, opening)
     frame = _array(path, opening.encoding) if start.startswith(b"[") else _lines(path, opening.encoding)
     return table_of(path.name, _flat(frame))
 
