@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from raterlens.anchoring import Anchors
     from raterlens.comparing import Comparison, compare
     from raterlens.diagnostics.diagnosis import diagnose
+    from raterlens.diagnostics.shared_bias import check_shared_bias
     from raterlens.errors import RaterlensError
     from raterlens.fitting import fit
     from raterlens.gating import Gate, gate
@@ -46,6 +47,7 @@ _WHERE = {
     "profile": "raterlens.uncertainty.profile",
     "Gate": "raterlens.gating",
     "gate": "raterlens.gating",
+    "check_shared_bias": "raterlens.diagnostics.shared_bias",
     "diagnose": "raterlens.diagnostics.diagnosis",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
@@ -63,6 +65,7 @@ __all__ = [
     "bootstrap",
     "capability",
     "charts",
+    "check_shared_bias",
     "compare",
     "compare_raters",
     "diagnose",
