@@ -1,6 +1,7 @@
 """The pipeline on one screen: ratings -> model -> estimate -> uncertainty -> calibration -> Fit."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from raterlens.cautions import facets_cautions, renumbered
 from raterlens.covariates import Covariates, read_covariates
 from raterlens.design import examine
 from raterlens.errors import InputError, OptionError, choose
+from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.estimate import METHODS, Estimate, estimate
 from raterlens.estimation.optimise import OnProgress
 from raterlens.inference.covariance import Covariance
@@ -63,6 +65,8 @@ def fit(
     max_iterations: int = 500,
     start: Fit | None = None,
     progress: OnProgress | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
 ) -> Fit:
     """Estimate every rater's capability.
 
@@ -125,6 +129,9 @@ def fit(
         A fit of the same model to begin from, of similar ratings: a few iterations are then enough.
     progress
         Called once an iteration with a `Progress` record.
+    checkpoint, resume
+        A file in which the fit keeps what it has done so far, for method `mml`; if it is interrupted, the same call
+        with `resume=True` goes on from there, to the same estimates. The file is removed when the fit is done.
 
     Examples
     --------
@@ -137,6 +144,7 @@ def fit(
     """
     choose("model", model, [*FACETS_MODELS, *LATENT_MODELS])
     choose("method", method, METHODS)
+    kept = _checkpoint(checkpoint, model, method, resume=resume)
     if model in LATENT_MODELS:
         chosen = {
             "scale": scale != SCALES[0],
@@ -190,6 +198,7 @@ def fit(
         allow_reversed=allow_reversed,
         max_iterations=max_iterations,
         on_progress=progress,
+        checkpoint=kept,
     )
     spread = _uncertainty(coded, found, covariance, method, options) if standard_errors else None
     calibration = calibrate(coded, options, found, spread, scores, names)
@@ -203,7 +212,7 @@ def fit(
             f"no standard errors: {facets.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for which "
             "the full covariance is computed; use method 'mml' with covariance 'observed', which needs none"
         )
-    return Fit(
+    result = Fit(
         model=model,
         method=method,
         link=options.link.name,
@@ -225,9 +234,25 @@ def fit(
         yardstick=yardstick,
         calibration=calibration.for_keeping(),
     )
+    if kept is not None:
+        kept.finish()
+    return result
 
 
 # ----------------------------------------------------------------------- choices, checked before any work
+
+
+def _checkpoint(path: str | Path | None, model: str, method: str, *, resume: bool) -> Checkpoint | None:
+    if path is None:
+        if resume:
+            raise OptionError("resume is given without a checkpoint to go on from; name it with checkpoint=")
+        return None
+    if model in LATENT_MODELS or method != "mml":
+        raise OptionError(
+            f"a checkpoint goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; "
+            "leave it out"
+        )
+    return Checkpoint(path, resume=resume)
 
 
 def _estimable(ratings: Ratings | Any) -> Ratings:

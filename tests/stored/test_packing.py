@@ -207,3 +207,23 @@ def test_the_command_and_a_fit_of_what_it_wrote(tmp_path, capsys):
     np.testing.assert_allclose(other.raters["kappa"], one.raters["kappa"], rtol=1e-9)
     np.testing.assert_allclose(other.raters["kappa_se"], one.raters["kappa_se"], rtol=1e-9)
     np.testing.assert_allclose(other.students["theta"], one.students["theta"], rtol=1e-9, atol=1e-12)
+
+
+def test_a_sample_of_students(tmp_path):
+    path = rl.pack(table(students=300), tmp_path / "x.rlpack", facets=["when"])
+    some = StoredRatings(open_packed(path), part=500).sample(600, seed=1)
+    assert 400 < some.n_ratings < 800
+    whole = rl.read(path)
+    found = dict(zip(some.students, some.tally("student").total, strict=True))
+    expected = dict(zip(whole.students, whole.tally("student").total, strict=True))
+    assert found == {student: expected[student] for student in found}
+
+
+def test_the_command_on_data_beyond_memory(tmp_path, monkeypatch):
+    path = rl.pack(table(students=200), tmp_path / "x.rlpack", cut=2)
+    monkeypatch.setattr(stored, "IN_MEMORY", 100)
+    monkeypatch.setattr(stored, "PART", 1000)
+    monkeypatch.setattr(StoredRatings.sample, "__defaults__", (1000, 0))
+    assert main(["fit", str(path), "--out", str(tmp_path / "out")]) == 0
+    warnings = rl.load(tmp_path / "out" / "fit.json").warnings
+    assert sum("of 2,196 ratings" in warning and "drawn at random" in warning for warning in warnings) == 1

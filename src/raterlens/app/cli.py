@@ -16,13 +16,13 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from raterlens.app.options import Bounds, Columns, Model, Output
+from raterlens.app.options import Bounds, Columns, Model, Output, Work
 from raterlens.errors import OptionError, RaterlensError
 from raterlens.studies.catalogue import STUDY_HELP
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
-COLUMNS, MODEL, BOUNDS, OUTPUT = Columns(), Model(), Bounds(), Output()
+COLUMNS, MODEL, BOUNDS, WORK, OUTPUT = Columns(), Model(), Bounds(), Work(), Output()
 
 DEMO_FOLDER = Path("raterlens-demo")
 
@@ -66,11 +66,19 @@ Examples:
   raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3
   raterlens fit ratings.parquet --model tfm --json > fit.json"""
 )
-def fit(file: File, /, *, columns: Columns = COLUMNS, model: Model = MODEL, output: Output = OUTPUT) -> None:
+def fit(
+    file: File,
+    /,
+    *,
+    columns: Columns = COLUMNS,
+    model: Model = MODEL,
+    work: Work = WORK,
+    output: Output = OUTPUT,
+) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
     from raterlens.app import commands
 
-    commands.fit(file, columns, model, output)
+    commands.fit(file, columns, model, work, output)
 
 
 @app.command(
@@ -208,8 +216,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
     except RaterlensError as error:
         return _complain(str(error), AT_FAULT)
-    except KeyboardInterrupt:
-        return _complain("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        return _complain(str(interrupt) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
         _abandon_stdout()
     except Exception as error:

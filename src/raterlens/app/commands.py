@@ -6,7 +6,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raterlens.app.options import Bounds, Columns, Model, Output, command_line
+from raterlens.app.options import Bounds, Columns, Model, Output, Work, command_line
 from raterlens.app.progress import watching
 from raterlens.app.terminal import Terminal
 from raterlens.writing import check_folder, write_results
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLE = "the bundled example: ratings simulated from published estimates; no real rating is in it"
 
 
-def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
+def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) -> None:
     """Read a table, fit a model to it, write and show the results."""
     arguments = columns.arguments()
     if output.out is not None:
@@ -27,12 +27,19 @@ def fit(file: Path, columns: Columns, model: Model, output: Output) -> None:
     from raterlens.fitting import fit as estimate
     from raterlens.reading import read
 
-    with watching(f"reading {file}", unless=output.quiet) as progress:
-        ratings = read(file, **arguments)
-        result = estimate(ratings, **vars(model), progress=progress)
-        result, found = diagnosed(result, ratings)
+    command = command_line(file, columns, model, output)
+    try:
+        with watching(f"reading {file}", unless=output.quiet) as progress:
+            ratings = read(file, **arguments)
+            result = estimate(ratings, **vars(model), **vars(work), progress=progress)
+            ratings, seen = manageable(ratings)
+            result, found = diagnosed(result, ratings)
+            result = replace(result, warnings=(*result.warnings, *seen))
+    except KeyboardInterrupt:
+        if work.checkpoint is None or not work.checkpoint.exists():
+            raise
+        raise KeyboardInterrupt(f"interrupted; to go on: {command} {work.going_on()}") from None
     if output.out is not None:
-        command = command_line(file, columns, model, output)
         write_results(result, output.out, command=command, ratings=ratings, diagnosis=found)
     if output.json:
         print_json(result.to_json())
@@ -109,6 +116,19 @@ def diagnosed(fit: "Fit", ratings: "Ratings") -> "tuple[Fit, Diagnosis | None]":
         return fit, None
     found = fit.diagnose(ratings)
     return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
+
+
+def manageable(ratings: "Ratings") -> "tuple[Ratings, list[str]]":
+    """What diagnostics and pictures are made from: all ratings, or of those beyond memory some, and a word about it."""
+    from raterlens.stored.ratings import StoredRatings
+
+    if not isinstance(ratings, StoredRatings):
+        return ratings, []
+    some = ratings.sample()
+    return some, [
+        f"diagnostics looked at {some.n_ratings:,} of {ratings.n_ratings:,} ratings: {some.n_students:,} students, drawn "
+        "at random; estimates and standard errors are from all of them"
+    ]
 
 
 def print_json(text: str) -> None:

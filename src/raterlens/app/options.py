@@ -13,7 +13,8 @@ from raterlens.errors import OptionError
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
 _GATE = Group("Gate", sort_key=3)
-_OUTPUT = Group("Output", sort_key=4)
+_WORK = Group("Long fits", sort_key=4)
+_OUTPUT = Group("Output", sort_key=5)
 
 
 @Parameter(name="*", group=_TABLE)
@@ -133,6 +134,23 @@ class Bounds:
         given = dict(vars(self))
         only = _several("--only", given.pop("only"))
         return {**given, "raters": only}
+
+
+@Parameter(name="*", group=_WORK)
+@dataclass(frozen=True)
+class Work:
+    """How a long fit is done."""
+
+    checkpoint: Annotated[
+        Path | None, Parameter(help="File in which the fit keeps what it has done, until it is finished.")
+    ] = None
+    resume: Annotated[bool, Parameter(negative=(), show_default=False, help="Go on from the checkpoint.")] = (
+        False
+    )
+
+    def going_on(self) -> str:
+        """The options that go on from the checkpoint."""
+        return shlex.join(["--checkpoint", str(self.checkpoint), "--resume"])
 
 
 @Parameter(name="*", group=_OUTPUT)

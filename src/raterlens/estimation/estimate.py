@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments, Nodes
+from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.corner import corner_step, fit_with_corner
 from raterlens.estimation.extremes import pseudo_ratings
@@ -81,6 +82,7 @@ def estimate(
     allow_reversed: bool = False,
     max_iterations: int = 500,
     on_progress: OnProgress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Estimate:
     """Estimate `model` on `ratings` by one of METHODS.
 
@@ -107,6 +109,8 @@ def estimate(
         max_iterations,
         on_progress,
     )
+    if checkpoint is not None:
+        _keep(checkpoint, task)
     found = _off_the_level(METHODS[method], task)
     if isinstance(model, ShiftedModel):
         mean, sd = model.population(found.parameters)
@@ -127,6 +131,15 @@ def _off_the_level(method: Callable[["_Task"], Estimate], task: _Task) -> Estima
     again = found.parameters.copy()
     again[slope] = 1.0
     return max(found, method(replace(task, start=again)), key=lambda one: one.loglik)
+
+
+def _keep(checkpoint: Checkpoint, task: _Task) -> None:
+    """Let the problem's values be kept, under the names of these ratings and of this model."""
+    model, students = task.problem.model, task.ratings.tally("student")
+    of_ratings = digest(model.contexts.codes, model.contexts.given, students.n, students.total)
+    kinds = (type(model).__name__, type(task.problem.response).__name__, task.link.name, model.blocks.sizes)
+    checkpoint.begin(of_ratings, digest(*kinds, task.start, task.information, *task.bounds, task.held))
+    task.problem.checkpoint = checkpoint
 
 
 def _mml(task: _Task) -> Estimate:

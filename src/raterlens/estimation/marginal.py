@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from raterlens.engine.choice import cell_engine, essay_engine
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Expected, Nodes, Tables
+from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.optimise import Value
 from raterlens.models.facets import FacetsModel
@@ -34,6 +35,8 @@ class FacetsMarginal:
     """A facets model on data. Subclasses say what a cell is."""
 
     engine: ReferenceEngine
+    checkpoint: Checkpoint | None = None
+    """Where values are kept and taken from."""
 
     def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         self.model, self.response, self.pseudo = model, response, pseudo
@@ -42,6 +45,11 @@ class FacetsMarginal:
         return self._tables(self.model.predictor(parameters), nodes)
 
     def value(self, parameters: Array, nodes: Nodes) -> Value:
+        if self.checkpoint is not None:
+            return self.checkpoint.value(parameters, nodes, self._value)
+        return self._value(parameters, nodes)
+
+    def _value(self, parameters: Array, nodes: Nodes) -> Value:
         found = self.derivatives(parameters, nodes)
         gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts)
         extra, extra_gradient = self.pseudo.value(self.model, self.response, parameters)

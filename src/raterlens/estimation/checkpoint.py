@@ -1,0 +1,152 @@
+"""A long fit that was interrupted goes on where it was.
+
+The optimiser is quick and does the same every time; what takes long are evaluations of the likelihood. So every
+evaluation is written to a journal as it is done. A fit that is resumed runs from its beginning, takes what the journal
+has, and so comes through the same steps to the same estimates, whichever the optimiser.
+
+    journal   mark (8 bytes), length and CRC-32 of the head (uint32 each), the head (JSON: version, and digests of the
+              ratings and of the model), then records
+    record    length and CRC-32 (uint32 each), then a key (16 bytes), log-likelihood, objective and gradient (float64)
+
+A record that a crash has cut short is left out, and written again.
+"""
+
+import hashlib
+import json
+import os
+import struct
+import time
+import weakref
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.engine.seam import Nodes
+from raterlens.errors import InputError, OptionError
+from raterlens.estimation.optimise import Value
+
+Array = NDArray[np.float64]
+
+MARK = b"\x89RLCKPT\n"
+VERSION = 1
+_SIZES = struct.Struct("<II")
+_KEY = 16
+# Seconds after which what was written is forced to the disk itself, against a loss of power.
+_SAFE = 10.0
+
+
+def digest(*parts: object) -> str:
+    """A short name for arrays and texts."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        content = np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else str(part).encode()
+        found.update(f"{len(content)}:".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
+class Checkpoint:
+    """Where a fit keeps its evaluations, and from where it goes on."""
+
+    def __init__(self, path: str | Path, *, resume: bool = False) -> None:
+        self.path, self._resume = Path(path), resume
+        self._file: BinaryIO | None = None
+        self._known: dict[bytes, Value] = {}
+        self._saved = time.monotonic()
+        if resume and not self.path.exists():
+            raise InputError(f"no such checkpoint: {str(self.path)!r}; leave resume out to begin one there")
+        if not resume and self.path.exists():
+            raise OptionError(
+                f"{str(self.path)!r} exists; add resume to go on from it, or remove it, or choose another name"
+            )
+        if not self.path.parent.is_dir():
+            raise InputError(f"no such folder: {str(self.path.parent)!r}; make it first, or choose another")
+
+    def begin(self, ratings: str, model: str) -> None:
+        """Open the journal for ratings and a model with these digests."""
+        if self._resume:
+            whole = self._read(ratings, model)
+            self._file = self.path.open("r+b")
+            self._file.truncate(whole)
+            self._file.seek(whole)
+        else:
+            self._file = self.path.open("xb")
+            head = json.dumps({"version": VERSION, "ratings": ratings, "model": model}).encode()
+            self._file.write(MARK + _SIZES.pack(len(head), zlib.crc32(head)) + head)
+            self._file.flush()
+        weakref.finalize(self, self._file.close)
+
+    def value(self, parameters: Array, nodes: Nodes, compute: Callable[[Array, Nodes], Value]) -> Value:
+        """The objective, from the journal where it is there."""
+        key = _key(parameters, nodes)
+        if key not in self._known:
+            self._known[key] = found = compute(parameters, nodes)
+            self._write(key, found)
+        return self._known[key]
+
+    def finish(self) -> None:
+        """The fit is done: nothing is left to go on with."""
+        if self._file is not None:
+            self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _write(self, key: bytes, value: Value) -> None:
+        assert self._file is not None
+        numbers = np.concatenate([[value.loglik, value.objective], value.gradient]).astype("<f8")
+        record = key + numbers.tobytes()
+        self._file.write(_SIZES.pack(len(record), zlib.crc32(record)) + record)
+        self._file.flush()
+        if time.monotonic() - self._saved > _SAFE:
+            os.fsync(self._file.fileno())
+            self._saved = time.monotonic()
+
+    def _read(self, ratings: str, model: str) -> int:
+        """Take in all whole records; return where they end."""
+        content = self.path.read_bytes()
+        name = repr(str(self.path))
+        if not content.startswith(MARK):
+            raise InputError(f"{name} is not a checkpoint: it begins with {content[:8]!r}; give another path")
+        at = len(MARK)
+        head, at = _next(content, at)
+        if head is None:
+            raise InputError(f"{name} is a damaged checkpoint; remove it and fit again")
+        about = json.loads(head)
+        if about["version"] != VERSION:
+            raise InputError(
+                f"{name} has checkpoint version {about['version']}, this release reads {VERSION}; remove it and fit "
+                "again"
+            )
+        for what, found in (("ratings", ratings), ("model", model)):
+            if about[what] != found:
+                other = "other ratings" if what == "ratings" else "another model, or of other options"
+                raise InputError(
+                    f"{name} is a checkpoint of {other}; fit what it was made for, or give another path"
+                )
+        while True:
+            record, following = _next(content, at)
+            if record is None:
+                return at
+            numbers = np.frombuffer(record, "<f8", offset=_KEY)
+            self._known[record[:_KEY]] = Value(float(numbers[0]), float(numbers[1]), numbers[2:].copy())
+            at = following
+
+
+def _next(content: bytes, at: int) -> tuple[bytes | None, int]:
+    """The record at `at` and where it ends; None where it is not whole."""
+    if at + _SIZES.size > len(content):
+        return None, at
+    length, checksum = _SIZES.unpack_from(content, at)
+    record = content[at + _SIZES.size : at + _SIZES.size + length]
+    if len(record) < length or zlib.crc32(record) != checksum:
+        return None, at
+    return record, at + _SIZES.size + length
+
+
+def _key(parameters: Array, nodes: Nodes) -> bytes:
+    """Nodes come from moments that are added up again: the last digits of their places are no difference."""
+    grid = f"{len(nodes.points)} {nodes.low:.9e} {nodes.high:.9e}"
+    return bytes.fromhex(digest(parameters, grid))
