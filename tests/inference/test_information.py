@@ -84,13 +84,19 @@ def test_undetermined_parameters_are_named_and_finite():
     assert found.matrix[0, 0] == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("kind", ["gmf", "probit facet", "graded"])
-def test_compiled_and_readable_information_agree(small, kind, monkeypatch):
-    ratings = {"graded": ordered, "probit facet": with_facet}.get(kind, lambda same: same)(small)
+@pytest.mark.parametrize(
+    ("kind", "dense"), [("gmf", True), ("gmf", False), ("probit facet", True), ("rating scale", True)]
+)
+def test_compiled_and_readable_information_agree(small, kind, dense, monkeypatch):
+    """With a full matrix, and with the pairs of parameters that students share."""
+    ratings = {"rating scale": ordered, "probit facet": with_facet}.get(kind, lambda same: same)(small)
     model, response = make(small, kind)
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     readable = observed_information(problem, ratings, x, nodes).toarray()
     monkeypatch.setattr(type(problem.engine), "compiled", True)
+    if not dense:
+        monkeypatch.setattr("raterlens.inference.cell_scores.DENSE", 0)
+        monkeypatch.setattr("raterlens.inference.fused.DENSE", 0)
     compiled = observed_information(problem, ratings, x, nodes).toarray()
     np.testing.assert_allclose(compiled, readable, atol=1e-5 * np.abs(readable).max())

@@ -66,7 +66,7 @@ class FusedEngine(ReferenceEngine):
         rows = _rows(tables, nodes, whole=self._whole)
         mean = np.empty(self.n_students)
         linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
-        counts, sums = self._counts, self._linear
+        counts, sums = self.counts, self._linear
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(rows.factors), np.zeros(len(linear))
@@ -94,7 +94,7 @@ class FusedEngine(ReferenceEngine):
             weighted += more_weighted
         expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
         loglik = sum(part[0] for part in done)
-        return Expected(loglik, expected, None if self._sums is None else weighted), Moments(mean, sd)
+        return Expected(loglik, expected, None if self.sums is None else weighted), Moments(mean, sd)
 
 
 def cores() -> int:

@@ -15,14 +15,16 @@ class ReferenceEngine:
     """Evaluates tables over students' counts (and sums, where the model has a linear part)."""
 
     compiled = False
+    sums: sparse.csr_array | None = None
+    """(students, sums); None, too, where the students are not all in memory."""
 
     def __init__(self, counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> None:
-        self._counts = counts
-        self._sums = sums
+        self.counts = counts
+        self.sums = sums
 
     @property
     def n_students(self) -> int:
-        return int(self._counts.shape[0])
+        return int(self.counts.shape[0])
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         loglik = 0.0
@@ -30,9 +32,9 @@ class ReferenceEngine:
         mean = np.empty(self.n_students)
         for rows, posterior, block_loglik in self.posteriors(tables, nodes):
             loglik += float(block_loglik.sum())
-            counts += self._counts[rows].T @ posterior
+            counts += self.counts[rows].T @ posterior
             mean[rows] = posterior @ nodes.points
-        linear = None if self._sums is None else self._sums.T @ mean
+        linear = None if self.sums is None else self.sums.T @ mean
         return Expected(loglik, counts, linear)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
@@ -45,11 +47,11 @@ class ReferenceEngine:
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """Blocks of students: their rows, posterior over nodes (rows sum to one), log-likelihoods."""
-        ability = None if self._sums is None else self._sums @ tables.linear
+        ability = None if self.sums is None else self.sums @ tables.linear
         size = max(1, _BLOCK // len(nodes.points))
         for first in range(0, self.n_students, size):
             rows = slice(first, first + size)
-            joint = self._counts[rows] @ tables.cells
+            joint = self.counts[rows] @ tables.cells
             joint += nodes.log_weights
             if ability is not None:
                 joint += np.multiply.outer(ability[rows], nodes.points)

@@ -92,23 +92,23 @@ class EssayMarginal(FacetsMarginal):
 
     def __init__(self, ratings: Ratings, model: FacetsModel, response: Adjacent, pseudo: Pseudo) -> None:
         super().__init__(model, response, pseudo)
-        self.engine, self._sets = essay_engine(
+        self.engine, self.sets = essay_engine(
             ratings, model.contexts, model.slope_of_context, response.n_categories
         )
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
-        self._totals = self._sets.given[:, 1:]
-        _, self._shown_by = np.unique(model.slope_of_context, return_index=True)
+        self._totals = self.sets.given[:, 1:]
+        _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         partition = self.response.log_partition(predictor, nodes.points)
-        return Tables(-(self._sets.members @ partition), predictor.slope[self._shown_by])
+        return Tables(-(self.sets.members @ partition), predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts = np.asarray(self._sets.members.T @ expected.counts)[:, None]
+        counts = np.asarray(self.sets.members.T @ expected.counts)[:, None]
         at_nodes = -(counts * self.response.probabilities(predictor, nodes.points)).transpose(0, 2, 1)
         d_slope = at_nodes @ self.response.lever @ nodes.points
-        d_slope[self._shown_by] += np.asarray(expected.linear)
+        d_slope[self.shown_by] += np.asarray(expected.linear)
         return Derivatives(loglik, d_slope, at_nodes.sum(axis=1) + self._totals, counts)
 
 

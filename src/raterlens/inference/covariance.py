@@ -47,8 +47,7 @@ def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
     scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
     correlation = information / np.outer(scale, scale)
     try:
-        factor = linalg.cho_factor(correlation)
-        inverse = linalg.cho_solve(factor, np.eye(len(correlation)))
+        inverse = _positive_inverse(correlation)
         if np.diag(inverse).max() < 1 / _UNDETERMINED:
             return inverse / np.outer(scale, scale), np.empty(0, dtype=np.int64)
     except linalg.LinAlgError:
@@ -58,3 +57,12 @@ def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
     inverse = (vectors / np.maximum(values, _UNDETERMINED)) @ vectors.T
     undetermined = np.flatnonzero((vectors[:, weak] ** 2).sum(axis=1) > 0.05)
     return inverse / np.outer(scale, scale), undetermined
+
+
+def _positive_inverse(matrix: Array) -> Array:
+    """From the Cholesky factor in its place, a third of the work of solving for every column."""
+    factor = linalg.cholesky(matrix, lower=True)
+    inverse, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed:
+        raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
+    return np.asarray(inverse + np.tril(inverse, -1).T)

@@ -4,7 +4,9 @@ The same sum as the expansion in `information.py`, its readable twin: here a stu
 nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
 """
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numba as nb
 import numpy as np
@@ -12,117 +14,135 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.fused import cores
+from raterlens.inference.cell_scores import DENSE, CellScores
 
 Array = NDArray[np.float64]
 
 # Nodes that carry less than this of a posterior are passed over.
-_NEGLIGIBLE = 1e-13
+_NEGLIGIBLE = 1e-12
+# Sums go over whole vectors of the processor, unrolled.
+_LANE = 16
 
 
-class ScoreCovariance:
-    """Adds up, over blocks of students, Cov[d log p(ratings | ability)]; a sum for each thread."""
-
-    def __init__(self, points: Array, scores: Array, jacobian: sparse.csr_array, lever: Array) -> None:
-        """
-        Parameters
-        ----------
-        scores
-            (intercepts, contexts x categories, nodes): derivatives of the log-probabilities in the intercepts.
-        jacobian
-            (contexts + contexts x intercepts, parameters)
-        """
-        self._points, self._scores, self._jacobian, self._lever = points, scores, jacobian, lever
-        self._totals = [np.zeros((jacobian.shape[1],) * 2) for _ in range(cores())]
-
-    def add(self, posterior: Array, cells: sparse.csr_array) -> None:
-        """Students' posteriors (students, nodes), and how often each has every score of every context."""
-        edges = np.linspace(0, len(posterior), len(self._totals) + 1).astype(int)
-
-        def part(first: int, last: int, total: Array) -> None:
-            _accumulate(
-                first,
-                last,
+def score_covariance(
+    scores: CellScores, posteriors: Iterable[tuple[slice, Array, Array]], points: Array
+) -> sparse.csr_array:
+    """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior."""
+    size, threads = scores.n_parameters, cores()
+    # So many nodes more that a posterior at the very end can be gone over in whole vectors.
+    table = np.pad(scores.table, [(0, 0), (0, _LANE)])
+    points = np.pad(points, (0, _LANE))
+    slopes = (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data)
+    pattern = sparse.csr_array((1, size)) if size <= DENSE else scores.coupled()
+    totals = [np.zeros(size * size if size <= DENSE else pattern.nnz) for _ in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        for rows, posterior, _ in posteriors:
+            cells, sums = scores.cells[rows], scores.sums[rows]
+            edges = np.linspace(0, len(posterior), threads + 1).astype(int)
+            work = partial(
+                _accumulate,
                 posterior,
-                self._points,
-                cells.indptr,
-                cells.indices,
-                cells.data,
-                self._scores,
-                self._jacobian.indptr,
-                self._jacobian.indices,
-                self._jacobian.data,
-                self._lever,
-                total,
+                (cells.indptr, cells.indices, cells.data),
+                (scores.first, scores.parameter, table),
+                (sums.indptr, sums.indices, sums.data),
+                slopes,
+                points,
+                (pattern.indptr, pattern.indices),
+                size,
             )
+            list(pool.map(work, edges[:-1], edges[1:], totals))
+    half = np.sum(totals, axis=0)
+    if size <= DENSE:
+        half = half.reshape(size, size)
+        return sparse.csr_array(half + np.triu(half, 1).T)
+    upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
+    return sparse.csr_array(upper + sparse.triu(upper, 1).T)
 
-        with ThreadPoolExecutor(len(self._totals)) as pool:
-            list(pool.map(part, edges[:-1], edges[1:], self._totals))
 
-    def total(self) -> Array:
-        """(parameters, parameters)"""
-        half = np.sum(self._totals, axis=0)
-        return np.asarray(half + np.tril(half, -1).T)
+@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "nnan"}, error_model="numpy")
+def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_parameters, start, stop, total):  # type: ignore[no-untyped-def]
+    """Add the covariances of the students from `start` to `stop` to the upper triangle in `total`.
 
+    `total` is a full matrix, row by row, or has the entries of `pattern`.
+    """
+    indptr, indices, times = cells
+    first, parameter, table = rows
+    sums_indptr, sums_indices, sums_data = sums
+    slopes_indptr, slopes_indices, slopes_data = slopes
+    full = len(pattern[1]) == 0
+    place = np.full(n_parameters, -1)
+    width = -(-posterior.shape[1] // _LANE) * _LANE
+    root = np.zeros(width)
+    most = 0
+    for n in range(start, stop):
+        own = 0
+        for at in range(indptr[n], indptr[n + 1]):
+            own += first[indices[at] + 1] - first[indices[at]]
+        most = max(most, own)
+    most = min(most, n_parameters)
+    touched, score = np.empty(most, dtype=np.int64), np.empty((most, width))
+    for n in range(start, stop):
+        # The nodes that carry the posterior, and so many after them that they fill the processor's vectors.
+        low, high = 0, posterior.shape[1]
+        while posterior[n, low] < _NEGLIGIBLE:
+            low += 1
+        while posterior[n, high - 1] < _NEGLIGIBLE:
+            high -= 1
+        inside = high - low
+        size = -(-inside // _LANE) * _LANE
+        for q in range(inside):
+            root[q] = np.sqrt(posterior[n, low + q])
+        for q in range(inside, size):
+            root[q] = 0.0
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-def _accumulate(  # type: ignore[no-untyped-def]
-    first,
-    last,
-    posterior,
-    points,
-    indptr,
-    indices,
-    data,
-    scores,
-    rows,
-    columns,
-    values,
-    lever,
-    total,
-):
-    steps = len(lever)
-    n_contexts = (len(rows) - 1) // (1 + steps)
-    categories = scores.shape[1] // n_contexts
-    place = np.full(total.shape[0], -1)
-    touched = np.empty(total.shape[0], dtype=np.int64)
-    for n in range(first, last):
-        # The student's parameters, in increasing order, so that only one triangle is filled.
         count = 0
         for at in range(indptr[n], indptr[n + 1]):
-            context = indices[at] // categories
-            for j in range(steps + 1):
-                row = context if j == 0 else n_contexts + context * steps + j - 1
-                for e in range(rows[row], rows[row + 1]):
-                    if place[columns[e]] < 0:
-                        place[columns[e]] = 0
-                        touched[count] = columns[e]
-                        count += 1
-        own = np.sort(touched[:count])
-        for i in range(count):
-            place[own[i]] = i
+            often = times[at]
+            for e in range(first[indices[at]], first[indices[at] + 1]):
+                i = place[parameter[e]]
+                if i < 0:
+                    place[parameter[e]], touched[count] = count, parameter[e]
+                    for q in range(size):
+                        score[count, q] = often * table[e, low + q]
+                    count += 1
+                else:
+                    for q in range(size):
+                        score[i, q] += often * table[e, low + q]
+        for at in range(sums_indptr[n], sums_indptr[n + 1]):
+            for e in range(slopes_indptr[sums_indices[at]], slopes_indptr[sums_indices[at] + 1]):
+                i = place[slopes_indices[e]]
+                by = sums_data[at] * slopes_data[e]
+                for q in range(size):
+                    score[i, q] += by * points[low + q]
 
-        mean, second, score = np.zeros(count), np.zeros((count, count)), np.empty(count)
-        for q in range(len(points)):
-            weight = posterior[n, q]
-            if weight < _NEGLIGIBLE:
-                continue
-            score[:] = 0.0
-            for at in range(indptr[n], indptr[n + 1]):
-                context = indices[at] // categories
-                slope = 0.0
-                for j in range(steps):
-                    step = data[at] * scores[j, indices[at], q]
-                    slope += lever[j] * step
-                    row = n_contexts + context * steps + j
-                    for e in range(rows[row], rows[row + 1]):
-                        score[place[columns[e]]] += step * values[e]
-                for e in range(rows[context], rows[context + 1]):
-                    score[place[columns[e]]] += slope * points[q] * values[e]
-            for i in range(count):
-                mean[i] += weight * score[i]
-                for j in range(i + 1):
-                    second[i, j] += weight * score[i] * score[j]
         for i in range(count):
+            mean = 0.0
+            for q in range(size):
+                mean += score[i, q] * root[q] * root[q]
+            for q in range(size):
+                score[i, q] = (score[i, q] - mean) * root[q]
             for j in range(i + 1):
-                total[own[i], own[j]] += second[i, j] - mean[i] * mean[j]
-            place[own[i]] = -1
+                both = 0.0
+                for q in range(size):
+                    both += score[i, q] * score[j, q]
+                row, column = min(touched[i], touched[j]), max(touched[i], touched[j])
+                if full:
+                    total[row * n_parameters + column] += both
+                else:
+                    total[_found(pattern, row, column)] += both
+        for i in range(count):
+            place[touched[i]] = -1
+
+
+@nb.njit(nogil=True, cache=True)
+def _found(pattern, row, column):  # type: ignore[no-untyped-def]
+    """Where the entry stands among those of a sparse matrix."""
+    indptr, indices = pattern
+    low, high = indptr[row], indptr[row + 1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low

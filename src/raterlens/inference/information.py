@@ -19,6 +19,7 @@ from raterlens.engine.compress import CellsByStudent
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.inference.cell_scores import cell_scores
 from raterlens.models.responses import Linked, Predictor, Response, counted_scores
 from raterlens.ratings import Ratings
 
@@ -34,8 +35,6 @@ _STEP = 0.8
 _BLOCK, _GATHERED = 2**23, np.float32
 # Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
 _NEGLIGIBLE = 1e-20
-# Parameters up to which compiled code may add up a full matrix.
-_DENSE = 5_000
 
 
 def observed_information(
@@ -56,29 +55,18 @@ def observed_information(
     d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
-    if problem.engine.compiled and model.blocks.size <= _DENSE:
-        information = -second - _compiled_covariance(problem, ratings, parameters, nodes, jacobian)
+    scores_of = cell_scores(problem, ratings, parameters, nodes) if problem.engine.compiled else None
+    if scores_of is not None:
+        from raterlens.inference.fused import score_covariance
+
+        posteriors = problem.engine.posteriors(problem.tables(parameters, nodes), nodes)
+        information = -second - score_covariance(scores_of, posteriors, nodes.points)
     else:
         information = -second
         for scores in _posterior_scores(problem, ratings, parameters, nodes):
             through = scores @ jacobian
             information = information - through.T @ through
     return sparse.csr_array((information + information.T) / 2)
-
-
-def _compiled_covariance(
-    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes, jacobian: sparse.csr_array
-) -> sparse.csr_array:
-    from raterlens.inference.fused import ScoreCovariance
-
-    response = problem.response
-    cells = CellsByStudent(ratings, problem.model.contexts, response.n_categories)
-    scores = response.scores(problem.model.predictor(parameters), nodes.points)
-    scores = scores.reshape(len(response.lever), -1, len(nodes.points))
-    covariance = ScoreCovariance(nodes.points, scores, jacobian, response.lever)
-    for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
-        covariance.add(posterior, cells[rows])
-    return sparse.csr_array(covariance.total())
 
 
 def context_curvature(

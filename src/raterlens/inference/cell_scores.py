@@ -1,0 +1,119 @@
+"""Each rating cell's part in a student's score, as a function of ability: what covariances of scores are summed from.
+
+The score is d log p(ratings | ability) by the parameters. Constants do not matter: covariances are wanted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.compress import CellsByStudent
+from raterlens.engine.seam import Nodes
+from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
+from raterlens.ratings import Ratings
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Numbers in the table of scores of whole essays, up to which it is worth having: 256 MB.
+_LARGEST = 2**25
+
+
+# Parameters up to which covariances are added up in a full matrix.
+DENSE = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class CellScores:
+    """A student's score is the sum of its cells' rows, as often as they occur, plus ability times its sums."""
+
+    cells: sparse.csr_array | CellsByStudent
+    """(students, cells)"""
+    first: Indices
+    """(cells + 1,): where the rows of each cell begin."""
+    parameter: Indices
+    """(rows,): which parameter the row is the derivative by."""
+    table: Array
+    """(rows, nodes)"""
+    sums: sparse.csr_array
+    """(students, sums)"""
+    slopes: sparse.csr_array
+    """(sums, parameters): derivatives of the coefficient of ability."""
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.slopes.shape[1])
+
+    def coupled(self) -> sparse.csr_array:
+        """(parameters, parameters): nonzero above the diagonal where a student's ratings depend on both."""
+        assert isinstance(self.cells, sparse.csr_array)
+        ones = np.ones(len(self.parameter), dtype=np.float32)
+        rows = sparse.csr_array(
+            (ones, self.parameter, self.first), shape=(self.cells.shape[1], self.n_parameters)
+        )
+        touched = self.cells.astype(np.float32) @ rows
+        upper = sparse.csr_array(sparse.triu(touched.T @ touched, format="csr"))
+        upper.sort_indices()
+        return upper
+
+
+def cell_scores(
+    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
+) -> CellScores | None:
+    """By essays where a model has them at hand and they are few, otherwise by single ratings.
+
+    None where the parameters are so many that pairs of them have to be looked up, and the students not in memory.
+    """
+    model, response, t = problem.model, problem.response, nodes.points
+    n, steps, jacobian = len(model.contexts), len(response.lever), model.jacobian(parameters)
+    predictor, engine = model.predictor(parameters), problem.engine
+    essays = isinstance(problem, EssayMarginal) and 3 * problem.sets.members.nnz * len(t) <= _LARGEST
+    cells: sparse.csr_array | CellsByStudent
+    if isinstance(problem, EssayMarginal) and essays and engine.sums is not None:
+        cells, sums, members = engine.counts, engine.sums, problem.sets.members
+        context = np.arange(n)
+        scores = -problem.response.probabilities(predictor, t).transpose(1, 0, 2)
+        slopes = jacobian[problem.shown_by]
+    elif jacobian.shape[1] <= DENSE:
+        k = response.n_categories
+        cells = CellsByStudent(ratings, model.contexts, k)
+        members = sparse.eye_array(n * k, format="csr")
+        sums, slopes = sparse.csr_array((ratings.n_students, 1)), sparse.csr_array((1, jacobian.shape[1]))
+        context = np.arange(n * k) // k
+        scores = response.scores(predictor, t).reshape(steps, n * k, len(t))
+    else:
+        return None
+    terms = [(jacobian[context], np.tensordot(response.lever, scores, 1) * t)]
+    terms += [(jacobian[n + context * steps + j], scores[j]) for j in range(steps)]
+    return CellScores(cells, *_rows(members, terms, jacobian.shape[1]), sums, sparse.csr_array(slopes))
+
+
+def _rows(
+    members: sparse.csr_array, terms: list[tuple[sparse.csr_array, Array]], n_parameters: int
+) -> tuple[Indices, Indices, Array]:
+    """For every cell, a row for each parameter that one of its members depends on."""
+    parts = [_spread(members, derivatives, n_parameters) for derivatives, _ in terms]
+    keys, place = np.unique(np.concatenate([key for key, _, _ in parts]), return_inverse=True)
+    table = np.zeros((len(keys), terms[0][1].shape[1]))
+    last = 0
+    for (key, member, value), (_, scores) in zip(parts, terms, strict=True):
+        at = place[last : last + len(key)]
+        last += len(key)
+        table += sparse.csr_array((value, (at, member)), shape=(len(keys), members.shape[1])) @ scores
+    cell, parameter = np.divmod(keys, n_parameters)
+    return np.searchsorted(cell, np.arange(members.shape[0] + 1)), parameter, table
+
+
+def _spread(
+    members: sparse.csr_array, derivatives: sparse.csr_array, n_parameters: int
+) -> tuple[Indices, Indices, Array]:
+    """Every (cell, member, parameter): cell and parameter in one number, the member, and the derivative."""
+    listed = members.tocoo()
+    length = np.diff(derivatives.indptr)[listed.col]
+    place = np.repeat(derivatives.indptr[listed.col] - np.cumsum(length) + length, length)
+    place += np.arange(len(place))
+    cell, member = (np.repeat(which.astype(np.int64), length) for which in (listed.row, listed.col))
+    key = cell * n_parameters + derivatives.indices[place]
+    return key, member, np.repeat(listed.data, length) * derivatives.data[place]
