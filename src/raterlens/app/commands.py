@@ -126,8 +126,8 @@ def manageable(ratings: "Ratings") -> "tuple[Ratings, list[str]]":
         return ratings, []
     some = ratings.sample()
     return some, [
-        f"diagnostics looked at {some.n_ratings:,} of {ratings.n_ratings:,} ratings: {some.n_students:,} students, drawn "
-        "at random; estimates and standard errors are from all of them"
+        f"diagnostics looked at {some.n_ratings:,} of {ratings.n_ratings:,} ratings: {some.n_students:,} students, "
+        "drawn at random; estimates and standard errors are from all of them"
     ]
 
 
