@@ -1,0 +1,230 @@
+"""The report in a real browser: read, sort, search, open a rater, move the slider, download, print."""
+
+import io
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.results import Fit
+from tests.browser import accessibility_faults, fits_width
+from tests.report.conftest import HOSTILE
+
+# Numbers in the page have four digits, curves three.
+CLOSE, CURVES = 6e-5, 2e-3
+
+
+class Example(NamedTuple):
+    fit: Fit
+    address: str
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    """The report of the bundled example, made with its ratings."""
+    ratings = rl.load_example()
+    fit = rl.fit(ratings)
+    return Example(fit, fit.report(tmp_path_factory.mktemp("report") / "report.html", ratings).as_uri())
+
+
+def names(page: Any) -> list[str]:
+    return page.locator("table.ranked tbody bdi").all_inner_texts()
+
+
+def test_the_table_sorts_by_every_heading_and_from_the_keyboard(page, example: Example):
+    page.goto(example.address)
+    raters = example.fit.raters.sort("kappa", descending=True)
+    assert names(page) == raters["rater"].to_list()
+    heading = page.locator("table.ranked th[data-column=eta]")
+    heading.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert names(page) == raters.sort("eta")["rater"].to_list()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert names(page) == raters.sort("eta", descending=True)["rater"].to_list()
+    assert page.locator("table.ranked [aria-sort]").count() == 1
+    page.locator("#items th button").nth(1).click()
+    hardest = example.fit.items.sort("delta")["item"].to_list()
+    assert page.locator("#items tbody bdi").all_inner_texts() == hardest
+
+
+def test_the_table_is_searched_and_filtered(page, example: Example):
+    page.goto(example.address)
+    page.get_by_label("Find a rater or a verdict").fill("sport")
+    assert sorted(names(page)) == ["AM:Sport", "BE:Sport", "CO:Sport", "DA:Sport"]
+    page.get_by_label("Find a rater or a verdict").fill("")
+    page.get_by_label("Show").select_option("attention")
+    wanting = names(page)
+    assert page.locator("h1").first.inner_text() == f"{len(wanting)} of 16 raters need attention"
+    assert page.locator(".find [role=status]").inner_text() == f"{len(wanting)} found"
+    page.get_by_label("Find a rater or a verdict").fill("nobody")
+    assert names(page) == []
+    assert "Nobody matches" in page.locator(".find [role=status]").inner_text()
+
+
+def test_a_rater_has_a_page_that_can_be_linked_to_and_turned(page, example: Example):
+    raters = example.fit.raters.sort("kappa", descending=True)
+    page.goto(f"{example.address}#rater=AM%3ASport")
+    row = raters.row(by_predicate=pl.col("rater") == "AM:Sport", named=True)
+    assert page.locator("#rater h1").inner_text() == "AM:Sport"
+    assert page.locator("#rater [data-fill=kappa]").inner_text() == f"{row['kappa']:.2f}"
+    expected = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
+    assert page.locator("#rater [data-fill=interval]").inner_text() == expected
+    assert not page.locator("table.ranked").is_visible()
+    feedback = example.fit.advice().row(by_predicate=pl.col("rater") == "AM:Sport", named=True)["feedback"]
+    assert page.locator("#rater [data-fill=feedback]").inner_text() == feedback
+    place = raters["rater"].to_list().index("AM:Sport")
+    page.locator("#rater [rel=prev]").click()
+    assert page.locator("#rater h1").inner_text() == raters["rater"][place - 1]
+    page.go_back()
+    assert page.locator("#rater h1").inner_text() == "AM:Sport"
+    page.get_by_role("link", name="All raters").first.click()
+    assert page.locator("table.ranked").is_visible()
+    page.goto(f"{example.address}#rater=unknown")
+    assert page.locator("h1").first.is_visible()
+
+
+def test_the_slider_shows_capability_at_another_severity(page, example: Example):
+    page.goto(f"{example.address}#rater=AM%3ASport")
+    known = example.fit.what_if("AM:Sport", severity=[1.5])
+    slider, answer = page.get_by_label("Severity", exact=True), page.locator("[data-fill=answer]")
+    assert f"own severity ({known.severity:.2f}) capability is {known.kappa:.2f}" in answer.inner_text()
+    before = page.locator(".what-if .moved").get_attribute("transform")
+    slider.fill("1.5")
+    kappa = known.curve["kappa"][0]
+    words = answer.inner_text()
+    assert abs(float(words.split("would be ")[1].split(":")[0]) - kappa) <= 0.005 + CURVES
+    assert "more severe" in words
+    assert page.locator(".what-if .moved").get_attribute("transform") != before
+    page.get_by_role("button", name="To the best severity").click()
+    assert abs(float(slider.input_value()) - known.best_severity) < 0.15
+    assert "about the best severity" in answer.inner_text()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("button", name="Back to the estimate").click()
+    assert f"({known.severity:.2f})" in answer.inner_text()
+
+
+def test_the_curve_stands_where_the_axes_say(page, example: Example):
+    """From pixels back to numbers: the drawn curve is kappa(theta)."""
+    page.goto(f"{example.address}#rater=AM%3ASport")
+    frame = page.locator(".curve g.overlay").evaluate(
+        "g => ({...g.dataset, d: g.querySelector('.line').getAttribute('d'), band: g.querySelector('.band').getAttribute('d')})"
+    )
+    points = np.array([pair.split() for pair in frame["d"][1:].split("L")], float)
+    left, right, bottom, top, width, height = (
+        float(frame[name]) for name in ("left", "right", "bottom", "top", "width", "height")
+    )
+    theta = left + (right - left) * points[:, 0] / width
+    kappa = top - (top - bottom) * points[:, 1] / height
+    wanted = example.fit.capability(theta=[-2.0, 0.0, 1.0]).filter(rater="AM:Sport")
+    assert np.allclose(np.interp([-2.0, 0.0, 1.0], theta, kappa), wanted["kappa"], atol=0.01)
+    assert frame["band"].endswith("Z")
+    # The chart library's own label of the right end stands below the corner that the script draws to.
+    label, corner = page.locator(".curve g.overlay").evaluate(
+        """g => {
+            const label = [...g.ownerSVGElement.querySelectorAll("text")].find((one) => /^3(\\.0)?$/.test(one.textContent));
+            const box = label.getBoundingClientRect();
+            const corner = new DOMPoint(+g.dataset.width, +g.dataset.height).matrixTransform(g.getScreenCTM());
+            return [[box.x + box.width / 2, box.y], [corner.x, corner.y]];
+        }"""
+    )
+    assert abs(label[0] - corner[0]) < 12
+    assert 0 < label[1] - corner[1] < 20
+
+
+def test_every_table_can_be_downloaded(page, example: Example, tmp_path: Path):
+    page.goto(example.address)
+    for name in ("raters", "items", "students"):
+        with page.expect_download() as download:
+            page.locator(f"button[data-table={name}]").click()
+        assert download.value.suggested_filename == f"{name}.csv"
+        table = pl.read_csv(download.value.path())
+        wanted = example.fit.table(name)
+        order = table.columns[0]
+        both = table.sort(order), wanted.sort(order)
+        assert table.height == wanted.height
+        for column in set(table.columns) & set(wanted.columns) - {order}:
+            assert np.allclose(both[0][column], both[1][column], atol=CLOSE, equal_nan=True), column
+
+
+def test_hostile_labels_are_only_text(new_page, page_of, tmp_path: Path):
+    page = new_page()
+    path = tmp_path / "report.html"
+    path.write_text(page_of(len(HOSTILE), hostile=True), encoding="utf-8")
+    page.on("dialog", lambda dialog: pytest.fail(f"a label was run: {dialog.message}"))
+    page.goto(path.as_uri())
+    assert sorted(names(page)) == sorted(HOSTILE)
+    for name in HOSTILE:
+        page.locator("table.ranked tbody a").nth(names(page).index(name)).click()
+        assert page.locator("#rater h1 bdi").inner_text() == name
+        page.reload()
+        assert page.locator("#rater h1 bdi").inner_text() == name
+        page.get_by_role("link", name="All raters").first.click()
+    with page.expect_download() as download:
+        page.locator("button[data-table=raters]").click()
+    table = pl.read_csv(download.value.path())
+    assert sorted(table["rater"]) == sorted("'=cmd()" if name == "=cmd()" else name for name in HOSTILE)
+    page.set_viewport_size({"width": 380, "height": 780})
+    assert fits_width(page)
+
+
+def test_three_thousand_raters(page, page_of, tmp_path: Path):
+    path = tmp_path / "report.html"
+    path.write_text(page_of(3000, 20_001), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert len(names(page)) == 100
+    seconds = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete") / 1000
+    assert seconds < 10, "as a sanity check on a busy machine; alone it takes about one second"
+    assert "1–100 of 3,000" in page.locator("#raters .pager").inner_text()
+    page.locator("#raters .pager [name=next]").click()
+    assert page.locator("table.ranked tbody td").first.inner_text() == "101"
+    page.get_by_label("Find a rater or a verdict").fill("R2999")
+    page.locator("table.ranked tbody a").click()
+    assert page.locator("#rater h1").inner_text() == "R2999"
+
+
+def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
+    page.goto(example.address)
+    assert page.locator("#students tbody tr").count() == 25
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    assert not page.locator("form.find").is_visible()
+    assert page.locator("table.ranked tbody tr").count() == 16
+    file = page.pdf(format="A4")
+    assert file.startswith(b"%PDF") and 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 12
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
+def test_every_page_is_accessible_and_fits(
+    new_page, example: Example, tmp_path: Path, dark: bool, phone: bool
+):
+    page = new_page(dark=dark, phone=phone)
+    for place in ("", "#rater=AM%3ASport"):
+        page.goto("about:blank")
+        page.goto(example.address + place)
+        assert accessibility_faults(page) == []
+        assert fits_width(page)
+        picture = page.screenshot(full_page=True, path=tmp_path / f"{place.strip('#')[:5] or 'report'}.png")
+        assert _is_dark(picture) == dark
+
+
+def _is_dark(picture: bytes) -> bool:
+    """Whether the corner of a screenshot is dark paper."""
+    import struct
+    import zlib
+
+    stream = io.BytesIO(picture)
+    stream.read(8)
+    packed = b""
+    while head := stream.read(8):
+        length, kind = struct.unpack(">I4s", head)
+        body = stream.read(length + 4)
+        packed += body[:length] if kind == b"IDAT" else b""
+    # The first row after its filter byte; whatever the filter, the first pixel stands as it is.
+    return max(zlib.decompressobj().decompress(packed, 4)[1:4]) < 64
