@@ -112,10 +112,10 @@ def test_the_slider_shows_capability_at_another_severity(page, example: Example)
 def test_the_curve_stands_where_the_axes_say(page, example: Example):
     """From pixels back to numbers: the drawn curve is kappa(theta)."""
     page.goto(f"{example.address}#rater=AM%3ASport")
-    frame = page.locator(".curve g.overlay").evaluate(
-        "g => ({...g.dataset, d: g.querySelector('.line').getAttribute('d'), band: g.querySelector('.band').getAttribute('d')})"
-    )
-    points = np.array([pair.split() for pair in frame["d"][1:].split("L")], float)
+    overlay = page.locator(".curve g.overlay")
+    frame = overlay.evaluate("g => ({...g.dataset})")
+    frame |= {name: overlay.locator(f".{name}").get_attribute("d") for name in ("line", "band")}
+    points = np.array([pair.split() for pair in frame["line"][1:].split("L")], float)
     left, right, bottom, top, width, height = (
         float(frame[name]) for name in ("left", "right", "bottom", "top", "width", "height")
     )
@@ -125,9 +125,10 @@ def test_the_curve_stands_where_the_axes_say(page, example: Example):
     assert np.allclose(np.interp([-2.0, 0.0, 1.0], theta, kappa), wanted["kappa"], atol=0.01)
     assert frame["band"].endswith("Z")
     # The chart library's own label of the right end stands below the corner that the script draws to.
-    label, corner = page.locator(".curve g.overlay").evaluate(
+    label, corner = overlay.evaluate(
         """g => {
-            const label = [...g.ownerSVGElement.querySelectorAll("text")].find((one) => /^3(\\.0)?$/.test(one.textContent));
+            const texts = [...g.ownerSVGElement.querySelectorAll("text")];
+            const label = texts.find((one) => /^3(\\.0)?$/.test(one.textContent));
             const box = label.getBoundingClientRect();
             const corner = new DOMPoint(+g.dataset.width, +g.dataset.height).matrixTransform(g.getScreenCTM());
             return [[box.x + box.width / 2, box.y], [corner.x, corner.y]];
@@ -196,7 +197,8 @@ def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
     assert not page.locator("form.find").is_visible()
     assert page.locator("table.ranked tbody tr").count() == 16
     file = page.pdf(format="A4")
-    assert file.startswith(b"%PDF") and 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 12
+    assert file.startswith(b"%PDF")
+    assert 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 12
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
