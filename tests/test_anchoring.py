@@ -355,3 +355,12 @@ def test_a_student_scored_alone_gets_the_same_ability():
     together = fit.score(table)["theta"].to_numpy()
     alone = [fit.score(table.filter(student=n))["theta"].item() for n in range(15)]
     np.testing.assert_allclose(alone, together[:15], atol=1e-9)
+
+
+def test_with_severities_held_difficulties_still_trade_against_thresholds() -> None:
+    """Thresholds then average zero, and nothing that is left has a flat direction."""
+    ordered = rl.simulate(students=60, raters=4, items=3, thresholds=[-0.8, 0.8], seed=3).ratings
+    fit = rl.fit(ordered, "tfm", anchors=rl.Anchors(raters={"R1": (None, 0.5), "R2": (None, 0.2)}))
+    assert fit.n_parameters == 1 + 2 + 3 + 2 - 1
+    assert fit.table("thresholds")["threshold"].sum() == pytest.approx(0, abs=1e-9)
+    assert fit.items["delta_se"].max() < 0.5

@@ -33,7 +33,7 @@ LAYERS = [
     ("fitting",),
     ("comparing", "uncertainty", "sklearn"),
     ("diagnostics",),
-    ("gating",),
+    ("gating", "facets_files"),
     ("studies",),
     ("charts",),
     ("report",),

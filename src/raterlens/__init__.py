@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.diagnostics.shared_bias import check_shared_bias
     from raterlens.errors import RaterlensError
+    from raterlens.facets_files import facets_tables, read_facets, write_facets
     from raterlens.fitting import fit
     from raterlens.gating import Gate, gate
     from raterlens.packing import pack
@@ -49,6 +50,9 @@ _WHERE = {
     "gate": "raterlens.gating",
     "check_shared_bias": "raterlens.diagnostics.shared_bias",
     "diagnose": "raterlens.diagnostics.diagnosis",
+    "facets_tables": "raterlens.facets_files",
+    "read_facets": "raterlens.facets_files",
+    "write_facets": "raterlens.facets_files",
     "load_example": "raterlens.studies.example",
     "simulate": "raterlens.studies.simulate",
     "RaterlensError": "raterlens.errors",
@@ -69,6 +73,7 @@ __all__ = [
     "compare",
     "compare_raters",
     "diagnose",
+    "facets_tables",
     "fit",
     "gate",
     "load",
@@ -76,7 +81,9 @@ __all__ = [
     "pack",
     "profile",
     "read",
+    "read_facets",
     "simulate",
+    "write_facets",
 ]
 
 

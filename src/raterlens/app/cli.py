@@ -30,8 +30,8 @@ File = Annotated[
     Path,
     Parameter(
         name="FILE",
-        help="Table of ratings: csv, tsv, xlsx, parquet, jsonl, sav, dta, rds, a database (FILE::TABLE), or - for "
-        "standard input.",
+        help="Table of ratings: csv, tsv, xlsx, parquet, jsonl, sav, dta, rds, a database (FILE::TABLE), a control "
+        "file of FACETS, or - for standard input.",
     ),
 ]
 
@@ -132,6 +132,27 @@ def pack(
     from raterlens.app import commands
 
     commands.pack(file, out, columns)
+
+
+@app.command(
+    help_epilogue="""Examples:
+  raterlens convert ratings.xlsx --out ratings.csv
+  raterlens convert essays.csv --rater rater,topic --items spe,coh,str --to facets --out study.txt"""
+)
+def convert(
+    file: File,
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="File to write: one row a rating, or a control file of FACETS.")],
+    to: Annotated[
+        str | None, Parameter(help="csv, tsv, parquet, jsonl or facets; told by --out if left out.")
+    ] = None,
+    columns: Columns = COLUMNS,
+) -> None:
+    """Write the ratings as another kind of file."""
+    from raterlens.app.convert import convert as write
+
+    print(write(file, out, to, columns))
 
 
 @app.command(

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from json import dumps, loads
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from raterlens.app.options import Bounds, Columns, Model, Output, Work, command_line
 from raterlens.app.progress import watching
@@ -25,13 +25,12 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
     if output.out is not None:
         check_folder(output.out)
     from raterlens.fitting import fit as estimate
-    from raterlens.reading import read
 
     command = command_line(file, columns, model, output)
     try:
         with watching(f"reading {file}", unless=output.quiet) as progress:
-            ratings = read(file, **arguments)
-            result = estimate(ratings, **vars(model), **vars(work), progress=progress)
+            ratings, options = asked(file, arguments, vars(model))
+            result = estimate(ratings, **options, **vars(work), progress=progress)
             ratings, seen = manageable(ratings)
             result, found = diagnosed(result, ratings)
             result = replace(result, warnings=(*result.warnings, *seen))
@@ -41,10 +40,29 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
         raise KeyboardInterrupt(f"interrupted; to go on: {command} {work.going_on()}") from None
     if output.out is not None:
         write_results(result, output.out, command=command, ratings=ratings, diagnosis=found)
-    if output.json:
+    if output.facets_tables:
+        from raterlens.facets_files import facets_tables
+
+        print(facets_tables(result, ratings))
+    elif output.json:
         print_json(result.to_json())
     elif not output.quiet:
         Terminal().fit(result, out=output.out, everyone=output.everyone)
+
+
+def asked(file: Path, columns: dict[str, Any], model: dict[str, Any]) -> "tuple[Ratings, dict[str, Any]]":
+    """The ratings, and the model as asked for: a control file of FACETS has anchors and a scale of its own."""
+    from raterlens.reading import read
+    from raterlens.reading.formats import Opening, is_control_file
+
+    if not is_control_file(file, Opening(columns["encoding"], format=columns["format"])):
+        return read(file, **columns), model
+    from raterlens.facets_files import read_facets
+
+    taken = ("student", "rater", "item", "facets", "cut", "encoding")
+    study = read_facets(file, **{name: columns[name] for name in taken})
+    scale = study.scale if model["scale"] == Model.scale else model["scale"]
+    return study.ratings, model | {"scale": scale, "anchors": study.anchors(model["model"])}
 
 
 def check(file: Path, columns: Columns, *, json: bool = False) -> None:

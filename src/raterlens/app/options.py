@@ -165,6 +165,10 @@ class Output:
     json: Annotated[
         bool, Parameter(negative=(), show_default=False, help="Print the whole fit as JSON and nothing else.")
     ] = False
+    facets_tables: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, help="Print tables laid out as FACETS does, in logits."),
+    ] = False
     quiet: Annotated[bool, Parameter(negative=(), show_default=False, help="Print nothing but errors.")] = (
         False
     )

@@ -35,13 +35,15 @@ def fair_raters(calibration: Calibration, raters: pl.Series) -> Array:
     """The mean score that a rater would give average students on average items: what severity amounts to in scores."""
     known = calibration.known("severity")
     severity = np.array([known[label] for label in raters.cast(pl.String)])
-    return _scores(calibration, -severity)
+    return _scores(calibration, -severity - float(np.mean(calibration.effects["difficulty"])))
 
 
 def fair_students(calibration: Calibration, ability: Array) -> Array:
     """The mean score that a student of this ability would get from an average rater on average items."""
-    slope, severity = (float(np.mean(calibration.effects[name])) for name in ("slope", "severity"))
-    return _scores(calibration, slope * ability - severity)
+    slope, severity, difficulty = (
+        float(np.mean(calibration.effects[name])) for name in ("slope", "severity", "difficulty")
+    )
+    return _scores(calibration, slope * ability - severity - difficulty)
 
 
 def _scores(calibration: Calibration, predictor: Array) -> Array:

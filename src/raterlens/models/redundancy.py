@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from raterlens.models.facets import FacetsModel
 
@@ -27,16 +28,34 @@ class Redundancy:
 
 
 def redundancy(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Redundancy:
-    """The redundant directions at `parameters`, less those that would move a parameter that is held fixed."""
+    """The redundant directions at `parameters` that move no parameter which is held fixed."""
     rows = list(_rows(model, parameters))
     if held is not None:
-        rows = [(constraint, direction) for constraint, direction in rows if not direction[held].any()]
+        still = [row for row in rows if not row[1][held].any()]
+        rows = still + _together([row for row in rows if row[1][held].any()], held)
     empty = np.zeros((0, model.blocks.size))
     return (
         Redundancy(*(np.array(part) for part in zip(*rows, strict=True)))
         if rows
         else Redundancy(empty, empty)
     )
+
+
+def _together(rows: list[tuple[Array, Array]], held: NDArray[np.bool_]) -> list[tuple[Array, Array]]:
+    """Directions that move held parameters singly but not in combination: with severities held, difficulties still
+    trade against thresholds. What comes last (thresholds, then facets) is centred, what comes first keeps the place."""
+    if len(rows) < 2:
+        return []
+    constraints, directions = (np.array(part) for part in zip(*rows, strict=True))
+    combined = linalg.null_space(directions[:, held].T).T
+    centred: list[int] = []
+    for place in reversed(range(len(rows))):
+        if len(centred) < len(combined) and np.linalg.matrix_rank(combined[:, [*centred, place]]) > len(
+            centred
+        ):
+            centred.append(place)
+    combined = np.linalg.solve(combined[:, centred], combined)
+    return [(constraints[place], row @ directions) for place, row in zip(centred, combined, strict=True)]
 
 
 def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Array:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings import Codes, Facet, Ratings
-from raterlens.reading.columns import Roles, Spec, assign_roles
+from raterlens.reading.columns import Roles, Spec, assign_roles, told
 from raterlens.reading.formats import Opening, Rows, Table, located, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.scores import checked_cut, parse_scores
@@ -116,12 +116,14 @@ def read_any(
             source, limit, [name for name, given in (columns | {"facets": facets}).items() if given]
         )
     with open_table(source, Opening(encoding, table, format)) as opened:
-        roles = assign_roles(opened.columns, **columns, facets=facets)
+        specs, notes = told(opened.roles, columns | {"facets": facets})
+        roles = assign_roles(opened.columns, **specs)
         rows = opened.take(roles.columns)
     if rows.frame.is_empty():
         raise InputError(
             f"{opened.name} has a header ({listed(opened.columns)}) but no rows; add the ratings under it"
         )
+    opened = replace(opened, notes=(*opened.notes, *notes))
     return _assemble(opened, roles, labelled(opened, roles, rows), limit)
 
 

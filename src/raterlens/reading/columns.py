@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -102,6 +102,21 @@ def assign_roles(
     )
 
 
+def told(
+    by_file: Mapping[str, str | list[str]], by_user: Mapping[str, Spec]
+) -> tuple[dict[str, Spec], list[str]]:
+    """What the user says, and where the user says nothing, what the file does of columns not yet taken; and notes."""
+    taken = {name for spec in by_user.values() if spec is not None for name in _names(spec)}
+    filled: dict[str, Spec] = dict(by_user)
+    notes = []
+    for role, spec in by_file.items():
+        free = [name for name in _names(spec) if name not in taken]
+        if filled.get(role) is None and free:
+            filled[role] = free if role == "facets" else free[0]
+            notes.append(f"{role}: {listed(free)} (told by the file; choose another with {role}=)")
+    return filled, notes
+
+
 def _names(spec: object) -> list[str]:
     """One name or several, as text: pandas columns may be called 0, 1, 2."""
     if isinstance(spec, str) or not isinstance(spec, Iterable):
@@ -144,6 +159,13 @@ def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str |
         return None
     wide = ", or items= where each item has a column of scores" if role == "score" else ""
     raise InputError(f"no {role} column recognised; name it with {role}={wide}; {_those(columns)}")
+
+
+def usual_role(name: str) -> str | None:
+    """The role that a name, singular or plural, is usual for."""
+    plain = _plain(name)
+    forms = {plain, SUFFIX.sub("", plain), plain.removesuffix("s"), plain.removesuffix("es")}
+    return next((role for role, (usual, other) in USUAL.items() if forms & {*usual, *other}), None)
 
 
 def _plain(column: str) -> str:

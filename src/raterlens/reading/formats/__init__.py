@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from raterlens.errors import InputError, choose
+from raterlens.reading.control import is_control, read_control
 from raterlens.reading.formats.databases import read_database
 from raterlens.reading.formats.delimited import read_delimited
 from raterlens.reading.formats.frames import read_frame
@@ -33,6 +34,7 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".rda", ".rdata", ".rds"), read_r),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), read_json),
     ".eval": read_inspect,
+    ".facets": read_control,
     **dict.fromkeys((".sqlite", ".sqlite3", ".duckdb", ".db"), read_database),
 }
 WITHIN = "::"
@@ -45,7 +47,7 @@ def open_table(source: object, opening: Opening) -> Iterator[Table]:
     if opening.format is not None:
         choose("format", opening.format.lower().removeprefix("."), [suffix[1:] for suffix in READERS])
     if not isinstance(source, str | os.PathLike):
-        yield read_frame(source)
+        yield source if isinstance(source, Table) else read_frame(source)
         return
     path, opening = located(Path(os.fsdecode(source)).expanduser(), opening)
     try:
@@ -78,7 +80,13 @@ def _opened(path: Path, opening: Opening) -> Table:
             f"{', '.join((*READERS, SUFFIX))}: save the table as one of them, or say what it is with format="
         )
     check_kind(path, suffix)
-    return reader(path, opening)
+    return read_control(path, opening) if is_control_file(path, opening) else reader(path, opening)
+
+
+def is_control_file(path: Path, opening: Opening) -> bool:
+    """Whether the path leads to a control file of FACETS, by what the user says or by what is in it."""
+    suffix = opening.suffix(path)
+    return suffix == ".facets" or (suffix == ".txt" and path.is_file() and is_control(path, opening.encoding))
 
 
 def _hint(path: Path) -> str:

@@ -47,6 +47,8 @@ class Table:
     labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
     """Of a column of codes, the words for them: for students, raters and items; scores stay numbers."""
     notes: tuple[str, ...] = ()
+    roles: Mapping[str, str | list[str]] = field(default_factory=dict)
+    """Where the file itself says so: the column of a role (student, rater, item, facets)."""
 
     query: pl.LazyFrame | None = None
     """The table as a query, where its rows need not all be in memory at once."""
