@@ -29,7 +29,7 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
     command = command_line(file, columns, model, output)
     try:
         with watching(f"reading {file}", unless=output.quiet) as progress:
-            ratings, options = asked(file, arguments, vars(model))
+            ratings, options = study_of(file, arguments, vars(model))
             result = estimate(ratings, **options, **vars(work), progress=progress)
             ratings, seen = manageable(ratings)
             result, found = diagnosed(result, ratings)
@@ -50,7 +50,7 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
         Terminal().fit(result, out=output.out, everyone=output.everyone)
 
 
-def asked(file: Path, columns: dict[str, Any], model: dict[str, Any]) -> "tuple[Ratings, dict[str, Any]]":
+def study_of(file: Path, columns: dict[str, Any], model: dict[str, Any]) -> "tuple[Ratings, dict[str, Any]]":
     """The ratings, and the model as asked for: a control file of FACETS has anchors and a scale of its own."""
     from raterlens.reading import read
     from raterlens.reading.formats import Opening, is_control_file
@@ -85,11 +85,10 @@ def gate(file: Path, columns: Columns, model: Model, bounds: Bounds, *, json: bo
     arguments, asked = columns.arguments(), bounds.arguments()
     from raterlens.fitting import fit as estimate
     from raterlens.gating import gate as judge
-    from raterlens.reading import read
 
     with watching(f"reading {file}", unless=json) as progress:
-        ratings = read(file, **arguments)
-        result = judge(estimate(ratings, **vars(model), progress=progress), ratings, **asked)
+        ratings, options = study_of(file, arguments, vars(model))
+        result = judge(estimate(ratings, **options, progress=progress), ratings, **asked)
     if json:
         print_json(result.to_json())
     else:
