@@ -1,7 +1,7 @@
 """A calibrated panel on a yardstick: what `fit.raters` shows, and what `fit.capability` restates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -50,8 +50,12 @@ class Measurement:
     def raters(self) -> RaterEstimates:
         return rater_estimates(self.estimated, self.on, self.index)
 
+    def only(self, rows: NDArray[np.int64]) -> "Measurement":
+        """Of these raters alone, with the same numbers."""
+        return replace(self, on=self.on.of(rows))
+
     def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:
-        """kappa(theta): a row for every rater and ability."""
+        """kappa(theta): a row for every rater (`raters` names those that are measured) and ability."""
         theta = np.atleast_1d(np.asarray(abilities, np.float64))
         if theta.ndim != 1 or not np.isfinite(theta).all():
             raise OptionError(f"theta={abilities!r}; give an ability or a list of abilities, all finite")

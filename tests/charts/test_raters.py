@@ -89,13 +89,6 @@ def test_a_width_that_nobody_could_read_is_refused(three, width):
         rl.charts.capability(three.fit, width=width)
 
 
-@pytest.mark.parametrize("width", [380, 640])
-def test_the_whole_chart_is_as_wide_as_asked(case, width):
-    for draw in (rl.charts.capability, rl.charts.severity):
-        root = ElementTree.fromstring(rl.charts.svg(draw(case.fit, width=width)))
-        assert float(root.get("width")) == pytest.approx(width, abs=1)
-
-
 # --------------------------------------------------------------------------------------------------- severity
 
 

@@ -4,19 +4,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from raterlens.charts.ability import curves
     from raterlens.charts.contours import severity
+    from raterlens.charts.informing import information
     from raterlens.charts.intervals import capability
+    from raterlens.charts.linked import network
+    from raterlens.charts.mean_squares import fit_statistics
+    from raterlens.charts.moving import what_if
+    from raterlens.charts.observed import expected
     from raterlens.charts.output import save, svg
+    from raterlens.charts.periods import drift
+    from raterlens.charts.scale_map import wright
 
 # No file has the name of a chart: importing it would put the module in the chart's place.
 _WHERE = {
     "capability": "intervals",
+    "curves": "ability",
+    "drift": "periods",
+    "expected": "observed",
+    "fit_statistics": "mean_squares",
+    "information": "informing",
+    "network": "linked",
     "severity": "contours",
+    "what_if": "moving",
+    "wright": "scale_map",
     "save": "output",
     "svg": "output",
 }
 
-__all__ = ["capability", "save", "severity", "svg"]
+__all__ = [
+    "capability",
+    "curves",
+    "drift",
+    "expected",
+    "fit_statistics",
+    "information",
+    "network",
+    "save",
+    "severity",
+    "svg",
+    "what_if",
+    "wright",
+]
 
 
 def __getattr__(name: str) -> Any:

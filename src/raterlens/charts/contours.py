@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.charts.labels import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.raters import LATENT, kind_scales, rater_rows, with_verdicts
-from raterlens.charts.theme import DESK, PLACED, check_width, finished, values
+from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.inference.index import Index
@@ -148,13 +148,14 @@ def severity(fit: Fit, *, width: int = DESK) -> Any:
             **kind_scales(points, 2 if width < 480 else 4),
         )
     )
+    texts = rimmed(
+        alt.Chart(values(named)).encode(x=alt.X("eta:Q", scale=x), y=alt.Y("rho:Q", scale=y), text="name:N")
+    )
     words = (
         f"Severity against discrimination of {counted(points.height, 'rater')}, over curves of equal capability; "
         f"{counted(points.filter(standing='attention').height, 'rater needs', 'raters need')} attention."
     )
-    return finished(
-        _field(curves, x, y, top) + marks + _texts(named, x, y), words, width=width, height=HEIGHT
-    )
+    return finished(_field(curves, x, y, top) + marks + texts, words, width=width, height=HEIGHT)
 
 
 def _field(curves: pl.DataFrame, x: Any, y: Any, top: float) -> Any:
@@ -200,17 +201,6 @@ def _names(points: pl.DataFrame, reach: float, rho: tuple[float, float], width: 
     )
     everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (points, named))
     return placed_names(named, anchors, everywhere, width - _MARGIN, HEIGHT)
-
-
-def _texts(named: pl.DataFrame, x: Any, y: Any) -> Any:
-    """Names, each on a rim of paper, so that lines do not cross them."""
-    import altair as alt
-
-    base = alt.Chart(values(named)).encode(
-        x=alt.X("eta:Q", scale=x), y=alt.Y("rho:Q", scale=y), text="name:N"
-    )
-    rim = base.mark_text(stroke=light("paper"), strokeWidth=3, strokeJoin="round", **PLACED)
-    return rim + base.mark_text(**PLACED)
 
 
 def _titles(fit: Fit, width: int) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from raterlens.charts.labels import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.raters import kind_scales, rater_rows, with_verdicts
 from raterlens.charts.text import number
-from raterlens.charts.theme import DESK, PLACED, check_width, finished, values
+from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.wording import counted
 
@@ -142,11 +142,7 @@ def _lowest(data: pl.DataFrame, x: Any, scale: Any, width: int) -> Any:
     everywhere = data.select(x=at[0], y=at[1]).to_numpy()
     anchors = wanting.select(x=at[0], y=at[1]).to_numpy()
     names = placed_names(wanting, anchors, everywhere[:: max(1, data.height // 400)], width - 70, COMPACT)
-    return (
-        alt.Chart(values(names))
-        .mark_text(**PLACED)
-        .encode(x=x, y=alt.Y("kappa:Q", scale=scale), text="name:N")
-    )
+    return rimmed(alt.Chart(values(names)).encode(x=x, y=alt.Y("kappa:Q", scale=scale), text="name:N"))
 
 
 def _line(scale: Any, *, across: bool = True) -> Any:

@@ -15,9 +15,6 @@ NARROWEST, WIDEST = 280, 2000
 
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
-# Okabe and Ito's order; dashes tell lines apart in grey.
-LINES = ("accent", "severe", "extreme", "weak", "lenient", "ink")
-DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6])
 
 PLACED: Any = {name: {"expr": f"datum.{name}"} for name in ("align", "dx", "dy")}
 """A text that stands where labels.py placed it."""
@@ -33,6 +30,12 @@ def check_width(width: int) -> int:
 def values(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows as a chart's data: null where there is no number."""
     return frame.fill_nan(None)
+
+
+def rimmed(base: Any) -> Any:
+    """Names that labels.py placed, each on a rim of paper, so that lines do not cross them."""
+    rim = base.mark_text(stroke=light("paper"), strokeWidth=3, strokeJoin="round", **PLACED)
+    return rim + base.mark_text(**PLACED)
 
 
 def finished(chart: Any, description: str, *, width: int | None = None, height: int | None = None) -> Any:

@@ -44,20 +44,25 @@ class Index:
 
     def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
         """Mean capability kappa-bar."""
-        return self.population.rate(self.curve, a, eta) / self._best(sigma)
+        return self.population.rate(self.curve, a, eta) / self.best(sigma)
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array) -> Array:
         """Capability at one ability."""
-        return np.asarray(a * self.curve.density(a * theta - eta) / self._best(sigma))
+        return self.rate_at(theta, a, eta) / self.best(sigma)
+
+    def rate_at(self, theta: float, a: Array, eta: Array) -> Array:
+        """How fast the expected score rises at one ability."""
+        return np.asarray(a * self.curve.density(a * theta - eta))
 
     def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
         """Of kappa-bar."""
         rate, by_slope, by_severity = self.population.sensitivity(self.curve, a, eta)
-        best = self._best(sigma)
+        best = self.best(sigma)
         rise = 0.0 if self.noiseless else self.population.best_rise(self.curve, sigma)
         return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2)
 
-    def _best(self, sigma: Array) -> Array:
+    def best(self, sigma: Array) -> Array:
+        """Delta"""
         if self.noiseless:
             return np.full_like(sigma, self.population.densest)
         return self.population.best(self.curve, sigma)

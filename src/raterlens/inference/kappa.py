@@ -9,7 +9,8 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,6 +74,21 @@ class Measured:
     @property
     def sigmas(self) -> Array:
         return np.full_like(self.a, max(self.sigma, _FLATTEST))
+
+    def of(self, rows: NDArray[np.int64]) -> "Measured":
+        """These raters alone, on the yardstick of all."""
+        rival = self.rival
+        if rival is not None:
+            place = np.flatnonzero(rows == rival.of)
+            rival = replace(rival, of=int(place[0])) if len(place) else None
+        return replace(
+            self,
+            a=self.a[rows],
+            eta=self.eta[rows],
+            joint=None if self.joint is None else self.joint[rows],
+            falling=self.falling[rows],
+            rival=rival,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,10 +181,19 @@ def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstima
     """kappa(theta) of every rater with pointwise intervals."""
     kappa = np.empty((len(on.a), len(abilities)))
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
+    known: dict[bytes, Array] = {}
+
+    def best(sigma: Array) -> Array:
+        """The draws of sigma are the same at every ability, and Delta may take a search."""
+        key = sha256(sigma.tobytes()).digest()
+        if key not in known:
+            known[key] = index.best(sigma)
+        return known[key]
+
     for column, theta in enumerate(abilities):
 
         def at(a: Array, eta: Array, sigma: Array, theta: float = float(theta)) -> Array:
-            return index.kappa_at(theta, a, eta, sigma)
+            return index.rate_at(theta, a, eta) / best(sigma)
 
         kappa[:, column] = at(on.a, on.eta, on.sigmas)
         if on.joint is not None:

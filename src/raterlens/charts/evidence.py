@@ -1,0 +1,29 @@
+"""The tables of a diagnosis that charts show, without making more of it than they need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from raterlens.diagnostics.diagnosis import Diagnosis
+from raterlens.diagnostics.fit_statistics import curves, rater_fit
+from raterlens.diagnostics.residuals import residuals
+from raterlens.errors import OptionError
+
+if TYPE_CHECKING:
+    from raterlens.ratings import Ratings
+    from raterlens.results import Fit
+
+_TABLES = {"raters": rater_fit, "curves": curves}
+
+
+def evidence(fit: Fit, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
+    """`raters` (fit statistics) or `curves` (observed and expected), with labels as text."""
+    if isinstance(ratings, Diagnosis):
+        found = ratings.table(table)
+    elif fit.calibration is None:
+        raise OptionError("this fit was made without a calibration, so it expects nothing; fit again")
+    else:
+        found = _TABLES[table](residuals(fit.calibration, ratings))
+    return found.with_columns(pl.col("rater").cast(pl.String))

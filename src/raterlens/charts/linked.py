@@ -1,0 +1,181 @@
+"""The rater network: raters joined by the students they share. Without links, nobody can be compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from raterlens.charts.labels import placed_names
+from raterlens.charts.lines import ROLES
+from raterlens.charts.palette import light
+from raterlens.charts.text import distinct
+from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
+from raterlens.diagnostics.network import Network
+from raterlens.diagnostics.network import network as laid_out
+from raterlens.wording import counted
+
+if TYPE_CHECKING:
+    from raterlens.ratings import Ratings
+
+SEVERAL, SINGLE = "several students in common", "one student in common"
+OTHERS = "other groups"
+
+_LINES = {SEVERAL: ([1, 0], "faint"), SINGLE: ([3, 3], "severe")}
+_SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "cross")
+_CROWD, _MANY = 150, 60
+_LINKS_EACH = 2
+"""Of a large panel: the strongest links are enough to see who is near whom."""
+_NAMED, _NAMED_OF_MANY = 40, 12
+
+
+def network_data(ratings: Ratings) -> Network:
+    """raters (rater, n, students, group, x, y, kind, words) and links (rater, other, students, x, y, x2, y2, kind)."""
+    found = laid_out(ratings, most=max(_CROWD, _LINKS_EACH * ratings.n_raters))
+    names = distinct(found.raters["rater"])
+    by_label = dict(zip(found.raters["rater"].to_list(), names, strict=True))
+    words = [
+        f"{name}: {counted(row['n'], 'rating')} of {counted(row['students'], 'student')}, group {row['group']}"
+        for name, row in zip(names, found.raters.iter_rows(named=True), strict=True)
+    ]
+    shown = pl.format("group {}", pl.col("group"))
+    beyond = pl.col("group") >= len(ROLES)
+    many = int(found.raters["group"].max() or 1) > len(ROLES)  # type: ignore[arg-type]
+    raters = found.raters.with_columns(
+        pl.Series("rater", names),
+        pl.Series("words", words, dtype=pl.String),
+        kind=pl.when(beyond & many).then(pl.lit(OTHERS)).otherwise(shown),
+    )
+    links = found.links.with_columns(
+        *(
+            pl.Series(end, [by_label[label] for label in found.links[end].to_list()], dtype=pl.String)
+            for end in ("rater", "other")
+        ),
+        kind=pl.when(pl.col("students") > 1).then(pl.lit(SEVERAL)).otherwise(pl.lit(SINGLE)),
+    )
+    return Network(raters, links, found.n_links)
+
+
+def network(ratings: Ratings, *, width: int = DESK) -> Any:
+    """Which raters can be compared, and through how many students?
+
+    Lines join raters who rated the same students, the thicker the more; a dashed line hangs on a single student. Raters
+    in different groups (other colours and shapes) cannot be compared at all.
+
+    Parameters
+    ----------
+    ratings
+        From `rl.read`; no fit is needed.
+    width
+        Of the whole chart, in pixels; 380 suits a phone.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> chart = rl.charts.network(rl.load_example())
+    >>> chart.to_dict()["description"][:44]
+    '16 raters in 1 group, joined by the students'
+    """
+    import altair as alt
+
+    check_width(width)
+    found = network_data(ratings)
+    height = int(min(0.7 * width, 520)) if width >= 480 else width
+    across, down = _domains(found.raters, width, height)
+    x = alt.X("x:Q", scale=alt.Scale(domain=across, nice=False), axis=None)
+    y = alt.Y("y:Q", scale=alt.Scale(domain=down, nice=False), axis=None)
+    named = _names(found.raters, across, down, width, height)
+    texts = rimmed(alt.Chart(values(named)).encode(x=x, y=y, text="name:N"))
+    drawn = _links(found.links, x, y, width) + _raters(found.raters, x, y, width) + texts
+    drawn = drawn.resolve_scale(**dict.fromkeys(("stroke", "strokeDash", "shape", "fill"), "independent"))
+    n_groups = int(found.raters["group"].max() or 1)  # type: ignore[arg-type]
+    single = found.links.filter(kind=SINGLE).height
+    words = (
+        f"{counted(found.raters.height, 'rater')} in {counted(n_groups, 'group')}, joined by the students they share; "
+        f"{counted(single, 'link hangs', 'links hang')} on a single student{'; ' * bool(found.note)}{found.note}."
+    )
+    return finished(drawn, words, width=width, height=height)
+
+
+def _domains(raters: pl.DataFrame, width: int, height: int) -> tuple[list[float], list[float]]:
+    """With the same unit both ways, so that near is near."""
+    ends = [(float(raters[axis].min()), float(raters[axis].max())) for axis in ("x", "y")]  # type: ignore[arg-type]
+    unit = max((ends[0][1] - ends[0][0]) / width, (ends[1][1] - ends[1][0]) / height, 1e-3) * 1.16
+    middles = [(low + high) / 2 for low, high in ends]
+    return tuple(  # type: ignore[return-value]
+        [middle - unit * size / 2, middle + unit * size / 2]
+        for middle, size in zip(middles, (width, height), strict=True)
+    )
+
+
+def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
+    import altair as alt
+
+    most = max(int(links["students"].max() or 1), 2)  # type: ignore[arg-type]
+    crowded = links.height > _CROWD
+    kinds = [kind for kind in _LINES if kind in set(links["kind"])]
+    legend = alt.Legend(title=None, columns=1 if width < 480 else 2, symbolType="stroke", symbolSize=500)
+    thickness = alt.Scale(type="sqrt", domain=[0, most], range=[0.4, 2 if crowded else 5])
+    dashes, colours = ([_LINES[kind][part] for kind in kinds] for part in (0, 1))
+    return (
+        alt.Chart(values(links))
+        .mark_rule(opacity=0.3 if crowded else 0.6)
+        .encode(
+            x=x,
+            y=y,
+            x2="x2:Q",
+            y2="y2:Q",
+            strokeWidth=alt.StrokeWidth("students:Q", scale=thickness, legend=None),
+            strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=kinds, range=dashes), legend=legend),
+            stroke=alt.Stroke(
+                "kind:N", scale=alt.Scale(domain=kinds, range=[light(str(c)) for c in colours]), legend=legend
+            ),
+            tooltip=[alt.Tooltip(f"{name}:N") for name in ("rater", "other", "students")],
+        )
+    )
+
+
+def _raters(raters: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
+    import altair as alt
+
+    kinds = raters.sort("group")["kind"].unique(maintain_order=True).to_list()
+    legend = (
+        None if len(kinds) == 1 else alt.Legend(title=None, columns=2 if width < 480 else 6, symbolSize=80)
+    )
+    size = 130 if raters.height <= _MANY else 40
+    return (
+        alt.Chart(values(raters))
+        .mark_point(opacity=1, size=size, stroke=light("paper"), strokeWidth=1.2, aria=True)
+        .encode(
+            x=x,
+            y=y,
+            fill=alt.Fill(
+                "kind:N",
+                scale=alt.Scale(domain=kinds, range=[light(role) for role in ROLES[: len(kinds)]]),
+                legend=legend,
+            ),
+            shape=alt.Shape(
+                "kind:N", scale=alt.Scale(domain=kinds, range=list(_SHAPES[: len(kinds)])), legend=legend
+            ),
+            description="words:N",
+            tooltip=[alt.Tooltip("words:N", title=" ")],
+        )
+    )
+
+
+def _names(
+    raters: pl.DataFrame, across: list[float], down: list[float], width: int, height: int
+) -> pl.DataFrame:
+    """Of all raters, or of those with the fewest students where there are many."""
+    few = raters.height <= 2 * _NAMED
+    named = raters.sort("students").head(_NAMED if few else _NAMED_OF_MANY)
+    at = (
+        (pl.col("x") - across[0]) / (across[1] - across[0]) * 100,
+        (down[1] - pl.col("y")) / (down[1] - down[0]) * 100,
+    )
+    everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (raters, named))
+    return placed_names(named, anchors, everywhere, width - 16, height)

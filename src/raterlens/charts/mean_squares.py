@@ -1,0 +1,150 @@
+"""Infit and outfit: whose ratings are noisier, or more predictable, than the model expects?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from raterlens.charts.evidence import evidence
+from raterlens.charts.labels import placed_names
+from raterlens.charts.palette import light
+from raterlens.charts.raters import not_for
+from raterlens.charts.text import distinct, number
+from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
+from raterlens.wording import counted
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.ratings import Ratings
+    from raterlens.results import Fit
+
+USUAL = (0.5, 1.5)
+"""Mean squares that are taken to be harmless, whatever their test says (Linacre, 2002)."""
+
+CLEAR = 3.0
+"""Standardised values beyond this are rarely chance, even among hundreds of raters."""
+
+HEIGHT = 400
+_MARGIN = 80
+_NAMED = 30
+
+EXPECTED, NOISY, TAME = "as expected", "noisier than expected", "more predictable than expected"
+_KINDS = {EXPECTED: ("accent", "circle"), NOISY: ("severe", "triangle-up"), TAME: ("weak", "square")}
+
+
+def fit_statistics_data(fit: Fit, ratings: Ratings | Diagnosis) -> pl.DataFrame:
+    """A row a rater: rater, n, infit, infit_z, outfit, outfit_z, kind, words."""
+    why = "it has no residuals by ability"
+    not_for(fit, "fit_statistics", why, "capability")
+    rows = evidence(fit, ratings, "raters").select("rater", "n", "infit", "infit_z", "outfit", "outfit_z")
+    rows = rows.with_columns(pl.Series("rater", distinct(rows["rater"])))
+    clearly = pl.max_horizontal(pl.col("infit_z"), pl.col("outfit_z")) > CLEAR
+    tamely = pl.min_horizontal(pl.col("infit_z"), pl.col("outfit_z")) < -CLEAR
+    kind = pl.when(clearly).then(pl.lit(NOISY)).when(tamely).then(pl.lit(TAME)).otherwise(pl.lit(EXPECTED))
+    words = [
+        f"{row['rater']}: infit {number(row['infit'])} (z {number(row['infit_z'], 1)}), outfit "
+        f"{number(row['outfit'])} (z {number(row['outfit_z'], 1)})"
+        for row in rows.iter_rows(named=True)
+    ]
+    return rows.with_columns(kind.alias("kind"), pl.Series("words", words, dtype=pl.String))
+
+
+def fit_statistics(fit: Fit, ratings: Ratings | Diagnosis, *, width: int = DESK) -> Any:
+    """Does the model describe every rater?
+
+    Infit (weighted towards students whom a rater should be able to judge) against outfit (sensitive to single
+    surprises). Both are 1 where the ratings vary as the model expects; the shaded square is harmless in practice.
+
+    Parameters
+    ----------
+    fit
+        Of a facets model (`gmf`, `tfm`, `probit`).
+    ratings
+        Those that were fitted, or what `fit.diagnose` returned.
+    width
+        Of the whole chart, in pixels; 380 suits a phone.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.load_example()
+    >>> chart = rl.charts.fit_statistics(rl.fit(ratings), ratings)
+    >>> chart.to_dict()["description"][:35]
+    'Infit and outfit mean squares of 16'
+    """
+    import altair as alt
+
+    check_width(width)
+    data = fit_statistics_data(fit, ratings)
+    reach = data.select("infit", "outfit").to_numpy()
+    low = min(0.45, 0.95 * float(np.nanmin(reach)))
+    high = max(1.6, 1.05 * float(np.nanmax(reach)))
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    marks = [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0) if low <= tick <= high]
+    axis = alt.Axis(grid=False, values=marks, format=".1f")
+    x = alt.X("infit:Q", title="Infit mean square", scale=scale, axis=axis)
+    y = alt.Y("outfit:Q", title="Outfit mean square", scale=scale, axis=axis)
+    square = pl.DataFrame({"x": [USUAL[0]], "x2": [USUAL[1]], "y": [USUAL[0]], "y2": [USUAL[1]]})
+    harmless = (
+        alt.Chart(square)
+        .mark_rect(color=light("accent"), opacity=0.09)
+        .encode(x=alt.X("x:Q", scale=scale), x2="x2:Q", y=alt.Y("y:Q", scale=scale), y2="y2:Q")
+    )
+    one = alt.Chart(pl.DataFrame({"one": [1.0]}))
+    cross = one.mark_rule(stroke=light("faint"), strokeDash=[4, 3]).encode(
+        x=alt.X("one:Q", scale=scale)
+    ) + one.mark_rule(stroke=light("faint"), strokeDash=[4, 3]).encode(y=alt.Y("one:Q", scale=scale))
+    present = [kind for kind in _KINDS if kind in set(data["kind"])]
+    legend = alt.Legend(title=None, columns=1 if width < 480 else 3, symbolSize=70)
+    points = (
+        alt.Chart(values(data))
+        .mark_point(filled=True, opacity=1, size=60 if data.height <= 200 else 26, aria=True)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "kind:N",
+                scale=alt.Scale(domain=present, range=[light(_KINDS[kind][0]) for kind in present]),
+                legend=legend,
+            ),
+            shape=alt.Shape(
+                "kind:N",
+                scale=alt.Scale(domain=present, range=[_KINDS[kind][1] for kind in present]),
+                legend=legend,
+            ),
+            description="words:N",
+            tooltip=[
+                alt.Tooltip("rater:N", title="Rater"),
+                *(
+                    alt.Tooltip(f"{name}:Q", format=".2f")
+                    for name in ("infit", "infit_z", "outfit", "outfit_z")
+                ),
+            ],
+        )
+    )
+    texts = rimmed(alt.Chart(values(_names(data, low, high, width))).encode(x=x, y=y, text="name:N"))
+    odd = data.filter(pl.col("kind") != EXPECTED).height
+    words = (
+        f"Infit and outfit mean squares of {counted(data.height, 'rater')}; "
+        f"{counted(odd, 'rater differs', 'raters differ')} clearly from what the model expects."
+    )
+    return finished(harmless + cross + points + texts, words, width=width, height=HEIGHT)
+
+
+def _names(data: pl.DataFrame, low: float, high: float, width: int) -> pl.DataFrame:
+    """Of the raters that stand out, then of the others, where there is room."""
+    far = pl.max_horizontal(pl.col("infit").log().abs(), pl.col("outfit").log().abs())
+    named = data.sort(pl.col("kind") == EXPECTED, far, descending=[False, True]).head(_NAMED)
+    span = float(np.log(high / low))
+    at = (
+        (pl.col("infit").log() - np.log(low)) / span * 100,
+        (np.log(high) - pl.col("outfit").log()) / span * 100,
+    )
+    everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (data, named))
+    return placed_names(named, anchors, everywhere, width - _MARGIN, HEIGHT)
