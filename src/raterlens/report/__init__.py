@@ -1,5 +1,16 @@
 """The report: one HTML file that stands alone."""
 
-from raterlens.report.page import render
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from raterlens.report.page import render
 
 __all__ = ["render"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "render":  # on first use: the web app's server takes style and scripts, and nothing numerical
+        from raterlens.report.page import render
+
+        return render
+    raise AttributeError(f"module 'raterlens.report' has no attribute {name!r}")

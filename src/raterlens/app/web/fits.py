@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -9,7 +10,7 @@ from starlette.routing import Route
 from raterlens.app.web.faults import RefusedError
 from raterlens.app.web.jobs import Job, State
 from raterlens.app.web.office import Office
-from raterlens.app.web.pages import page, wants_part
+from raterlens.app.web.pages import page
 from raterlens.app.web.sessions import Fitted, Session
 from raterlens.app.web.tables import choose, reading
 from raterlens.app.web.words import TABLE, WORDS
@@ -54,7 +55,8 @@ async def show(request: Request) -> Response:
     job = fitted.job
     if job.state is State.DONE:
         found = {name: file for name, file in FILES.items() if (fitted.folder / file).exists()}
-        return page(request, "fit.html", fitted=fitted, files=found, others=_done(session) - {fitted})
+        others = _done(session) - {fitted}
+        return page(request, "fit.html", fitted=fitted, files=found, others=others, report=_shown(fitted))
     if job.ended:
         status = 422 if job.state is State.FAULT else 500 if job.state is State.FAILED else 200
         return page(request, "ended.html", status, fitted=fitted)
@@ -100,8 +102,7 @@ async def compare(request: Request) -> Response:
     names = [fitted.short for fitted in pair]
     job = office.quick.submit("compare", folders=[str(fitted.folder) for fitted in pair], names=names)
     found = await job.answer()
-    template = "part_comparison.html" if wants_part(request) else "compare.html"
-    return page(request, template, fits=done, asked=asked, found=found, names=names)
+    return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
 
 
 _OPTIONS = {"method": TABLE["methods"], "link": TABLE["links"], "scale": TABLE["scales"]}
@@ -133,6 +134,13 @@ def progress_of(office: Office, job: Job) -> dict[str, Any]:
         return {"phase": words.starting, "share": 0.0, "detail": ""}
     detail = words.detail.format(step=said["step"], loglik=said["loglik"]) if "step" in said else ""
     return {"phase": getattr(words, said["phase"]), "share": said["share"], "detail": detail}
+
+
+def _shown(fitted: Fitted) -> Markup:
+    """The report without its head, to stand in a page of ours: the same markup, style and scripts. Labels are escaped
+    in it, so there is one <main>."""
+    whole = (fitted.folder / FILES["report"]).read_text(encoding="utf-8")
+    return Markup(whole.partition("<main>")[2].rpartition("</main>")[0])
 
 
 def _done(session: Session) -> set[Fitted]:

@@ -114,8 +114,9 @@ class Pool:
         self._idle: list[Worker] = []
 
     async def warm(self) -> None:
-        """Have a worker ready before the first task."""
-        self._idle.append(await Worker.start(self._root))
+        """Have a worker ready, its imports done, before the next task comes."""
+        if not self._idle and len(self._running) < self._size:
+            self._idle.append(await Worker.start(self._root))
 
     def submit(self, task: str, **arguments: Any) -> Job:
         if len(self._waiting) >= self._max_waiting:

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from raterlens.app.web import fits, tables
@@ -24,11 +24,16 @@ from raterlens.app.web.pages import HERE, complain
 from raterlens.app.web.security import Guard
 from raterlens.app.web.settings import LOOPBACK, Settings
 from raterlens.errors import OptionError
+from raterlens.report.assets import script, style
 
-ASSETS: dict[str, Path] = {path.name: path for path in (HERE / "static").iterdir()}
-"""The only files that are served as they are, by name: nothing that a client sends becomes a path."""
-REPORT = {"report-style.css": "style", "report.js": "script"}
-MEDIA = {"style": "text/css", "script": "text/javascript"}
+KINDS = {".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
+
+ASSETS: dict[str, str] = {
+    "report.css": style(),
+    "report.js": script(),
+    **{path.name: path.read_text(encoding="utf-8") for path in (HERE / "static").iterdir()},
+}
+"""All that is served as it is, by name: nothing that a client sends becomes a path."""
 
 
 def make_app(settings: Settings) -> Guard:
@@ -65,17 +70,10 @@ def serve(settings: Settings, *, open_browser: bool = False) -> None:
 
 
 async def asset(request: Request) -> Response:
-    """A file of the app, or what its pages share with the report."""
-    name, fresh = request.path_params["name"], {"Cache-Control": "no-cache"}
-    if name in REPORT:
-        from raterlens.report import assets
-
-        kind = REPORT[name]
-        return Response(getattr(assets, kind)(), headers=fresh, media_type=MEDIA[kind])
-    path = ASSETS.get(name)
-    if path is None:
+    name = request.path_params["name"]
+    if name not in ASSETS:
         raise HTTPException(404)
-    return FileResponse(path, headers=fresh)
+    return Response(ASSETS[name], media_type=KINDS[Path(name).suffix])
 
 
 def _settled(settings: Settings, port: int) -> Settings:

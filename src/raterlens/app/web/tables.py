@@ -124,6 +124,7 @@ async def _looked_at(office: Office, upload: Upload) -> Table:
     preview = await job.answer()
     if preview["n_rows"] > office.settings.max_rows:
         raise too_many_rows(preview["n_rows"], office.settings)
+    await office.fits.warm()  # while the columns are looked at
     return Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, preview["roles"])
 
 

@@ -88,7 +88,7 @@ def fit(
     result = estimate(ratings, **model, progress=_Bar(progress))
     progress({"phase": "checking", "share": 0.75})
     result, found = diagnosed(result, ratings)
-    progress({"phase": "writing", "share": 0.9})
+    progress({"phase": "writing", "share": 0.85})
     command = _command(name, roles, cut, model)
     write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found)
     raters = judged(

@@ -55,7 +55,6 @@
     var phase = document.getElementById("phase");
     var seen = event.target.querySelector("[data-phase]");
     if (phase && seen && phase.textContent !== seen.dataset.phase) phase.textContent = seen.dataset.phase;
-    if (event.target.id === "comparison") event.target.focus();
   });
 
   function lost() { document.getElementById("lost").textContent = document.body.dataset.lost; }
