@@ -58,6 +58,7 @@ class Ratings:
     backend: Backend = field(default="polars")
     """The kind of dataframe that results are returned as: the kind that came in."""
     facets: tuple[Facet, ...] = ()
+    _tallies: dict[str, "Tally"] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.score)
@@ -79,6 +80,11 @@ class Ratings:
 
     def tally(self, role: str) -> Tally:
         """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
+        if role not in self._tallies:
+            self._tallies[role] = self._tallied(role)
+        return self._tallies[role]
+
+    def _tallied(self, role: str) -> Tally:
         if role.startswith("facet "):
             found = next(facet for facet in self.facets if facet.name == role.removeprefix("facet "))
             codes, size = found.codes, len(found.labels)

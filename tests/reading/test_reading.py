@@ -479,3 +479,16 @@ def test_the_writing_data() -> None:
 def test_pyarrow_strings_are_plain_text() -> None:
     table = pa.table({"student": ["1", "2"], "rater": ["a", "b"], "score": [0, 1]})
     assert read(table).students.dtype == pl.String
+
+
+@pytest.mark.parametrize("first", ["b", None])
+def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
+    """A long table in order is coded by its runs."""
+    from raterlens.reading import levels
+
+    labels = pl.Series("rater", [first] * 40 + ["b"] * 35 + ["a", None] * 2 + [" "] * 30 + ["c"] * 50)
+    expected = levels.code(labels)
+    monkeypatch.setattr(levels, "_MANY", 10)
+    found = levels.code(labels)
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.labels.to_list() == expected.labels.to_list() == ["a", "b", "c"]

@@ -93,11 +93,14 @@ def _members(
     student = np.repeat(np.arange(ratings.n_students), np.diff(per_rater.indptr))[first]
     shown = student * ratings.n_raters + per_rater.indices[first]
     order = np.argsort(shown)
-    essay = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
+    showing = np.zeros(ratings.n_students, dtype=bool)
+    showing[student] = True
+    rating = np.flatnonzero(showing[ratings.student])
+    essay = ratings.student[rating].astype(np.int64) * ratings.n_raters + ratings.rater[rating]
     place = np.minimum(np.searchsorted(shown[order], essay), len(shown) - 1)
     inside = shown[order][place] == essay
     sets = sparse.coo_array(
-        (np.ones(int(inside.sum())), (order[place[inside]], context[inside])),
+        (np.ones(int(inside.sum())), (order[place[inside]], context[rating[inside]])),
         shape=(len(first), n_contexts),
     ).tocsr()
     sets.sum_duplicates()

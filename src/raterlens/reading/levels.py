@@ -10,6 +10,9 @@ from raterlens.errors import InputError
 from raterlens.ratings import Codes
 from raterlens.wording import counted, listed
 
+# Rows from which on it pays to look for runs of the same label.
+_MANY = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:
@@ -30,9 +33,15 @@ class Levels:
 def code(column: pl.Series) -> Levels:
     """Code one column. Null, NaN and blank text are missing labels.
 
-    Grouping the row numbers by label was the quickest of the ways tried (replace, join, rank, Enum,
+    Tables are often in order, of students at least: of rows that repeat the label before them only the first is looked
+    up. Grouping the row numbers by label was the quickest of the ways tried (replace, join, rank, Enum,
     search_sorted): 0.7 s for 4,000,000 rows with 200,000 text labels, half of it for integers.
     """
+    if len(column) > _MANY:
+        heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
+        if 4 * len(heads) < len(column):
+            levels = code(column.gather(heads))
+            return Levels(np.repeat(levels.codes, np.diff(heads, append=len(column))), levels.labels)
     groups = (
         pl.DataFrame({"label": column})
         .with_row_index("row")
