@@ -10,7 +10,7 @@ goes the long way, through sums of logarithms.
 
 A posterior stays in the processor's cache from its products to the expected counts.
 
-Numba is imported here and in `inference/fused.py` and nowhere else: small data never pay for it.
+Numba is imported by `compiling.py`, and that only here and in `inference/fused.py`: small data never pay for it.
 """
 
 import os
@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numba as nb
 import numpy as np
 from scipy import sparse
 
+from raterlens.engine.compiling import compiled
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
 
@@ -151,10 +151,10 @@ def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
     )
 
 
-_FAST = {"contract", "reassoc", "nsz", "arcp", "nnan"}
+_FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
 
 
-@nb.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+@compiled(*_FAST)
 def _by_products(first, last, counts, sums, rows, nodes, expected, weighted, mean, sd, late):  # type: ignore[no-untyped-def]
     """Fill `expected`, `weighted` and the students' moments; return the log-likelihood.
 
@@ -217,7 +217,7 @@ def _by_products(first, last, counts, sums, rows, nodes, expected, weighted, mea
     return loglik
 
 
-@nb.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+@compiled(*_FAST)
 def _by_logarithms(students, counts, sums, rows, nodes, expected, weighted, mean, sd):  # type: ignore[no-untyped-def]
     """The same for students whose products might leave the range of doubles."""
     indptr, indices, times = counts
@@ -245,7 +245,7 @@ def _by_logarithms(students, counts, sums, rows, nodes, expected, weighted, mean
     return loglik
 
 
-@nb.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy", inline="always")
+@compiled(*_FAST, inline=True)
 def _settle(n, joint, points, counts, sums, expected, weighted, mean, sd):  # type: ignore[no-untyped-def]
     """From a student's joint probabilities: its moments, its part of the expected counts, its log-likelihood."""
     indptr, indices, times = counts
@@ -271,7 +271,7 @@ def _settle(n, joint, points, counts, sums, expected, weighted, mean, sd):  # ty
     return np.log(total)
 
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz"}, error_model="numpy")
+@compiled("contract", "nnan", "nsz")
 def _exponentials(x, top, rounded, rounded_bits, scale, scale_bits):  # type: ignore[no-untyped-def]
     """x <- exp(x - top), in place; the other arrays are scratch.
 

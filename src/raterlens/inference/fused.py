@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.engine.compiling import compiled
 from raterlens.engine.fused import cores
 from raterlens.inference.cell_scores import DENSE, CellScores
 
@@ -59,7 +59,7 @@ def score_covariance(
     return sparse.csr_array(upper + sparse.triu(upper, 1).T)
 
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz", "nnan"}, error_model="numpy")
+@compiled("contract", "reassoc", "nsz", "nnan")
 def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_parameters, start, stop, total):  # type: ignore[no-untyped-def]
     """Add the covariances of the students from `start` to `stop` to the upper triangle in `total`.
 
@@ -134,7 +134,7 @@ def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_paramet
             place[touched[i]] = -1
 
 
-@nb.njit(nogil=True, cache=True)
+@compiled()
 def _found(pattern, row, column):  # type: ignore[no-untyped-def]
     """Where the entry stands among those of a sparse matrix."""
     indptr, indices = pattern
