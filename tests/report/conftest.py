@@ -134,7 +134,7 @@ def page_of() -> Callable[..., str]:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
-    nothing = {"capability": None, "severity": None, "frames": {"curve": None, "what_if": ""}}
+    nothing = {"capability": None, "severity": None, "frames": {"curve": None, "what_if": "", "band": False}}
     monkeypatch.setattr("raterlens.report.page.pictures", lambda fit, numbers: nothing)
 
 

@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 ABILITIES = np.linspace(-3, 3, 31)
 BANDS = 120
 """Up to so many raters curves have intervals: they take a covariance for every rater and ability."""
+SYMMETRIC = ("logit", "probit", "cauchit")
+"""With other links, and with ordered scores, the best severity is searched for at every step of an interval: 1.5 s a
+rater, too long for a page."""
 SEVERITIES = 81
 SURPRISES = 5
 
@@ -54,7 +57,7 @@ def curves(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any] | None:
     if on is None:
         return None
     names = fit.table("raters")["rater"]
-    if len(names) <= BANDS and fit.calibration is not None and fit.calibration.covariance is not None:
+    if _has_bands(fit):
         found = on.curves(names, ABILITIES.tolist())
         shape = (len(names), len(ABILITIES))
         middle, low, high = (
@@ -66,6 +69,11 @@ def curves(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any] | None:
         middle = np.stack([on.index.kappa_at(float(t), a, eta, sigmas) for t in ABILITIES], axis=1)[order]
         bands = {}
     return {"theta": rounded(ABILITIES, 2), "kappa": thousandths(middle), **bands}
+
+
+def _has_bands(fit: "Fit") -> bool:
+    known = fit.calibration is not None and fit.calibration.covariance is not None
+    return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and "thresholds" not in fit.tables
 
 
 def what_ifs(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any]:

@@ -29,7 +29,11 @@ def pictures(fit: "Fit", numbers: dict[str, Any]) -> dict[str, Any]:
     return {
         "capability": _both(capability, fit),
         "severity": _both(severity, fit),
-        "frames": {"curve": _curve_frame(numbers["curve"]), "what_if": _what_if_frame(numbers["what_if"])},
+        "frames": {
+            "curve": _curve_frame(numbers["curve"]),
+            "what_if": _what_if_frame(numbers["what_if"]),
+            "band": "low" in (numbers["curve"] or ()),
+        },
     }
 
 
