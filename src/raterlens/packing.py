@@ -43,6 +43,7 @@ def pack(
     facets: Spec = None,
     cut: float | None = None,
     table: str | None = None,
+    wide: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
 ) -> Path:
@@ -50,7 +51,7 @@ def pack(
 
     Parameters
     ----------
-    source, student, rater, item, score, items, facets, cut, table, format, encoding
+    source, student, rater, item, score, items, facets, cut, table, wide, format, encoding
         As in `rl.read`. A parquet file, or a folder of them, may be larger than memory.
     out
         The file to write, NAME.rlpack. It appears when it is whole.
@@ -75,15 +76,15 @@ def pack(
         "facets": facets,
     }
     with open_table(source, Opening(encoding, table, format)) as opened:
-        roles = assign_roles(opened.columns, **columns)
-        query = _large(opened, roles)
-        if query is not None:
+        roles = assign_roles(opened.columns, **columns) if opened.query is not None and not wide else None
+        query = _large(opened, roles) if roles else None
+        if roles and query is not None:
             try:
                 _stream(query, roles, limit, path)
             except (PolarsError, PanicException) as error:
                 raise damaged(opened.name, error) from error
             return path
-    ratings = read(source, **columns, cut=cut, encoding=encoding, table=table, format=format)  # type: ignore[arg-type]
+    ratings = read(source, **columns, cut=cut, encoding=encoding, table=table, wide=wide, format=format)  # type: ignore[arg-type]
     write_ratings(ratings, path, limit)
     return path
 

@@ -27,6 +27,12 @@ class Columns:
     item: Annotated[str | None, Parameter(help="Column of the item, where a row is one rating.")] = None
     score: Annotated[str | None, Parameter(help="Column of the score, where a row is one rating.")] = None
     items: Annotated[str | None, Parameter(help="Columns of scores (a,b,c), where a row has several.")] = None
+    wide: Annotated[
+        str | None,
+        Parameter(
+            help="Names of columns that hold one rater's scores each: '{rater} {item}', 'Mark {rater}'."
+        ),
+    ] = None
     facets: Annotated[
         str | None,
         Parameter(help="Columns of further facets (topic,occasion), each with its own difficulty."),
@@ -58,6 +64,7 @@ class Columns:
             "facets": _several("--facets", self.facets),
             "cut": int(self.cut) if whole and self.cut is not None else self.cut,
             "table": self.table,
+            "wide": self.wide,
             "format": self.format,
             "encoding": self.encoding,
         }

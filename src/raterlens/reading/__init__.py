@@ -16,6 +16,7 @@ from raterlens.reading.formats import Opening, Rows, Table, located, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.scores import checked_cut, parse_scores
 from raterlens.reading.value_labels import labelled
+from raterlens.reading.wide import spread, spread_two_rows
 from raterlens.stored.file import SUFFIX, open_packed
 from raterlens.stored.ratings import open_ratings
 from raterlens.wording import counted, listed
@@ -35,6 +36,7 @@ def read(
     facets: Spec = None,
     cut: float | None = None,
     table: str | None = None,
+    wide: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
 ) -> Ratings:
@@ -58,6 +60,9 @@ def read(
         occasion. Each is estimated beside raters and items, in `fit.table("facets")`.
     cut
         Where given, a rating is a pass (1) if its score is at least `cut`, else a fail (0).
+    wide
+        Where each rater, or each rater and item, has a column of scores: how these columns are called, such as
+        "{rater} {item}" or "Mark {rater}".
     table
         Which sheet of a workbook (the first if left out), table of a database, or data frame among R's objects.
     format
@@ -92,7 +97,7 @@ def read(
     """
     columns = {"student": student, "rater": rater, "item": item, "score": score, "items": items}
     ratings = read_any(
-        source, **columns, facets=facets, cut=cut, table=table, format=format, encoding=encoding
+        source, **columns, facets=facets, cut=cut, table=table, wide=wide, format=format, encoding=encoding
     )
     ratings.check_estimable()
     refuse_constant(ratings, checked_cut(cut))
@@ -105,6 +110,7 @@ def read_any(
     facets: Spec = None,
     cut: float | None = None,
     table: str | None = None,
+    wide: str | None = None,
     format: str | None = None,
     encoding: str = "utf-8",
     **columns: Spec,
@@ -116,6 +122,10 @@ def read_any(
             source, limit, [name for name, given in (columns | {"facets": facets}).items() if given]
         )
     with open_table(source, Opening(encoding, table, format)) as opened:
+        if wide is not None:
+            opened = spread(opened, wide)
+        elif not any(columns.get(role) for role in ("rater", "score", "items")):
+            opened = spread_two_rows(opened)
         specs, notes = told(opened.roles, columns | {"facets": facets})
         roles = assign_roles(opened.columns, **specs)
         rows = opened.take(roles.columns)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from raterlens.errors import InputError, OptionError
+from raterlens.reading.patterns import likely_pattern
 from raterlens.wording import listed
 
 Spec = str | Sequence[str] | None
@@ -113,7 +114,8 @@ def told(
         free = [name for name in _names(spec) if name not in taken]
         if filled.get(role) is None and free:
             filled[role] = free if role == "facets" else free[0]
-            notes.append(f"{role}: {listed(free)} (told by the file; choose another with {role}=)")
+            if not free[0].startswith("{"):  # made from the names of columns, which has its own note
+                notes.append(f"{role}: {listed(free)} (told by the file; choose another with {role}=)")
     return filled, notes
 
 
@@ -158,6 +160,9 @@ def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str |
     if role == "item":
         return None
     wide = ", or items= where each item has a column of scores" if role == "score" else ""
+    pattern = likely_pattern(columns) if role in ("rater", "score") else None
+    if pattern:
+        wide += f", or, as columns look like one for each rater and item, give wide={pattern!r}"
     raise InputError(f"no {role} column recognised; name it with {role}={wide}; {_those(columns)}")
 
 

@@ -8,6 +8,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +17,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError, OptionError
+from raterlens.reading.formats.headers import is_upper, joined
 from raterlens.reading.formats.table import Opening, Rows, Table
 from raterlens.wording import counted
 
@@ -32,7 +34,7 @@ def read_delimited(path: Path, opening: Opening) -> Table:
     encoding = opening.encoding
     text = _as_utf8(path, encoding)
     try:
-        separator, header = _header(text, path)
+        separator, header, two = _header(text, path)
     except UnicodeDecodeError:
         _refuse_encoding(path, encoding)
 
@@ -41,15 +43,16 @@ def read_delimited(path: Path, opening: Opening) -> Table:
             frame = _read(text, path.name, separator, len(header))
         except UnicodeDecodeError:
             _refuse_encoding(path, encoding)
-        chosen = frame.select(pl.nth(header.index(name)).alias(name) for name in wanted)
         # Blank lines are not rows; the others keep their number, to name the line of a bad value.
-        row = np.arange(len(frame))
+        row = np.arange(len(frame))[two:]
+        frame = frame.slice(two)
+        chosen = frame.select(pl.nth(header.index(name)).alias(name) for name in wanted)
         if frame.to_series(-1).null_count():
             filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
             chosen, row = chosen.filter(filled), row[filled.to_numpy()]
         return Rows(chosen, lambda i: f"line {_line(text, separator, int(row[i])):,}")
 
-    return Table(path.name, tuple(header), take)
+    return Table(path.name, tuple(header), take, two_headers=two)
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
@@ -92,7 +95,8 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
     raise InputError(f"{path.name!r} changed while it was read; try again")
 
 
-def _header(text: Text, path: Path) -> tuple[str, list[str]]:
+def _header(text: Text, path: Path) -> tuple[str, list[str], bool]:
+    """The separator, the names, and whether they are joined from two header rows."""
     separators = ("\t", *SEPARATORS) if path.suffix.lower() == ".tsv" else SEPARATORS
     # Quotes are taken loosely while guessing: under the wrong separator even good ones look misplaced.
     separator = max(separators, key=lambda guess: len(_first(text, path.name, guess, strict=False)))
@@ -102,7 +106,12 @@ def _header(text: Text, path: Path) -> tuple[str, list[str]]:
             f"{path.name!r} is not a table of ratings: its first line, {header[0][:60]!r}, has no comma, "
             "semicolon, tab or | between columns; the first line must name the columns"
         )
-    return separator, header
+    if len({*header} - {""}) < len(header):
+        # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
+        top = [fields for _, fields in islice(_records(text, path.name, separator), 3)]
+        if len(top) == 3 and is_upper(*top):
+            return separator, joined(top[0], top[1]), True
+    return separator, header, False
 
 
 def _first(text: Text, name: str, separator: str, *, strict: bool) -> list[str]:

@@ -16,20 +16,25 @@ def title_rows(rows: Sequence[Cells]) -> int:
     return 0
 
 
-def is_upper(upper: Cells, lower: Cells) -> bool:
+def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
     """Whether two rows are a header of two: the upper has gaps, as merged cells leave, or labels again, and the lower
-    has a name in each of those places and nothing that looks like a score."""
+    has a name in each of those places and no number,
+    which is what the row below has there."""
     names = [cell.strip() for cell in upper if _filled(cell) and cell is not None]
     gaps = [place for place, cell in enumerate(upper) if not _filled(cell)]
     again = [
         place for place, cell in enumerate(upper) if _filled(cell) and names.count(str(cell).strip()) > 1
     ]
     places = sorted({*gaps, *again})
+    lower = [*lower, *[None] * (len(upper) - len(lower))]
     # A label that spans columns stands over a name itself, and a gap only counts behind such a label.
     spans = [
         place for place in places if any(_filled(upper[p]) and _filled(lower[p]) for p in range(place + 1))
     ]
-    return bool(spans) and all(_filled(lower[place]) for place in places) and not any(map(_number, lower))
+    if not spans or not len(upper) == len(lower) == len(below):
+        return False
+    named = all(_filled(lower[place]) for place in places) and not any(map(_number, lower))
+    return named and any(_number(below[place]) for place in places)
 
 
 def joined(upper: Cells, lower: Cells) -> list[str]:

@@ -49,6 +49,8 @@ class Table:
     notes: tuple[str, ...] = ()
     roles: Mapping[str, str | list[str]] = field(default_factory=dict)
     """Where the file itself says so: the column of a role (student, rater, item, facets)."""
+    two_headers: bool = False
+    """Whether the names are joined from two header rows."""
 
     query: pl.LazyFrame | None = None
     """The table as a query, where its rows need not all be in memory at once."""

@@ -34,13 +34,13 @@ def read_workbook(path: Path, opening: Opening) -> Table:
     where = f"sheet {name!r} of {path.name!r}"
     if cells.is_empty():
         raise InputError(f"{where} is empty; {_others(names, name)}")
+    first = title_rows(cells.head(PEEK).rows())
+    titles, cells = cells.head(first), cells.slice(first)
     cells = cells.select(column for column in cells if column.null_count() < len(column))
-    top = cells.head(PEEK).rows()
-    first = title_rows(top)
-    two = len(top) > first + 1 and is_upper(top[first], top[first + 1])
-    header = joined(top[first], top[first + 1]) if two else [(cell or "").strip() for cell in top[first]]
-    start = first + 1 + two
-    body = cells.slice(start).with_row_index("\0row", start + 1)
+    top = cells.head(3).rows()
+    two = len(top) == 3 and is_upper(*top)
+    header = joined(top[0], top[1]) if two else [(cell or "").strip() for cell in top[0]]
+    body = cells.slice(1 + two).with_row_index("\0row", first + 2 + two)
     body = body.filter(pl.any_horizontal(pl.exclude("\0row").is_not_null()))
     numbers = body["\0row"].to_list()
     columns = body.drop("\0row").get_columns()
@@ -54,10 +54,10 @@ def read_workbook(path: Path, opening: Opening) -> Table:
         notes.append(
             f"sheet {name!r}, the first of {len(names)} ({listed(names)}); choose another with table="
         )
-    skipped = [next((cell for cell in row if cell), None) for row in top[:first]]
+    skipped = [next((cell for cell in row if cell), None) for row in titles.rows()]
     if any(skipped):
         notes.append(f"{counted(first, 'row')} above the header left out: {listed(filter(None, skipped))}")
-    return Table(where, tuple(header), take, notes=tuple(notes))
+    return Table(where, tuple(header), take, notes=tuple(notes), two_headers=two)
 
 
 def _others(names: Sequence[str], name: str) -> str:

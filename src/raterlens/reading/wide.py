@@ -1,0 +1,81 @@
+"""Tables with a column for each rater and criterion, as one row a rating."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from raterlens.errors import InputError
+from raterlens.reading.formats.headers import JOINT
+from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.patterns import FIELDS, checked_fields, is_grid, split_names
+from raterlens.wording import counted, listed
+
+TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
+"""How columns under two header rows are called, the rater above."""
+SCORE = "{score}"
+
+
+def spread(table: Table, pattern: str) -> Table:
+    """The table with one row a rating; columns that do not fit the pattern, or hold no number, are left as they are."""
+    fields = checked_fields(pattern)
+    split = split_names(pattern, fields, table.columns)
+    if not split:
+        raise InputError(
+            f"no column fits wide={pattern!r}; the columns are: {listed(table.columns, 20)}; write the names as they "
+            "are, with {rater} and {item} in place of what differs"
+        )
+    rows = table.take(table.columns)
+    scores = [name for name in split if _has_number(rows.frame[name])]
+    if not scores:
+        raise InputError(
+            f"the columns that fit wide={pattern!r} hold no number: {listed(split)}; check the pattern"
+        )
+    others = [name for name in table.columns if name not in scores]
+    parts = [
+        rows.frame.select(
+            *others,
+            *(pl.lit(label).alias(field) for field, label in zip(fields, split[name], strict=True)),
+            pl.col(name).cast(pl.String).alias(SCORE),
+            pl.int_range(pl.len()).alias("\0row"),
+            pl.lit(place).alias("\0column"),
+        )
+        for place, name in enumerate(scores)
+    ]
+    long = pl.concat(parts).sort("\0row", "\0column")
+    row, column = long["\0row"].to_list(), long["\0column"].to_list()
+
+    def take(wanted: Sequence[str]) -> Rows:
+        return replace(
+            rows,
+            frame=long.select(wanted),
+            place=lambda i: f"{rows.place(row[i])}, column {scores[column[i]]!r}",
+        )
+
+    note = f"{counted(len(scores), 'column')} read as {pattern!r}: " + "; ".join(
+        f"{field[1:-1]}s {listed(dict.fromkeys(split[name][place] for name in scores), 5)}"
+        for place, field in enumerate(fields)
+    )
+    roles = {field[1:-1]: field for field in (*fields, SCORE)}
+    return replace(
+        table,
+        columns=(*others, *fields, SCORE),
+        take=take,
+        query=None,
+        notes=(*table.notes, note),
+        roles=roles,
+    )
+
+
+def spread_two_rows(table: Table) -> Table:
+    """The same where two header rows make it plain: names from above recur over names from below."""
+    split = split_names(TWO_ROWS, FIELDS, table.columns)
+    if not table.two_headers or not is_grid(split):
+        return table
+    found = spread(table, TWO_ROWS)
+    turn = f"two header rows, the upper taken for raters; if it is the items, give wide='{{item}}{JOINT}{{rater}}'"
+    return replace(found, notes=(*found.notes, turn))
+
+
+def _has_number(column: pl.Series) -> bool:
+    return column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False).is_not_null().any()
