@@ -60,7 +60,9 @@ def test_every_extension_is_named() -> None:
     assert [suffix for suffix in READERS if not re.search(rf"\b{suffix[1:]}\b", page, re.IGNORECASE)] == []
 
 
-def test_facets_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_facets_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     monkeypatch.chdir(tmp_path)
     code = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "facets.md").read_text(), re.DOTALL))
     exec(compile(code, "facets.md", "exec"), {})
