@@ -33,7 +33,7 @@ LAYERS = [
     ("fitting",),
     ("comparing", "uncertainty", "sklearn"),
     ("diagnostics",),
-    ("gating", "facets_files"),
+    ("gating", "facets_files", "workbook"),
     ("studies",),
     ("charts",),
     ("report",),
@@ -43,7 +43,7 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
 # A fit writes its own report and has itself diagnosed: where a result reaches below, on demand.
-ALLOWED = {("results", "report"), ("results", "diagnostics")}
+ALLOWED = {("results", "report"), ("results", "diagnostics"), ("results", "workbook")}
 
 
 def imports(path: Path) -> set[str]:

@@ -241,6 +241,15 @@ class Fit:
         path.write_text(render(self, ratings=ratings), encoding="utf-8")
         return path
 
+    def to_excel(self, path: str | Path) -> Path:
+        """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as
+        numbers, labels always as text, capability in colour. Needs the extra `excel`."""
+        from raterlens.workbook import write_workbook  # a layer below, as `report`
+
+        path = Path(path)
+        write_workbook(self, path)
+        return path
+
     def to_xarray(self) -> "xr.Dataset":
         """Estimates, standard errors and intervals as an xarray Dataset with the dimensions rater, item and student
         (extra `xarray`).

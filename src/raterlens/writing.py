@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from raterlens.results import Fit
 
 TABLES = ("raters", "items", "students")
-FLAGS = "flags.csv"
+FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
@@ -29,7 +29,7 @@ def check_folder(out: Path) -> None:
             raise OptionError(
                 f"cannot write results to '{out}': '{folder}' is not a folder; give another one"
             )
-        for name in (*FILES, FLAGS):
+        for name in (*FILES, FLAGS, WORKBOOK):
             if (out / name).is_dir():
                 raise OptionError(
                     f"cannot write results to '{out}': it has a folder named '{name}'; rename it or give another folder"
@@ -49,8 +49,11 @@ def write_results(
     command: str | None = None,
     ratings: "Ratings | None" = None,
     diagnosis: "Diagnosis | None" = None,
+    *,
+    xlsx: bool = False,
 ) -> None:
-    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv.
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv, and
+    results.xlsx where asked for.
 
     Files of these names are replaced; anything else in the folder is left alone. All are complete
     before the first one is put in place.
@@ -68,8 +71,10 @@ def write_results(
         (draft / "report.html").write_text(page, encoding="utf-8")
         if diagnosis is not None:
             harmless(diagnosis.flags).write_csv(draft / FLAGS)
+        if xlsx:
+            fit.to_excel(draft / WORKBOOK)
         out.mkdir(parents=True, exist_ok=True)
-        for file in (*FILES, *([FLAGS] * (diagnosis is not None))):
+        for file in (*FILES, *([FLAGS] * (diagnosis is not None)), *([WORKBOOK] * xlsx)):
             os.replace(draft / file, out / file)
 
 

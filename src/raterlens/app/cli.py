@@ -17,6 +17,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 from raterlens.app.options import Bounds, Columns, Model, Output, Work
+from raterlens.app.plot import PLOT_HELP
 from raterlens.errors import OptionError, RaterlensError
 from raterlens.studies.catalogue import STUDY_HELP
 
@@ -169,6 +170,37 @@ def compare(
     from raterlens.app.compare import compare as side_by_side
 
     print(side_by_side(files))
+
+
+@app.command(
+    help_epilogue=f"""{PLOT_HELP}
+
+Examples:
+  raterlens plot capability results/fit.json --out capability.svg
+  raterlens plot what_if results/fit.json --show AM:Sport --out what-if.png --theme dark
+  raterlens plot network --ratings ratings.csv --out network.html"""
+)
+def plot(
+    chart: Annotated[str, Parameter(name="CHART", help="One of those listed below.")],
+    fit: Annotated[Path | None, Parameter(name="FIT", help="A saved fit (fit.json).")] = None,
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="File to write: .svg, .png, .pdf, or .html with tooltips.")],
+    ratings: Annotated[
+        Path | None, Parameter(help="The ratings that were fitted, where a chart needs them.")
+    ] = None,
+    show: Annotated[str | None, Parameter(help="Rater to show, or several (a,b).")] = None,
+    time: Annotated[
+        str | None, Parameter(help="For 'drift': column that says when a rating was given.")
+    ] = None,
+    theme: Annotated[str, Parameter(help="light or dark; a page follows the reader's system.")] = "light",
+    width: Annotated[int | None, Parameter(help="In pixels; 640 if left out, 380 suits a phone.")] = None,
+    columns: Columns = COLUMNS,
+) -> None:
+    """Draw a chart of a fit."""
+    from raterlens.app.plot import plot as draw
+
+    draw(chart, fit, out, columns, ratings=ratings, show=show, time=time, theme=theme, width=width)
 
 
 @app.command(help_epilogue=f"""Writes to {DEMO_FOLDER}/ in the current folder.""")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from raterlens.app.options import Bounds, Columns, Model, Output, Work, command_line
 from raterlens.app.progress import watching
 from raterlens.app.terminal import Terminal
+from raterlens.errors import OptionError
 from raterlens.writing import check_folder, write_results
 
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
     arguments = columns.arguments()
     if output.out is not None:
         check_folder(output.out)
+    if output.xlsx:
+        check_workbook(output.out)
     from raterlens.fitting import fit as estimate
 
     command = command_line(file, columns, model, output)
     try:
         with watching(f"reading {file}", unless=output.quiet) as progress:
             ratings, options = study_of(file, arguments, vars(model))
+            if output.xlsx:
+                check_workbook(output.out, ratings)
             result = estimate(ratings, **options, **vars(work), progress=progress)
             ratings, seen = manageable(ratings)
             result, found = diagnosed(result, ratings)
@@ -39,7 +44,7 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
             raise
         raise KeyboardInterrupt(f"interrupted; to go on: {command} {work.going_on()}") from None
     if output.out is not None:
-        write_results(result, output.out, command=command, ratings=ratings, diagnosis=found)
+        write_results(result, output.out, command=command, ratings=ratings, diagnosis=found, xlsx=output.xlsx)
     if output.facets_tables:
         from raterlens.facets_files import facets_tables
 
@@ -48,6 +53,15 @@ def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) 
         print_json(result.to_json())
     elif not output.quiet:
         Terminal().fit(result, out=output.out, everyone=output.everyone)
+
+
+def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
+    """Raise where `--xlsx` could not be done, before the work."""
+    if out is None:
+        raise OptionError("--xlsx writes results.xlsx to a folder; say which with --out DIR")
+    from raterlens.workbook import check_excel
+
+    check_excel(ratings)
 
 
 def study_of(file: Path, columns: dict[str, Any], model: dict[str, Any]) -> "tuple[Ratings, dict[str, Any]]":

@@ -53,7 +53,7 @@ class Columns:
 
     def arguments(self) -> dict[str, Any]:
         """As `raterlens.read` takes them."""
-        rater, items = _several("--rater", self.rater), _several("--items", self.items)
+        rater, items = several("--rater", self.rater), several("--items", self.items)
         whole = self.cut is not None and self.cut.is_integer()
         return {
             "student": self.student,
@@ -61,7 +61,7 @@ class Columns:
             "item": self.item,
             "score": self.score,
             "items": items,
-            "facets": _several("--facets", self.facets),
+            "facets": several("--facets", self.facets),
             "cut": int(self.cut) if whole and self.cut is not None else self.cut,
             "table": self.table,
             "wide": self.wide,
@@ -139,7 +139,7 @@ class Bounds:
     def arguments(self) -> dict[str, Any]:
         """As `raterlens.gate` takes them."""
         given = dict(vars(self))
-        only = _several("--only", given.pop("only"))
+        only = several("--only", given.pop("only"))
         return {**given, "raters": only}
 
 
@@ -169,6 +169,12 @@ class Output:
         Path | None,
         Parameter(help="Folder for raters.csv, items.csv, students.csv, fit.json and report.html."),
     ] = None
+    xlsx: Annotated[
+        bool,
+        Parameter(
+            negative=(), show_default=False, help="Write results.xlsx to the folder, too: formatted sheets."
+        ),
+    ] = False
     json: Annotated[
         bool, Parameter(negative=(), show_default=False, help="Print the whole fit as JSON and nothing else.")
     ] = False
@@ -195,11 +201,11 @@ def command_line(file: Path, columns: Columns, model: Model, output: Output) -> 
         given["cut"] = f"{cut:g}"
     options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     options += [f"--{name.replace('_', '-')}" for name in switches]
-    folder = ["--out", str(output.out)] if output.out else []
+    folder = ["--out", str(output.out), *["--xlsx"] * output.xlsx] if output.out else []
     return shlex.join(["raterlens", "fit", str(file), *options, *folder])
 
 
-def _several(option: str, text: str | None) -> list[str] | None:
+def several(option: str, text: str | None) -> list[str] | None:
     """Names between commas; a name that holds a comma itself goes in double quotes."""
     if text is None:
         return None
