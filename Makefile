@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: demo test lint browser bench clean
+.PHONY: demo test test-lowest lint browser bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
@@ -27,6 +27,16 @@ browser:
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium; } \
 	    >/tmp/raterlens-chromium.log 2>&1 || echo "It could not be installed (/tmp/raterlens-chromium.log says why)"; \
 	else echo "No Chromium: the browser tests will be skipped. To run them: apt-get install chromium"; fi
+
+# The oldest versions that pyproject.toml promises, in an environment of their own.
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/pytest -n 2 --dist loadgroup
+
+.venv-lowest/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	VIRTUAL_ENV=.venv-lowest .venv-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable '.[dev]'
+	@touch $@
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.against_mirt
@@ -49,4 +59,4 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-lowest .pytest_cache .mypy_cache .ruff_cache
