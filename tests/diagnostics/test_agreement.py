@@ -12,7 +12,9 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.agreement import agreement, cohen
+from raterlens.diagnostics.agreement import agreement
+from raterlens.diagnostics.couples import couples_of, rater_pairs
+from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.reliability import reliability
 
 EXACT = 1e-12
@@ -30,8 +32,12 @@ def read(y: np.ndarray, kept: np.ndarray | None = None) -> rl.Ratings:
     return rl.read(table if kept is None else table.filter(pl.Series(kept.ravel())))
 
 
+def units(ratings: rl.Ratings) -> Groups:
+    return grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)
+
+
 def values(ratings: rl.Ratings) -> dict[str, float]:
-    table = agreement(ratings)
+    table = agreement(ratings, units(ratings))
     inside = table.filter((pl.col("low") <= pl.col("value")) & (pl.col("value") <= pl.col("high")))
     assert inside.height == table.height
     return dict(table.select("coefficient", "value").iter_rows())
@@ -56,7 +62,8 @@ def test_alpha_with_missing_ratings_equals_krippendorff():
 
 
 def test_cohens_kappa_equals_statsmodels_and_scikit_learn():
-    table = cohen(read(panel()))
+    ratings = read(panel())
+    table = rater_pairs(ratings, couples_of(ratings, units(ratings)))
     assert table["kappa"].to_list() == pytest.approx(
         [0.19259882253994953, 0.29765886287625415, 0.3570219966159053], rel=EXACT
     )
@@ -69,8 +76,8 @@ def test_cohens_kappa_equals_statsmodels_and_scikit_learn():
 
 def test_nothing_to_agree_on():
     alone = rl.read(pl.DataFrame({"student": [1, 2, 3], "rater": ["A", "A", "B"], "score": [0, 1, 1]}))
-    assert agreement(alone)["value"].is_nan().all()
-    assert cohen(alone).height == 0
+    assert agreement(alone, units(alone))["value"].is_nan().all()
+    assert rater_pairs(alone, couples_of(alone, units(alone))).height == 0
 
 
 def test_reliability_of_students_is_the_squared_correlation_with_the_truth():

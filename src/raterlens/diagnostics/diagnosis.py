@@ -6,11 +6,19 @@ from typing import Any
 
 import polars as pl
 
-from raterlens.diagnostics.agreement import agreement, cohen
+from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.coding import levels_of, periods_of, time_of
+from raterlens.diagnostics.couples import rater_pairs
 from raterlens.diagnostics.drift import Periods
 from raterlens.diagnostics.effects import effects
-from raterlens.diagnostics.fit_statistics import curves, item_fit, rater_fit, student_fit, unexpected
+from raterlens.diagnostics.fit_statistics import (
+    curves,
+    item_fit,
+    rater_fit,
+    student_fit,
+    sums_of_contexts,
+    unexpected,
+)
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import change, interaction
 from raterlens.diagnostics.reliability import fair_raters, fair_students, reliability
@@ -124,11 +132,12 @@ def diagnose(
 
     found = residuals(fit.calibration, ratings)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
+    sums = sums_of_contexts(found)
     tables = {
-        "raters": rater_fit(found).with_columns(
+        "raters": rater_fit(found, sums).with_columns(
             fair_average=fair_raters(fit.calibration, ratings.raters),
         ),
-        "items": item_fit(found),
+        "items": item_fit(found, sums),
         "students": student_fit(found).with_columns(
             fair_average=fair_students(fit.calibration, found.students.mean),
         ),
@@ -136,8 +145,8 @@ def diagnose(
         "unexpected": unexpected(found, labels),
         "curves": curves(found),
         "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
-        "agreement": agreement(ratings),
-        "rater pairs": cohen(ratings, found.expected if found.n_categories == 2 else None),
+        "agreement": agreement(ratings, found.units, found.couples),
+        "rater pairs": rater_pairs(ratings, found.couples),
     }
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels

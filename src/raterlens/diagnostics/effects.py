@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.diagnostics.grouping import order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import rater_moment
 
@@ -23,8 +24,9 @@ FEWEST = 8
 
 def effects(found: Residuals) -> pl.DataFrame:
     """A row a rater: each effect with its standard error, not-a-number where it cannot be measured."""
-    responsiveness, responsiveness_se = _responsiveness(found)
-    alternation, alternation_z = _alternation(found)
+    given = _less_mean(found)
+    responsiveness, responsiveness_se = _responsiveness(found, given)
+    alternation, alternation_z = _alternation(found, given)
     halo, halo_se = _halo(found)
     centrality, centrality_se = _centrality(found)
     return pl.DataFrame(
@@ -42,11 +44,11 @@ def effects(found: Residuals) -> pl.DataFrame:
     )
 
 
-def _responsiveness(found: Residuals) -> tuple[Array, Array]:
+def _responsiveness(found: Residuals, of_rating: Array) -> tuple[Array, Array]:
     """Slope of scores, each less the rater's mean on its item, on the ability that the other raters see, relative to
     the panel's median. That ability is a posterior mean, so its error does not flatten the slope (Berkson)."""
     pairs, n = found.pairs, found.ratings.n_raters
-    given = pairs.sums(_less_mean(found))
+    given = pairs.sums(of_rating)
     rated = np.bincount(pairs.of_rating, minlength=len(pairs)).astype(np.float64)
     all_rated = np.bincount(pairs.rater, rated, n)
     centre = np.bincount(pairs.rater, rated * found.rest, n) / all_rated
@@ -70,22 +72,22 @@ def _responsiveness(found: Residuals) -> tuple[Array, Array]:
     return slope / typical, se / typical
 
 
-def _alternation(found: Residuals) -> tuple[Array, Array]:
+def _alternation(found: Residuals, residual: Array) -> tuple[Array, Array]:
     """The most negative of the correlations of successive ratings, in the order of the rows: of the scores
     themselves, and of whether they agree with the other raters ("one right, one wrong, in turn"); each among all
     ratings and among those of the same item. With it, its z, already allowing for four looks."""
     ratings, pairs = found.ratings, found.pairs
-    residual = _less_mean(found)
     rest = found.rest[pairs.of_rating]
     count = np.maximum(np.bincount(ratings.rater, minlength=ratings.n_raters), 1)
     rest = rest - (np.bincount(ratings.rater, rest, ratings.n_raters) / count)[ratings.rater]
-    by_rater = np.argsort(ratings.rater, kind="stable")
+    by_rater = order_of(ratings.rater, ratings.n_raters)
     context = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
-    by_item = np.argsort(context, kind="stable")
+    by_item = order_of(context, ratings.n_raters * ratings.n_items)
+    first = np.append(0, np.cumsum(np.bincount(ratings.rater, minlength=ratings.n_raters)))[:-1]
     looks = [
-        _lag(values, ratings.rater, ratings.n_raters, order, group)
+        _lag(values[order], np.diff(group[order], append=-1) == 0, first)
         for values in (residual, residual * np.sign(rest))
-        for order, group in ((by_rater, ratings.rater.astype(np.int64)), (by_item, context))
+        for order, group in ((by_rater, ratings.rater), (by_item, context))
     ]
     correlation, n = (np.stack(part) for part in zip(*looks, strict=True))
     z = correlation * np.sqrt(n)
@@ -99,18 +101,17 @@ def _of_four(z: Array) -> Array:
     return np.asarray(special.ndtri(np.minimum(4 * special.ndtr(z), 1 - 1e-16)))
 
 
-def _lag(
-    values: Array, rater: NDArray[np.integer], n_raters: int, order: Indices, group: Indices
-) -> tuple[Array, Array]:
-    """Correlation of each rating with the next of its group, for every rater, and the number of such neighbours."""
-    of = rater[order]
-    x = values[order]
-    x = x - (np.bincount(of, x, n_raters) / np.maximum(np.bincount(of, minlength=n_raters), 1))[of]
-    together = group[order][1:] == group[order][:-1]
-    before, after, who = x[:-1][together], x[1:][together], of[1:][together]
-    product = np.bincount(who, before * after, n_raters)
-    size = np.bincount(who, (before**2 + after**2) / 2, n_raters)
-    count = np.bincount(who, minlength=n_raters).astype(np.float64)
+def _lag(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, Array]:
+    """Correlation of each value with the next, where one follows, for every rater, and the number of such neighbours.
+
+    Raters one after the other, each beginning at `first`.
+    """
+    n = np.diff(np.append(first, len(x)))
+    x = x - np.repeat(np.add.reduceat(x, first) / n, n)
+    after = np.append(x[1:], 0.0)
+    product = np.add.reduceat(x * after * followed, first)
+    size = np.add.reduceat((x**2 + after**2) * followed, first) / 2
+    count = np.add.reduceat(followed.astype(np.float64), first)
     return np.where(size > 0, product / np.maximum(size, 1e-12), 0.0), count
 
 

@@ -20,40 +20,39 @@ UNEXPECTED = 0.05
 MOST_LISTED = 1_000
 
 
-def rater_fit(found: Residuals) -> pl.DataFrame:
+def sums_of_contexts(found: Residuals) -> dict[str, Array]:
+    """What raters' and items' statistics are made of, summed over the ratings of each context: one pass for both.
+
+    x: ability according to the other raters; y: score; m: score that they foresee.
+    """
+    x, m = found.rest[found.pairs.of_rating], found.foreseen
+    y = found.ratings.score.astype(np.float64)
+    infit, outfit = found.squared - found.variance, found.standardised - 1
+    parts = {"squared": found.squared, "variance": found.variance, "standardised": found.standardised}
+    parts |= {"infit": infit, "outfit": outfit, "infit_squared": infit**2, "outfit_squared": outfit**2}
+    parts |= {"x": x, "y": y, "m": m, "xx": x * x, "yy": y * y, "mm": m * m, "xy": x * y, "xm": x * m}
+    parts["noise"] = found.foreseen_variance
+    size = len(found.contexts)
+    sums = {name: np.bincount(found.context, part, size).astype(np.float64) for name, part in parts.items()}
+    return sums | {"n": np.bincount(found.context, minlength=size).astype(np.float64)}
+
+
+def rater_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
     """A row a rater: mean squares with standardised values, and correlation with the other raters' view."""
     ratings, pairs = found.ratings, found.pairs
+    of = _folded(sums, found.contexts.rater, ratings.n_raters)
     infit = rater_moment(found, pairs.sums(found.squared - found.variance))
     outfit = rater_moment(found, pairs.sums(found.standardised - 1))
-    seen, foreseen = _correlations(found, ratings.rater, ratings.n_raters)
-    return pl.DataFrame(
-        {
-            "rater": ratings.raters,
-            "n": np.bincount(ratings.rater, minlength=ratings.n_raters),
-            **_mean_squares(found, ratings.rater, ratings.n_raters, infit.z, outfit.z),
-            "correlation": seen,
-            "correlation_expected": foreseen,
-        }
-    )
+    return pl.DataFrame({"rater": ratings.raters, **_statistics(of, infit.z, outfit.z)})
 
 
-def item_fit(found: Residuals) -> pl.DataFrame:
+def item_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
     """A row an item, with the columns of `rater_fit`."""
-    ratings, n = found.ratings, found.ratings.n_items
-    z = []
-    for moment in (found.squared - found.variance, found.standardised - 1):
-        total, spread = (np.bincount(ratings.item, part, n) for part in (moment, moment**2))
-        z.append(total / np.sqrt(np.maximum(spread, 1e-300)))
-    seen, foreseen = _correlations(found, ratings.item, n)
-    return pl.DataFrame(
-        {
-            "item": ratings.items,
-            "n": np.bincount(ratings.item, minlength=n),
-            **_mean_squares(found, ratings.item, n, *z),
-            "correlation": seen,
-            "correlation_expected": foreseen,
-        }
+    of = _folded(sums, found.contexts.item, found.ratings.n_items)
+    infit_z, outfit_z = (
+        of[name] / np.sqrt(np.maximum(of[f"{name}_squared"], 1e-300)) for name in ("infit", "outfit")
     )
+    return pl.DataFrame({"item": found.ratings.items, **_statistics(of, infit_z, outfit_z)})
 
 
 def student_fit(found: Residuals) -> pl.DataFrame:
@@ -64,10 +63,16 @@ def student_fit(found: Residuals) -> pl.DataFrame:
     variance = np.bincount(ratings.student, found.variance, n)
     infit = np.bincount(ratings.student, found.variance**2 * found.fourth, n) / variance**2
     outfit = np.bincount(ratings.student, found.fourth, n) / count**2
-    squares = _mean_squares(found, ratings.student, n, np.zeros(n), np.zeros(n))
-    squares["infit_z"] = _cube_root(squares["infit"], infit)
-    squares["outfit_z"] = _cube_root(squares["outfit"], outfit)
-    return pl.DataFrame({"student": ratings.students, "n": count, **squares})
+    squared, standardised = (
+        np.bincount(ratings.student, part, n) for part in (found.squared, found.standardised)
+    )
+    columns = {
+        "infit": squared / variance,
+        "infit_z": _cube_root(squared / variance, infit),
+        "outfit": standardised / count,
+        "outfit_z": _cube_root(standardised / count, outfit),
+    }
+    return pl.DataFrame({"student": ratings.students, "n": count, **columns})
 
 
 def unexpected(found: Residuals, labels: dict[str, pl.Series]) -> pl.DataFrame:
@@ -97,8 +102,10 @@ def curves(found: Residuals, groups: int = 6) -> pl.DataFrame:
     *other* raters say of them. Where the observed curve leaves the expected one by more than two standard errors, the
     rater sees ability differently there."""
     ratings, n = found.ratings, found.ratings.n_raters
-    rest = found.rest[found.pairs.of_rating]
-    edges = np.quantile(found.rest, np.linspace(0, 1, groups + 1)[1:-1])
+    # Rounded, so that students with the same ratings stay in the same group.
+    known = np.round(found.rest, 9)
+    rest = known[found.pairs.of_rating]
+    edges = np.quantile(known, np.linspace(0, 1, groups + 1)[1:-1])
     cell = ratings.rater.astype(np.int64) * groups + np.searchsorted(edges, rest)
     count = np.bincount(cell, minlength=n * groups)
     kept = np.flatnonzero(count)
@@ -123,37 +130,31 @@ def curves(found: Residuals, groups: int = 6) -> pl.DataFrame:
     )
 
 
-def _mean_squares(
-    found: Residuals, level: NDArray[np.int32], n: int, infit_z: Array, outfit_z: Array
-) -> dict[str, Array]:
-    squared, variance, standardised = (
-        np.bincount(level, part, n) for part in (found.squared, found.variance, found.standardised)
-    )
-    return {
-        "infit": squared / variance,
-        "infit_z": infit_z,
-        "outfit": standardised / np.bincount(level, minlength=n),
-        "outfit_z": outfit_z,
-    }
+def _folded(sums: dict[str, Array], level: NDArray[np.int64], n: int) -> dict[str, Array]:
+    """Sums over contexts to sums over the levels that they have."""
+    return {name: np.bincount(level, values, n).astype(np.float64) for name, values in sums.items()}
+
+
+def _statistics(of: dict[str, Array], infit_z: Array, outfit_z: Array) -> dict[str, Array]:
+    """Mean squares, and correlations of scores with abilities according to the other raters: as seen, and as the
+    model expects it."""
+    n = of["n"]
+    xx, yy, mm, xy, xm = (of[a + b] - of[a] * of[b] / n for a, b in ("xx", "yy", "mm", "xy", "xm"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Students with one rater only have nobody to agree with: no spread in x.
+        xx = np.where(xx > 1e-9 * n, xx, np.nan)
+        yy = np.where(yy > 1e-9 * n, yy, np.nan)
+        return {
+            "n": n.astype(np.int64),
+            "infit": of["squared"] / of["variance"],
+            "infit_z": infit_z,
+            "outfit": of["standardised"] / n,
+            "outfit_z": outfit_z,
+            "correlation": xy / np.sqrt(xx * yy),
+            "correlation_expected": xm / np.sqrt(xx * (np.maximum(mm, 0.0) + of["noise"])),
+        }
 
 
 def _cube_root(mean_square: Array, variance: Array) -> Array:
     q = np.sqrt(np.maximum(variance, 1e-12))
     return np.asarray((np.cbrt(mean_square) - 1) * 3 / q + q / 3)
-
-
-def _correlations(found: Residuals, level: NDArray[np.int32], n: int) -> tuple[Array, Array]:
-    """Of scores with abilities according to the other raters: as seen, and as the model expects it."""
-    rest, y = found.rest[found.pairs.of_rating], found.ratings.score.astype(np.float64)
-    count = np.bincount(level, minlength=n)
-
-    def centred(values: Array) -> Array:
-        return np.asarray(values - (np.bincount(level, values, n) / count)[level])
-
-    x, u, m = centred(rest), centred(y), centred(found.foreseen)
-    xx, uu, xu, xm, mm = (np.bincount(level, part, n) for part in (x * x, u * u, x * u, x * m, m * m))
-    noise = np.bincount(level, found.foreseen_variance, n)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # Students with one rater only have nobody to agree with: no spread in x.
-        xx = np.where(xx > 1e-9 * count, xx, np.nan)
-        return xu / np.sqrt(xx * uu), xm / np.sqrt(xx * (mm + noise))

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.diagnostics.grouping import grouped
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import adjusted, two_sided
 
@@ -34,13 +35,14 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     theta = found.students.mean[ratings.student]
     # Cov(residual, ability) over the posterior, and that of a whole pair.
     lean = found.tilt - theta * found.score
-    of_pair = _Pair(pairs.sums(lean), pairs.sums(found.score), found.students.mean[pairs.student])
+    ability = found.students.mean[pairs.student]
+    of_pair = _Pair(found.tilt_of_pair - ability * found.score_of_pair, found.score_of_pair, ability)
     width = np.maximum(found.students.sd[pairs.student] ** 2, 1e-12)
 
     # The ratings of a pair on one level.
-    part, where = np.unique(pairs.of_rating * n_levels + level, return_inverse=True)
-    pair, cell = part // n_levels, pairs.rater[part // n_levels] * n_levels + part % n_levels
-    lean_part, score_part = (np.bincount(where, values, len(part)) for values in (lean, found.score))
+    part = grouped(pairs.of_rating, len(pairs), level, n_levels)
+    pair, cell = pairs.of_rating[part.example], cell_of_rating[part.example]
+    lean_part, score_part = (np.bincount(part.of_row, values, len(part)) for values in (lean, found.score))
 
     def by_cell(of_rating: Array, of_part: Array) -> Array:
         return np.asarray(
@@ -122,11 +124,10 @@ def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl
     grow and cautious before), and where it is, the likeliest moment of change.
     """
     ratings, pairs, n = found.ratings, found.pairs, found.ratings.n_raters
-    theta = found.students.mean[ratings.student]
-    lean = pairs.sums(found.tilt - theta * found.score)
+    lean = found.tilt_of_pair - found.students.mean[pairs.student] * found.score_of_pair
     width = np.maximum(found.students.sd[pairs.student] ** 2, 1e-12)
     model = np.bincount(ratings.rater, found.information, n) - np.bincount(pairs.rater, lean**2 / width, n)
-    sampled = np.bincount(pairs.rater, pairs.sums(found.score) ** 2, n)
+    sampled = np.bincount(pairs.rater, found.score_of_pair**2, n)
 
     order = np.lexsort((time, ratings.rater))
     rater, moment = ratings.rater[order], time[order]

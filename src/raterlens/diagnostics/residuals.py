@@ -8,29 +8,31 @@ student has. What a rating is compared with, its probability, comes from the rat
 Students go through in blocks; time and memory are linear in the ratings.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.calibration import Calibration
+from raterlens.diagnostics.averages import averages_for
+from raterlens.diagnostics.couples import Couples, couples_of
+from raterlens.diagnostics.grouping import Groups, grouped
+from raterlens.diagnostics.posterior import Block, Pass, Tables, sweep_for, tables_of
 from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.grid import nodes_for
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.parameters import Contexts
 from raterlens.ratings import Ratings
 from raterlens.scoring import place
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Numbers in one block of ratings x nodes: 4 MB each, a handful at a time.
-_BLOCK = 2**19
+# Of each student's averages, relative.
+_ACCURACY = 1e-8
+# A logistic curve of slope a is smooth only at steps well below its distance pi / a from a pole.
+_WIDEST_STEP = 0.35
 # Without the ratings of one rater a posterior may be as wide as the population.
 _PRIOR_REACH = 5.0
-# Variances below this are rounding; a score that contradicts one is listed as unexpected instead.
-_LEAST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +88,9 @@ class Residuals:
     """(ratings,) y (K - 1 - y) less its expectation, for ordered scores: above 0 where middle scores abound"""
     spread: Array | None
     """(ratings,) variance of y (K - 1 - y), given ability"""
+    score_of_pair: Array
+    """(pairs,) sum of `score`"""
+    tilt_of_pair: Array
     together: Array
     """(pairs,) products of different residuals of a pair, summed: 0 unless something besides ability is shared"""
     alone: Array
@@ -95,6 +100,13 @@ class Residuals:
     rest_sd: Array
     """(pairs,) its uncertainty; 1 where there are no other raters"""
     students: Moments
+    contexts: Contexts
+    context: Indices
+    """(ratings,) the context of each rating: its rater, item and further facets"""
+    units: Groups
+    """Ratings of the same student and item"""
+    couples: Couples | None
+    """Every two ratings of the same work, with the probability that they are the same; None where they are too many"""
 
     @property
     def raw(self) -> Array:
@@ -105,223 +117,73 @@ class Residuals:
 def residuals(calibration: Calibration, ratings: Ratings) -> Residuals:
     """Average residuals of every rating over the posterior of its student."""
     placed = place(calibration, ratings)
-    moments = placed.abilities()
-    nodes = _nodes(moments)
-    model, response = placed.problem.model, placed.problem.response
-    tables = _tables(response, model.predictor(placed.parameters), nodes)
-    coded = placed.ratings
-    key = coded.student.astype(np.int64) * coded.n_raters + coded.rater
-    order = np.argsort(key, kind="stable")
-    sorted_key = key[order]
-    first_of_pair = np.flatnonzero(np.diff(sorted_key, prepend=-1))
-    of_sorted = np.cumsum(np.diff(sorted_key, prepend=-1) > 0) - 1
-    of_rating = np.empty_like(order)
-    of_rating[order] = of_sorted
-    distinct = sorted_key[first_of_pair]
-    pairs = Pairs(distinct // coded.n_raters, distinct % coded.n_raters, of_rating)
-
-    filled = _Filled(coded.n_ratings, len(pairs), coded.n_students, ordered=response.n_categories > 2)
-    context, given = model.contexts.places(coded)[order], coded.score[order].astype(np.int64)
-    for block in _blocks(coded, pairs, first_of_pair, len(nodes.points)):
-        filled.fill(block, tables, nodes, context[block.ratings], given[block.ratings])
-    back = filled.in_order(of=order)
+    coded, model, response = placed.ratings, placed.problem.model, placed.problem.response
+    nodes = _nodes(placed.abilities())
+    tables = tables_of(response, model.predictor(placed.parameters), nodes)
+    groups = grouped(coded.student, coded.n_students, coded.rater, coded.n_raters)
+    known = groups.example
+    pairs = Pairs(coded.student[known].astype(np.int64), coded.rater[known].astype(np.int64), groups.of_row)
+    work = Pass(tables, nodes, groups, pairs.student, coded.n_students)
+    units = grouped(coded.student, coded.n_students, coded.item, coded.n_items)
+    further = _Further(coded, units, tables, nodes, model.contexts.places(coded))
+    sweep = sweep_for(coded.n_ratings)
+    for block in work.blocks():
+        context, given = further.context[block.ratings], coded.score[block.ratings].astype(np.int64)
+        further.fill(block, sweep(work, block, context, given), given)
+    found = work.found() | further.found
     return Residuals(
         ratings=coded,
         n_categories=response.n_categories,
         own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
         pairs=pairs,
-        students=Moments(filled.mean, filled.sd),
-        together=filled.together,
-        alone=filled.alone,
-        rest=filled.rest,
-        rest_sd=filled.rest_sd,
-        **back,
+        students=Moments(*work.of_student),
+        contexts=model.contexts,
+        context=further.context,
+        units=units,
+        couples=further.couples and replace(further.couples, expected=further.agreeing),
+        score_of_pair=pairs.sums(found["score"]),
+        tilt_of_pair=pairs.sums(found["tilt"]),
+        centrality=found.pop("centrality", None),
+        spread=found.pop("spread", None),
+        **found,
     )
+
+
+class _Further:
+    """What only some models have, and what two ratings have together, filled in block by block."""
+
+    def __init__(
+        self, ratings: Ratings, units: Groups, tables: Tables, nodes: Nodes, context: Indices
+    ) -> None:
+        self.tables, self.nodes, self.context, self.student = tables, nodes, context, ratings.student
+        self.couples = couples_of(ratings, units)
+        self.agreeing = np.empty(len(self.couples or ()))
+        names = ("score", "tilt", "information") * (tables.score is not None)
+        names += ("centrality", "spread") * (tables.middle is not None)
+        self.found = {name: np.empty(ratings.n_ratings) for name in names}
+        self._sums = averages_for(ratings.n_ratings)
+
+    def fill(self, block: Block, posterior: Array, given: Indices) -> None:
+        tables, found, average, at = self.tables, self.found, self._sums.averaged, block.ratings
+        context, student = self.context[at], self.student[at] - block.students.start
+        if tables.score is not None and tables.information is not None:
+            cell = context * tables.n_categories + given
+            found["score"][at] = average(posterior, student, tables.score, cell)
+            found["tilt"][at] = average(posterior * self.nodes.points, student, tables.score, cell)
+            found["information"][at] = average(posterior, student, tables.information, context)
+        if tables.middle is not None and tables.middle_variance is not None:
+            middle = average(posterior, student, tables.middle, context)
+            found["centrality"][at] = given * (tables.n_categories - 1 - given) - middle
+            found["spread"][at] = average(posterior, student, tables.middle_variance, context)
+        if self.couples is not None:
+            edges = [block.students.start, block.students.stop]
+            here = slice(*np.searchsorted(self.couples.student, edges))
+            whose = self.couples.student[here] - block.students.start
+            one, two = self.context[self.couples.first[here]], self.context[self.couples.second[here]]
+            self.agreeing[here] = self._sums.agreeing(posterior, whose, tables.prob, one, two)
 
 
 def _nodes(moments: Moments) -> Nodes:
-    fine = nodes_for(moments)
-    return Nodes.equally_spaced(min(fine.low, -_PRIOR_REACH), max(fine.high, _PRIOR_REACH), fine.step)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tables:
-    """The model at its parameters, over nodes: rows are contexts, or contexts x categories ("cells")."""
-
-    log_prob: Array
-    """(cells, nodes)"""
-    mean: Array
-    """(contexts, nodes)"""
-    variance: Array
-    kurtosis: Array
-    """(contexts, nodes): E z^4 - 1"""
-    score: Array | None
-    """(cells, nodes) derivative in the base of the intercepts; None where it is the residual"""
-    information: Array | None
-    middle: Array | None
-    """(contexts, nodes): E y (K - 1 - y)"""
-    middle_variance: Array | None
-    n_categories: int
-
-
-def _tables(response: Response, predictor: Predictor, nodes: Nodes) -> _Tables:
-    log_prob = response.log_prob(predictor, nodes.points)
-    k = response.n_categories
-    y = np.arange(k, dtype=np.float64)
-    p = np.exp(log_prob)
-    mean = np.einsum("ckq,k->cq", p, y)
-    away = (y[:, None] - mean[:, None]) ** 2
-    variance = np.maximum(np.einsum("ckq,ckq->cq", p, away), _LEAST_VARIANCE)
-    kurtosis = np.einsum("ckq,ckq->cq", p, away**2) / variance**2 - 1
-    score = information = middle = middle_variance = None
-    if not isinstance(response, Adjacent):
-        by_base = np.einsum("jckq,j->ckq", response.scores(predictor, nodes.points), response.lever)
-        information = np.einsum("ckq,ckq->cq", p, by_base**2)
-        score = by_base.reshape(-1, len(nodes.points))
-    if k > 2:
-        between = y * (k - 1 - y)
-        middle = np.einsum("ckq,k->cq", p, between)
-        middle_variance = np.einsum("ckq,k->cq", p, between**2) - middle**2
-    return _Tables(
-        log_prob.reshape(-1, len(nodes.points)),
-        mean,
-        variance,
-        kurtosis,
-        score,
-        information,
-        middle,
-        middle_variance,
-        k,
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Block:
-    """Consecutive students with all that is theirs, in sorted order; positions are relative to the block."""
-
-    students: slice
-    pairs: slice
-    ratings: slice
-    student_of_pair: Indices
-    pair_of_rating: Indices
-    first_pair: Indices
-    first_rating: Indices
-
-
-def _blocks(ratings: Ratings, pairs: Pairs, first_of_pair: Indices, n_nodes: int) -> Iterator[_Block]:
-    first_pair = np.searchsorted(pairs.student, np.arange(ratings.n_students + 1))
-    first_rating = np.append(first_of_pair, ratings.n_ratings)
-    ratings_before = first_rating[first_pair]
-    size = max(1, _BLOCK // n_nodes)
-    start = 0
-    while start < ratings.n_students:
-        last = int(np.searchsorted(ratings_before, ratings_before[start] + size, side="right")) - 1
-        stop = min(max(last, start + 1), ratings.n_students)
-        here = slice(int(first_pair[start]), int(first_pair[stop]))
-        spans = first_rating[here.start : here.stop + 1]
-        yield _Block(
-            students=slice(start, stop),
-            pairs=here,
-            ratings=slice(int(spans[0]), int(spans[-1])),
-            student_of_pair=pairs.student[here] - start,
-            pair_of_rating=np.repeat(np.arange(len(spans) - 1), np.diff(spans)),
-            first_pair=first_pair[start:stop] - here.start,
-            first_rating=spans[:-1] - spans[0],
-        )
-        start = stop
-
-
-class _Filled:
-    """Results as blocks fill them in, in sorted order."""
-
-    def __init__(self, n_ratings: int, n_pairs: int, n_students: int, *, ordered: bool) -> None:
-        names = [
-            "expected",
-            "variance",
-            "squared",
-            "standardised",
-            "fourth",
-            "score",
-            "tilt",
-            "information",
-            "probability",
-            "foreseen",
-            "foreseen_variance",
-        ]
-        self._ordered = ordered
-        self._of_rating = {name: np.empty(n_ratings) for name in names + ["centrality", "spread"] * ordered}
-        self.together, self.alone = np.empty(n_pairs), np.empty(n_pairs)
-        self.rest, self.rest_sd = np.empty(n_pairs), np.empty(n_pairs)
-        self.mean, self.sd = np.empty(n_students), np.empty(n_students)
-
-    def in_order(self, of: Indices) -> dict[str, Any]:
-        """One entry a rating, in the order of the ratings."""
-        back: dict[str, Any] = {"centrality": None, "spread": None}
-        place = np.empty_like(of)
-        place[of] = np.arange(len(of))
-        for name in list(self._of_rating):
-            back[name] = self._of_rating.pop(name)[place]
-        return back
-
-    def fill(self, block: _Block, tables: _Tables, nodes: Nodes, context: Indices, given: Indices) -> None:
-        t, y = nodes.points, given[:, None].astype(np.float64)
-        cell = context * tables.n_categories + given
-        log_prob = tables.log_prob[cell]
-        of_pair = np.add.reduceat(log_prob, block.first_rating)
-        joint = np.add.reduceat(of_pair, block.first_pair) + nodes.log_weights
-        posterior = _normalised(joint)
-        cavity = _normalised(joint[block.student_of_pair] - of_pair)
-        self.mean[block.students], self.sd[block.students] = _moments(posterior, t)
-        self.rest[block.pairs], self.rest_sd[block.pairs] = _moments(cavity, t)
-
-        by_pair = posterior[block.student_of_pair]
-        mean = tables.mean[context]
-        of_pair = np.add.reduceat(y - mean, block.first_rating)
-        total = np.einsum("pq,pq->p", by_pair, of_pair**2)
-        weight = by_pair[block.pair_of_rating]
-        out, at = self._of_rating, block.ratings
-        away = (y - mean) ** 2
-        variance = tables.variance[context]
-        out["expected"][at] = _averaged(weight, mean)
-        out["variance"][at] = _averaged(weight, variance)
-        out["squared"][at] = squared = _averaged(weight, away)
-        out["standardised"][at] = _averaged(weight, away / variance)
-        out["fourth"][at] = _averaged(weight, tables.kurtosis[context])
-        self.together[block.pairs] = total - np.add.reduceat(squared, block.first_rating)
-        deviation = np.sqrt(out["variance"][at])
-        self.alone[block.pairs] = np.add.reduceat(deviation, block.first_rating) ** 2 - np.add.reduceat(
-            out["variance"][at], block.first_rating
-        )
-        score = y - mean if tables.score is None else tables.score[cell]
-        weighted = weight * score
-        out["score"][at], out["tilt"][at] = weighted.sum(axis=1), weighted @ t
-        out["information"][at] = (
-            out["variance"][at]
-            if tables.information is None
-            else _averaged(weight, tables.information[context])
-        )
-        if tables.middle is not None and tables.middle_variance is not None:
-            out["centrality"][at] = given * (tables.n_categories - 1 - given) - _averaged(
-                weight, tables.middle[context]
-            )
-            out["spread"][at] = _averaged(weight, tables.middle_variance[context])
-        weight = cavity[block.pair_of_rating]
-        out["foreseen"][at] = foreseen = _averaged(weight, mean)
-        out["foreseen_variance"][at] = _averaged(weight, variance + (mean - foreseen[:, None]) ** 2)
-        out["probability"][at] = _averaged(weight, np.exp(log_prob, out=log_prob))
-
-
-def _normalised(log: Array) -> Array:
-    log = log - log.max(axis=1)[:, None]
-    np.exp(log, out=log)
-    log /= log.sum(axis=1)[:, None]
-    return log
-
-
-def _moments(posterior: Array, t: Array) -> tuple[Array, Array]:
-    mean = posterior @ t
-    return mean, np.sqrt(np.einsum("nq,nq->n", posterior, (t - mean[:, None]) ** 2))
-
-
-def _averaged(weight: Array, values: Array) -> Array:
-    return np.asarray(np.einsum("rq,rq->r", weight, values))
+    fine = nodes_for(moments, _ACCURACY * len(moments.sd))
+    low, high = min(fine.low, -_PRIOR_REACH), max(fine.high, _PRIOR_REACH)
+    return Nodes.equally_spaced(low, high, min(fine.step, _WIDEST_STEP))

@@ -47,8 +47,7 @@ class Moment:
 def rater_moment(found: Residuals, of_pair: Array) -> Moment:
     """Sum a moment of pairs for every rater, severity and slope projected out."""
     pairs, n = found.pairs, found.ratings.n_raters
-    absorbed = [found.score, found.tilt] if found.own_slopes else [found.score]
-    nuisance = [pairs.sums(part) for part in absorbed]
+    nuisance = [found.score_of_pair, found.tilt_of_pair] if found.own_slopes else [found.score_of_pair]
     cross = np.stack([_by_rater(found, of_pair * part) for part in nuisance], axis=1)
     inner = np.stack([[_by_rater(found, one * two) for two in nuisance] for one in nuisance]).transpose(
         2, 0, 1

@@ -1,0 +1,59 @@
+"""What all diagnostics cost beside the fit, in one run: `python -m benchmarks.diagnostics_cost 4000000`.
+
+CPU seconds of the process, all threads together. The compiled parts are loaded on a small panel first.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import raterlens as rl
+from raterlens.diagnostics.linking import examine_links
+from raterlens.diagnostics.network import network
+
+T = TypeVar("T")
+
+ITEMS, PER_STUDENT, PER_RATER = 10, 2, 4_000
+LARGE = 500_000
+"""Ratings enough for compiled code to be chosen."""
+
+
+def timed(what: str, work: Callable[[], T]) -> tuple[T, float]:
+    start = time.process_time()
+    found = work()
+    spent = time.process_time() - start
+    print(f"{what:<28}{spent:8.2f} CPU s", flush=True)
+    return found, spent
+
+
+def panel(n_ratings: int) -> rl.Ratings:
+    return rl.simulate(
+        students=n_ratings // (ITEMS * PER_STUDENT),
+        raters=max(n_ratings // PER_RATER, 4),
+        items=ITEMS,
+        raters_per_student=PER_STUDENT,
+    ).ratings
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnostics_cost", description=__doc__)
+    parser.add_argument("ratings", type=int, nargs="?", default=1_000_000)
+    n_ratings = parser.parse_args().ratings
+    if n_ratings >= LARGE:
+        small = panel(LARGE)
+        rl.fit(small, standard_errors=False).diagnose(small)
+    ratings = panel(n_ratings)
+    print(f"{ratings.n_ratings:,} ratings, {ratings.n_students:,} students, {ratings.n_raters:,} raters")
+    fit, fitting = timed("fit, no standard errors", lambda: rl.fit(ratings, standard_errors=False))
+    _, diagnosing = timed("all diagnostics", lambda: fit.diagnose(ratings))
+    timed("design", lambda: examine_links(ratings))
+    timed("network", lambda: network(ratings, fit))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    print(f"diagnostics / fit {diagnosing / fitting:.2f}; peak memory {peak / 1e9:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Rows of tables averaged over the posteriors of a block: what some models need besides the pass itself.
+
+Large data go through compiled code (`fused.py`); a test holds it to the readable code here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.engine.choice import LARGE
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Averages:
+    """The same sums, readable or compiled."""
+
+    averaged: Callable[[Array, Indices, Array, Indices], Array]
+    agreeing: Callable[[Array, Indices, Array, Indices, Indices], Array]
+
+
+def averaged(weights: Array, weight: Indices, table: Array, row: Indices) -> Array:
+    """`sum_q weights[weight_i, q] table[row_i, q]` for every i."""
+    return np.asarray(np.einsum("iq,iq->i", weights[weight], table[row]))
+
+
+def agreeing(weights: Array, weight: Indices, prob: Array, one: Indices, two: Indices) -> Array:
+    """`sum_q weights[weight_i, q] sum_k prob[one_i, k, q] prob[two_i, k, q]`: two scores are the same, for every i."""
+    return np.asarray(np.einsum("iq,ikq,ikq->i", weights[weight], prob[one], prob[two]))
+
+
+def averages_for(n_ratings: int) -> Averages:
+    """Compiled code where it pays for being loaded."""
+    if n_ratings < LARGE:
+        return Averages(averaged, agreeing)
+    from raterlens.diagnostics import fused
+
+    return Averages(fused.averaged, fused.agreeing)

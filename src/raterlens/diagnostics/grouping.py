@@ -1,0 +1,68 @@
+"""Rows put together by what they share, in linear time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Rows that share two codes, groups sorted by the first, then the second."""
+
+    order: Indices
+    """(rows,) the rows, group after group, within a group as they came"""
+    first: Indices
+    """(groups + 1,) where each group begins in `order`, and the end"""
+    of_row: Indices
+    """(rows,) the group of each row"""
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
+    @property
+    def example(self) -> Indices:
+        """(groups,) the first row of each"""
+        return self.order[self.first[:-1]]
+
+    @property
+    def size(self) -> Indices:
+        return np.diff(self.first)
+
+
+def order_of(codes: NDArray[np.integer], n: int) -> Indices:
+    """Rows in the order of their codes (0 .. n - 1), equal ones as they came: `argsort`, by counting.
+
+    Examples
+    --------
+    >>> order_of(np.array([1, 0, 1, 0]), 2)
+    array([1, 3, 0, 2])
+    """
+    rows = np.arange(len(codes))
+    # Turning coordinates into compressed rows is a counting sort.
+    return np.asarray(sparse.csr_array((rows, (codes, rows)), shape=(n, len(codes))).data)
+
+
+def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_two: int) -> Groups:
+    """Put rows with the same two codes together.
+
+    Examples
+    --------
+    >>> found = grouped(np.array([1, 0, 1, 1]), 2, np.array([0, 0, 1, 0]), 2)
+    >>> found.of_row, found.size, found.example
+    (array([1, 0, 2, 1]), array([1, 2, 1]), array([1, 0, 2]))
+    """
+    order = np.arange(len(one))
+    ahead = (one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))
+    if not ahead.all():
+        order = order_of(two, n_two)
+        order = order[order_of(one[order], n_one)]
+    first, second = one[order], two[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    of_row = np.empty(len(order), np.int64)
+    of_row[order] = np.cumsum(new) - 1
+    return Groups(order, np.append(np.flatnonzero(new), len(order)), of_row)

@@ -1,0 +1,215 @@
+"""The model's predictions averaged over posteriors, students in blocks: what `residuals` is made of.
+
+Large data go through compiled code (`fused.py`); a test holds it to the readable code here.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.diagnostics.grouping import Groups
+from raterlens.engine.choice import LARGE
+from raterlens.engine.seam import Nodes
+from raterlens.models.responses import Adjacent, Predictor, Response
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Numbers in one block of ratings x nodes: 4 MB each, a handful at a time.
+_BLOCK = 2**19
+# Variances below this are rounding; a score that contradicts one is listed as unexpected instead.
+_LEAST_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tables:
+    """The model at its parameters, over nodes: rows are contexts, or contexts x categories ("cells")."""
+
+    log_prob: Array
+    """(cells, nodes)"""
+    prob: Array
+    """(contexts, categories, nodes)"""
+    standardised: Array
+    """(cells, nodes): (y - mean)^2 / variance"""
+    mean: Array
+    """(contexts, nodes)"""
+    variance: Array
+    kurtosis: Array
+    """(contexts, nodes): E z^4 - 1"""
+    score: Array | None
+    """(cells, nodes) derivative in the base of the intercepts; None where it is the residual"""
+    information: Array | None
+    middle: Array | None
+    """(contexts, nodes): E y (K - 1 - y)"""
+    middle_variance: Array | None
+    n_categories: int
+
+
+def tables_of(response: Response, predictor: Predictor, nodes: Nodes) -> Tables:
+    """The model's predictions at every node."""
+    log_prob = response.log_prob(predictor, nodes.points)
+    k, size = response.n_categories, len(nodes.points)
+    y = np.arange(k, dtype=np.float64)
+    p = np.exp(log_prob)
+    mean = np.einsum("ckq,k->cq", p, y)
+    away = (y[:, None] - mean[:, None]) ** 2
+    variance = np.maximum(np.einsum("ckq,ckq->cq", p, away), _LEAST_VARIANCE)
+    kurtosis = np.einsum("ckq,ckq->cq", p, away**2) / variance**2 - 1
+    score = information = middle = middle_variance = None
+    if not isinstance(response, Adjacent):
+        by_base = np.einsum("jckq,j->ckq", response.scores(predictor, nodes.points), response.lever)
+        information = np.einsum("ckq,ckq->cq", p, by_base**2)
+        score = by_base.reshape(-1, size)
+    if k > 2:
+        between = y * (k - 1 - y)
+        middle = np.einsum("ckq,k->cq", p, between)
+        middle_variance = np.einsum("ckq,k->cq", p, between**2) - middle**2
+    return Tables(
+        log_prob=log_prob.reshape(-1, size),
+        prob=p,
+        standardised=(away / variance[:, None]).reshape(-1, size),
+        mean=mean,
+        variance=variance,
+        kurtosis=kurtosis,
+        score=score,
+        information=information,
+        middle=middle,
+        middle_variance=middle_variance,
+        n_categories=k,
+    )
+
+
+OF_RATING = (
+    "expected",
+    "variance",
+    "squared",
+    "standardised",
+    "fourth",
+    "score",
+    "tilt",
+    "information",
+    "probability",
+    "foreseen",
+    "foreseen_variance",
+)
+OF_PAIR = ("together", "alone", "rest", "rest_sd")
+OF_STUDENT = ("mean", "sd")
+
+
+class Pass:
+    """One pass: the model, the ratings sorted by student and rater, and what is found, filled in block by block."""
+
+    def __init__(
+        self, tables: Tables, nodes: Nodes, pairs: Groups, student_of_pair: Indices, n_students: int
+    ) -> None:
+        self.tables, self.nodes, self.order = tables, nodes, pairs.order
+        self.student_of_pair, self.n_students = student_of_pair, n_students
+        self.first_pair = np.searchsorted(student_of_pair, np.arange(n_students + 1))
+        self.first_rating = pairs.first
+        self.of_rating = np.empty((len(OF_RATING), len(pairs.order)))
+        self.of_pair = np.empty((len(OF_PAIR), len(pairs)))
+        self.of_student = np.empty((len(OF_STUDENT), n_students))
+
+    def found(self) -> dict[str, Array]:
+        """All of it by name."""
+        named = ((OF_RATING, self.of_rating), (OF_PAIR, self.of_pair))
+        return {name: row for names, rows in named for name, row in zip(names, rows, strict=True)}
+
+    def blocks(self) -> Iterator["Block"]:
+        """Whole students, about `_BLOCK` numbers at a time."""
+        before = self.first_rating[self.first_pair]
+        size = max(1, _BLOCK // len(self.nodes.points))
+        start = 0
+        while start < self.n_students:
+            last = int(np.searchsorted(before, before[start] + size, side="right")) - 1
+            stop = min(max(last, start + 1), self.n_students)
+            pairs = slice(int(self.first_pair[start]), int(self.first_pair[stop]))
+            ratings = self.order[self.first_rating[pairs.start] : self.first_rating[pairs.stop]]
+            yield Block(slice(start, stop), pairs, ratings)
+            start = stop
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Consecutive students, their pairs and their ratings (places among all ratings, sorted by pair)."""
+
+    students: slice
+    pairs: slice
+    ratings: Indices
+
+
+Sweep = Callable[[Pass, Block, Indices, Indices], Array]
+
+
+def sweep(work: Pass, block: Block, context: Indices, given: Indices) -> Array:
+    """Fill in one block from the contexts and scores of its ratings; return the posteriors of its students."""
+    tables, t, y = work.tables, work.nodes.points, given.astype(np.float64)
+    cell = context * tables.n_categories + given
+    marks = work.first_rating[block.pairs.start : block.pairs.stop + 1] - work.first_rating[block.pairs.start]
+    pair = np.repeat(np.arange(len(marks) - 1), np.diff(marks))
+    whose = work.student_of_pair[block.pairs] - block.students.start
+    student, first = whose[pair], marks[:-1]
+    first_pair = work.first_pair[block.students] - block.pairs.start
+
+    of_pair = _summed(tables.log_prob, cell, marks)
+    joint = np.add.reduceat(of_pair, first_pair) + work.nodes.log_weights
+    posterior, cavity = _normalised(joint), _normalised(joint[whose] - of_pair)
+    ability, _ = work.of_student[:, block.students] = _moments(posterior, t)
+
+    def over(weights: Array, row: Indices, values: Array) -> Array:
+        return np.asarray(np.einsum("iq,iq->i", weights[row], values))
+
+    mean, variance_at = tables.mean[context], tables.variance[context]
+    second = variance_at + mean**2
+    expected = over(posterior, student, mean)
+    variance = over(posterior, student, variance_at)
+    squared = y**2 - 2 * y * expected + over(posterior, student, mean**2)
+    foreseen = over(cavity, pair, mean)
+    work.of_rating[:, block.ratings] = (
+        expected,
+        variance,
+        squared,
+        over(posterior, student, tables.standardised[cell]),
+        over(posterior, student, tables.kurtosis[context]),
+        y - expected,
+        y * ability[student] - over(posterior * t, student, mean),
+        variance,
+        over(cavity, pair, tables.prob.reshape(-1, len(t))[cell]),
+        foreseen,
+        over(cavity, pair, second) - foreseen**2,
+    )
+    away = np.add.reduceat(y, first)[:, None] - _summed(tables.mean, context, marks)
+    together = over(posterior, whose, away**2) - np.add.reduceat(squared, first)
+    alone = np.add.reduceat(np.sqrt(variance), first) ** 2 - np.add.reduceat(variance, first)
+    work.of_pair[:, block.pairs] = together, alone, *_moments(cavity, t)
+    return posterior
+
+
+def sweep_for(n_ratings: int) -> Sweep:
+    """Compiled code where it pays for being loaded."""
+    if n_ratings < LARGE:
+        return sweep
+    from raterlens.diagnostics.fused import sweep as compiled
+
+    return compiled
+
+
+def _summed(table: Array, row: Indices, marks: Indices) -> Array:
+    """(pairs, nodes): the rows of a table that belong to the ratings of a pair, summed."""
+    shape = (len(marks) - 1, len(table))
+    return np.asarray(sparse.csr_array((np.ones(len(row)), row, marks), shape=shape) @ table)
+
+
+def _normalised(log: Array) -> Array:
+    log = log - log.max(axis=1)[:, None]
+    np.exp(log, out=log)
+    log /= log.sum(axis=1)[:, None]
+    return log
+
+
+def _moments(posterior: Array, t: Array) -> tuple[Array, Array]:
+    mean = posterior @ t
+    return mean, np.sqrt(np.einsum("nq,nq->n", posterior, (t - mean[:, None]) ** 2))
