@@ -37,10 +37,10 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
     return sums | {"n": np.bincount(found.context, minlength=size).astype(np.float64)}
 
 
-def rater_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
+def rater_fit(found: Residuals, sums: dict[str, Array] | None = None) -> pl.DataFrame:
     """A row a rater: mean squares with standardised values, and correlation with the other raters' view."""
     ratings, pairs = found.ratings, found.pairs
-    of = _folded(sums, found.contexts.rater, ratings.n_raters)
+    of = _folded(sums or sums_of_contexts(found), found.contexts.rater, ratings.n_raters)
     infit = rater_moment(found, pairs.sums(found.squared - found.variance))
     outfit = rater_moment(found, pairs.sums(found.standardised - 1))
     return pl.DataFrame({"rater": ratings.raters, **_statistics(of, infit.z, outfit.z)})
