@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
-from raterlens.diagnostics.residuals import residuals
+from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
-_TABLES = {"raters": rater_fit, "curves": curves}
+_TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, "curves": curves}
 
 
 def evidence(fit: Fit, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
