@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 TABLES = ("raters", "items", "students")
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
+DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv")
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
@@ -29,7 +30,7 @@ def check_folder(out: Path) -> None:
             raise OptionError(
                 f"cannot write results to '{out}': '{folder}' is not a folder; give another one"
             )
-        for name in (*FILES, FLAGS, WORKBOOK):
+        for name in (*FILES, *DIAGNOSED, WORKBOOK):
             if (out / name).is_dir():
                 raise OptionError(
                     f"cannot write results to '{out}': it has a folder named '{name}'; rename it or give another folder"
@@ -52,8 +53,8 @@ def write_results(
     *,
     xlsx: bool = False,
 ) -> None:
-    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv, and
-    results.xlsx where asked for.
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
+    bias.csv, change.csv and drift.csv where it looked for them), and results.xlsx where asked for.
 
     Files of these names are replaced; anything else in the folder is left alone. All are complete
     before the first one is put in place.
@@ -64,17 +65,18 @@ def write_results(
     check_folder(out)
     with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=_existing(out)) as name:
         draft = Path(name)
-        for table in TABLES:
-            harmless(fit.table(table)).write_csv(draft / f"{table}.csv")
+        for part in TABLES:
+            harmless(fit.table(part)).write_csv(draft / f"{part}.csv")
         fit.save(draft / "fit.json")
         page = render(fit, command=command, ratings=ratings, diagnosis=diagnosis)
         (draft / "report.html").write_text(page, encoding="utf-8")
-        if diagnosis is not None:
-            harmless(diagnosis.flags).write_csv(draft / FLAGS)
+        found = {} if diagnosis is None else diagnosis.files()
+        for file, table in found.items():
+            harmless(table).write_csv(draft / file)
         if xlsx:
             fit.to_excel(draft / WORKBOOK)
         out.mkdir(parents=True, exist_ok=True)
-        for file in (*FILES, *([FLAGS] * (diagnosis is not None)), *([WORKBOOK] * xlsx)):
+        for file in (*FILES, *found, *([WORKBOOK] * xlsx)):
             os.replace(draft / file, out / file)
 
 

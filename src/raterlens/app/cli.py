@@ -16,14 +16,14 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from raterlens.app.options import Bounds, Columns, Model, Output, Work
+from raterlens.app.options import Bounds, Columns, Look, Model, Output, Work
 from raterlens.app.plot import PLOT_HELP
 from raterlens.errors import OptionError, RaterlensError
 from raterlens.studies.catalogue import STUDY_HELP
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
-COLUMNS, MODEL, BOUNDS, WORK, OUTPUT = Columns(), Model(), Bounds(), Work(), Output()
+COLUMNS, MODEL, LOOK, BOUNDS, WORK, OUTPUT = Columns(), Model(), Look(), Bounds(), Work(), Output()
 
 DEMO_FOLDER = Path("raterlens-demo")
 
@@ -65,7 +65,8 @@ Examples:
   raterlens fit ratings.csv --out results/
   raterlens fit long.csv --student pupil --rater judge --item task --score mark
   raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3
-  raterlens fit ratings.parquet --model tfm --json > fit.json"""
+  raterlens fit ratings.parquet --model tfm --json > fit.json
+  raterlens fit ratings.csv --time date --groups school --out results/"""
 )
 def fit(
     file: File,
@@ -73,13 +74,14 @@ def fit(
     *,
     columns: Columns = COLUMNS,
     model: Model = MODEL,
+    look: Look = LOOK,
     work: Work = WORK,
     output: Output = OUTPUT,
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
     from raterlens.app import commands
 
-    commands.fit(file, columns, model, work, output)
+    commands.fit(file, columns, model, work, output, look)
 
 
 @app.command(

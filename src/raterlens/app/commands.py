@@ -6,7 +6,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raterlens.app.options import Bounds, Columns, Model, Output, Work, command_line
+from raterlens.app.options import Bounds, Columns, Look, Model, Output, Work, command_line
 from raterlens.app.progress import watching
 from raterlens.app.terminal import Terminal
 from raterlens.errors import OptionError
@@ -20,24 +20,30 @@ if TYPE_CHECKING:
 EXAMPLE = "the bundled example: ratings simulated from published estimates; no real rating is in it"
 
 
-def fit(file: Path, columns: Columns, model: Model, work: Work, output: Output) -> None:
+def fit(
+    file: Path, columns: Columns, model: Model, work: Work, output: Output, look: Look | None = None
+) -> None:
     """Read a table, fit a model to it, write and show the results."""
-    arguments = columns.arguments()
+    arguments, besides = columns.arguments(), [] if look is None else look.columns()
+    if besides:
+        check_model(model.model)
+        arguments["facets"] = [*(arguments["facets"] or ()), *besides]
     if output.out is not None:
         check_folder(output.out)
     if output.xlsx:
         check_workbook(output.out)
     from raterlens.fitting import fit as estimate
 
-    command = command_line(file, columns, model, output)
+    command = command_line(file, columns, model, output, look)
     try:
         with watching(f"reading {file}", unless=output.quiet) as progress:
             ratings, options = study_of(file, arguments, vars(model))
+            ratings, aside = set_aside(ratings, besides, timed=bool(look and look.time))
             if output.xlsx:
                 check_workbook(output.out, ratings)
             result = estimate(ratings, **options, **vars(work), progress=progress)
             ratings, seen = manageable(ratings)
-            result, found = diagnosed(result, ratings)
+            result, found = diagnosed(result, ratings, **aside)
             result = replace(result, warnings=(*result.warnings, *seen))
     except KeyboardInterrupt:
         if work.checkpoint is None or not work.checkpoint.exists():
@@ -141,11 +147,38 @@ def demo(out: Path) -> None:
     Terminal().fit(result, out=out)
 
 
-def diagnosed(fit: "Fit", ratings: "Ratings") -> "tuple[Fit, Diagnosis | None]":
+def check_model(model: str) -> None:
+    """Raise where drift and bias cannot be looked for, before the work."""
+    from raterlens.models import FACETS_MODELS
+
+    if model not in FACETS_MODELS:
+        raise OptionError(
+            f"--time and --groups look at residuals, which model {model!r} has none of; leave them out, or fit "
+            "'gmf', 'tfm' or 'probit'"
+        )
+
+
+def set_aside(ratings: "Ratings", columns: list[str], *, timed: bool) -> "tuple[Ratings, dict[str, Any]]":
+    """Take columns that are no part of the model from the facets; return them as `Fit.diagnose` wants them."""
+    if not columns:
+        return ratings, {}
+    from raterlens.diagnostics.coding import times
+
+    found = {facet.name: facet for facet in ratings.facets if facet.name in columns}
+    values = {name: facet.labels.gather(facet.codes) for name, facet in found.items()}
+    rest = tuple(facet for facet in ratings.facets if facet.name not in columns)
+    aside: dict[str, Any] = {"groups": {name: values[name] for name in columns[timed:]}}
+    if timed:
+        first = found[columns[0]]
+        aside["time"] = times(first.labels).gather(first.codes)
+    return replace(ratings, facets=rest), aside
+
+
+def diagnosed(fit: "Fit", ratings: "Ratings", **aside: Any) -> "tuple[Fit, Diagnosis | None]":
     """The fit with what stands out among its warnings, and the diagnosis behind them."""
     if fit.calibration is None:
         return fit, None
-    found = fit.diagnose(ratings)
+    found = fit.diagnose(ratings, **aside)
     return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
 
 

@@ -15,6 +15,7 @@ _MODEL = Group("Model", sort_key=2)
 _GATE = Group("Gate", sort_key=3)
 _WORK = Group("Long fits", sort_key=4)
 _OUTPUT = Group("Output", sort_key=5)
+_LOOK = Group("Diagnostics", sort_key=2)
 
 
 @Parameter(name="*", group=_TABLE)
@@ -110,6 +111,23 @@ class Model:
     ] = False
 
 
+@Parameter(name="*", group=_LOOK)
+@dataclass(frozen=True)
+class Look:
+    """What diagnostics look at besides; no part of the model."""
+
+    time: Annotated[
+        str | None, Parameter(help="Column of when a rating was given (number or date): tests drift.")
+    ] = None
+    groups: Annotated[
+        str | None, Parameter(help="Columns of what ratings differ in (school,sex): tests each rater's bias.")
+    ] = None
+
+    def columns(self) -> list[str]:
+        """All of them, the time first."""
+        return [*([self.time] if self.time else []), *(several("--groups", self.groups) or [])]
+
+
 @Parameter(name="*", group=_GATE)
 @dataclass(frozen=True)
 class Bounds:
@@ -190,9 +208,13 @@ class Output:
     ] = False
 
 
-def command_line(file: Path, columns: Columns, model: Model, output: Output) -> str:
+def command_line(file: Path, columns: Columns, model: Model, output: Output, look: Look | None = None) -> str:
     """The command that does the same again, also where a default should change."""
-    given = {name: value for name, value in (vars(columns) | vars(model)).items() if value is not None}
+    given = {
+        name: value
+        for name, value in (vars(columns) | vars(model) | vars(look or Look())).items()
+        if value is not None
+    }
     for name, default in (("encoding", Columns.encoding), ("scale", Model.scale)):
         if given[name] == default:
             del given[name]

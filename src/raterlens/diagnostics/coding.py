@@ -50,3 +50,30 @@ def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np
     starts = labels.gather(np.append(0, edges)).cast(pl.String)
     names = pl.Series([f"{place + 1}: from {start}" for place, start in enumerate(starts)])
     return np.searchsorted(edges, moment, side="right").astype(np.int32), names
+
+
+def times(labels: pl.Series) -> pl.Series:
+    """Labels of a column of times, as numbers or dates: text is read, so that "10" comes after "9".
+
+    Examples
+    --------
+    >>> times(pl.Series("week", ["10", "9"])).to_list()
+    [10.0, 9.0]
+    """
+    if labels.dtype.is_numeric() or labels.dtype.is_temporal():
+        return labels
+    text = labels.cast(pl.String).str.strip_chars()
+    for read in (
+        text.cast(pl.Float64, strict=False),
+        text.str.to_date("%Y-%m-%d", strict=False),
+        text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False),
+        text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False),
+        text.str.to_datetime("%Y-%m-%d %H:%M", strict=False),
+    ):
+        if not read.null_count():
+            return read
+    strange = labels.filter(text.cast(pl.Float64, strict=False).is_null())[0]
+    raise InputError(
+        f"{strange!r} in the column of times, {labels.name!r}, is neither a number nor a date such as 2024-05-31 or "
+        "2024-05-31 09:30:00; write all times in one of these ways"
+    )

@@ -38,6 +38,8 @@ class Diagnosis:
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
+    groups: tuple[str, ...] = ()
+    """What bias was asked for"""
     periods: Periods | None = None
     """What `drift` needs, where a time was given"""
 
@@ -63,6 +65,21 @@ class Diagnosis:
         if self.periods is None:
             raise OptionError("drift needs to know when ratings were given; diagnose with time=")
         return self.periods.fitted()
+
+    def files(self) -> dict[str, pl.DataFrame]:
+        """What to write, by the name of the file: flags, and bias, change and drift where they were asked for."""
+        found = {"flags.csv": self.flags}
+        if self.groups:
+            parts = [
+                self.tables[f"bias {name}"]
+                .rename({name: "level"})
+                .select(pl.col("rater"), pl.lit(name).alias("of"), pl.exclude("rater"))
+                for name in self.groups
+            ]
+            found["bias.csv"] = pl.concat(parts)
+        if self.periods is not None:
+            found |= {"change.csv": self.tables["change"], "drift.csv": self.drift()}
+        return found
 
     def warnings(self) -> tuple[str, ...]:
         """Each kind of flag in one sentence: who, how much, the next step."""
@@ -162,4 +179,4 @@ def diagnose(
         periods = Periods(fit, ratings, period, names)
     tables |= {f"bias {name}": table for name, table in interactions.items()}
     tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes)
-    return Diagnosis(tables, ratings.n_raters, periods)
+    return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
