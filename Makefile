@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: demo test test-lowest lint browser bench clean
+.PHONY: demo test test-lowest lint browser bench bench-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
@@ -39,7 +39,11 @@ test-lowest: .venv-lowest/.installed
 	@touch $@
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks.against_mirt
+	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
+
+# Is the checkout slower than another commit? make bench-quick BASE=main
+bench-quick: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.quick $(BASE)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

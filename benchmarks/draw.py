@@ -30,7 +30,7 @@ def draw(path: Path, students: int, raters: int, items: int, per_student: int, s
             # Distinct raters of a student: steps of at least one, from a first rater.
             start, steps = (
                 random.integers(raters, size=n),
-                random.integers(1, raters // per_student, (n, per_student)),
+                random.integers(1, max(2, raters // per_student), (n, per_student)),
             )
             rater = (start[:, None] + np.cumsum(steps, axis=1)) % raters
             reach = slope[rater] * ability[:, None] - severity[rater]

@@ -1,0 +1,83 @@
+"""How near an evaluation of the compiled engine comes to what its arithmetic alone would take.
+
+`python -m benchmarks.bound`. The count is derived in docs/performance.md; the machine's rate is that of one such
+operation on numbers in its nearest cache, measured in the same run.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+STUDENTS, RATERS, CELLS, NODES = 50_000, 1_000, 2, 64
+_REPEATS = 15
+
+
+def operations() -> int:
+    """Vector operations on one number each: CELLS products and as many sums of counts; power, weight, sum and mean."""
+    return STUDENTS * NODES * (2 * CELLS + 4)
+
+
+def rate() -> float:
+    """Multiply-adds a second of one core, on rows as long as a posterior."""
+    from raterlens.engine.compiling import compiled
+
+    @compiled("contract", "reassoc", "nsz")
+    def repeated(rows, others, times):  # type: ignore[no-untyped-def]
+        for _ in range(times):
+            for row in range(len(rows)):
+                for q in range(NODES):
+                    rows[row, q] += 0.5 * others[row, q]
+
+    rows, others, times = np.zeros((8, NODES)), np.ones((8, NODES)), 20_000
+    repeated(rows, others, 1)
+    return times * rows.size / _shortest(lambda: repeated(rows, others, times))
+
+
+def evaluation() -> float:
+    """CPU seconds of one evaluation on one core."""
+    from scipy import sparse
+
+    from raterlens.engine.fused import FusedEngine
+    from raterlens.engine.seam import Nodes, Tables
+
+    random = np.random.default_rng(0)
+    first = np.arange(0, CELLS * STUDENTS + 1, CELLS)
+    rater = random.integers(RATERS, size=CELLS * STUDENTS)
+    counts, sums = (
+        sparse.csr_array((values, rater, first), shape=(STUDENTS, RATERS))
+        for values in (np.ones(len(rater)), random.integers(11, size=len(rater)).astype(float))
+    )
+    nodes = Nodes.equally_spaced(-6, 6, 12 / (NODES - 2))
+    reach = random.uniform(0.5, 2, RATERS)
+    tables = Tables(-10 * np.log1p(np.exp(np.multiply.outer(reach, nodes.points))), reach)
+    engine = FusedEngine(counts, sums, threads=1)
+    engine.evaluate(tables, nodes)
+    return _shortest(lambda: engine.evaluate(tables, nodes))
+
+
+def bound() -> dict[str, Any]:
+    least, taken = operations() / rate(), evaluation()
+    return {
+        "design": f"{STUDENTS:,} students, {CELLS} essays each, {RATERS:,} raters, {NODES} nodes, one core",
+        "operations": operations(),
+        "least": least,
+        "taken": taken,
+        "ratio": taken / least,
+    }
+
+
+def _shortest(work: Any) -> float:
+    used = []
+    for _ in range(_REPEATS):
+        start = time.process_time()
+        work()
+        used.append(time.process_time() - start)
+    return min(used)
+
+
+if __name__ == "__main__":
+    found = bound()
+    print(
+        f"{found['design']}: {found['taken'] * 1e3:.2f} ms, {found['ratio']:.2f} times the arithmetic alone"
+    )

@@ -1,0 +1,71 @@
+"""What is measured: sizes of data, and the programs that are tried on each."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A table of ratings drawn from the GMF."""
+
+    name: str
+    students: int
+    raters: int
+    items: int
+    per_student: int
+    """Raters of each student."""
+
+    @property
+    def ratings(self) -> int:
+        return self.students * self.items * self.per_student
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ratings:,} ratings: {self.students:,} students, {self.raters:,} raters, {self.items} items, "
+            f"{self.per_student} raters a student"
+        )
+
+    def file(self) -> Path:
+        """The ratings as parquet, drawn once, in another process, so that this one stays small."""
+        numbers = [str(n) for n in (self.students, self.raters, self.items, self.per_student)]
+        path = HERE / "data" / f"{'-'.join(numbers)}.parquet"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            command = [sys.executable, "-m", "benchmarks.draw", str(path), *numbers]
+            subprocess.run(command, cwd=HERE.parent, check=True)
+        return path
+
+
+SIZES = {
+    size.name: size
+    for size in (
+        Size("7k", 350, 16, 5, 4),
+        Size("80k", 2_000, 100, 10, 4),
+        Size("complete", 2_000, 20, 10, 20),
+        Size("800k", 20_000, 500, 10, 4),
+        Size("1m", 50_000, 1_000, 10, 2),
+        Size("4m", 200_000, 1_000, 10, 2),
+        Size("10m", 500_000, 1_000, 10, 2),
+        Size("11000-raters", 500_000, 11_000, 10, 2),
+        Size("100m", 5_000_000, 2_000, 10, 2),
+    )
+}
+DEFAULT_SIZES = ("7k", "80k", "800k", "4m")
+
+OURS = ("raterlens tfm", "raterlens gmf", "raterlens gmf, no standard errors")
+PEER = "mirt tfm"
+SLOW = ("lme4 tfm", "glmmTMB tfm")
+LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
+
+
+def programs_for(size: Size) -> tuple[str, ...]:
+    """What is tried on it by default: peers that cannot end in time are left out."""
+    if size.ratings <= 10_000:
+        return (*OURS, PEER, *LATENT, *SLOW)
+    if size.ratings <= 400_000:
+        return (*OURS, PEER, *LATENT)
+    return (*OURS, PEER) if size.ratings <= 800_000 else OURS

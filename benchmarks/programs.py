@@ -1,0 +1,122 @@
+"""The programs: each reads a table, fits, writes tables of results, and says what it found in a line of JSON.
+
+`python -m benchmarks.programs "mirt tfm" FILE OUT`; `benchmarks.suite` starts it and measures it from outside.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+def raterlens(path: Path, out: Path, model: str, *, standard_errors: bool = True) -> dict[str, Any]:
+    import raterlens as rl
+
+    ratings = rl.read(path, student="student", rater="rater", item="item", score="score")
+
+    def work() -> tuple[Any, ...]:
+        fit = rl.fit(ratings, model=model, standard_errors=standard_errors)
+        # All three tables, so that nothing is left to be computed after the clock has stopped.
+        return fit, fit.raters, fit.items, fit.students
+
+    (fit, *tables), timing = _timed(work)
+    for name, table in zip(("raters", "items", "students"), tables, strict=True):
+        table.write_csv(out / f"{name}.csv")
+    return {
+        **timing,
+        "loglik": fit.loglik,
+        "converged": fit.converged,
+        "evaluations": fit.optimiser.evaluations,
+        "nodes": fit.optimiser.n_nodes,
+    }
+
+
+def mirt_tfm(path: Path, out: Path) -> dict[str, Any]:
+    import numpy as np
+    import polars as pl
+    from mirt.estimation import fit_mfrm
+    from mirt.models import Facet, ManyFacetRaschModel
+
+    # mirt has no reader. Its long layout: a row a student, a column a rating, and the item and rater of each.
+    table = pl.read_parquet(path)
+    labels = {name: table[name].unique().sort() for name in ("student", "rater", "item")}
+    codes = {name: table[name].rank("dense").to_numpy() - 1 for name in labels}
+    order = np.argsort(codes["student"], kind="stable")
+    row = codes["student"][order]
+    column = np.arange(row.size) - np.searchsorted(row, row)
+    scores, rater, item = (np.full((row[-1] + 1, column.max() + 1), empty) for empty in (-1, 0, 0))
+    scores[row, column] = table["score"].to_numpy()[order]
+    rater[row, column] = codes["rater"][order]
+    item[row, column] = codes["item"][order]
+    model = ManyFacetRaschModel(len(labels["item"]), [Facet("rater", len(labels["rater"]))])
+
+    result, timing = _timed(lambda: fit_mfrm(model, scores, {"rater": rater}, item_indices=item))
+    parts = {
+        "rater": (result.facet_parameters["rater"], result.facet_se["rater"]),
+        "item": (result.item_difficulty, result.item_se),
+        "student": (result.theta, result.theta_se),
+    }
+    for name, (estimate, error) in parts.items():
+        pl.DataFrame({name: labels[name], "estimate": estimate, "se": error}).write_csv(out / f"{name}s.csv")
+    return {**timing, "loglik": float(result.log_likelihood), "converged": bool(result.converged)}
+
+
+def crowdkit(path: Path, out: Path) -> dict[str, Any]:
+    """Dawid and Skene's model: a student-item is a task, a rater a worker."""
+    import polars as pl
+    from crowdkit.aggregation import DawidSkene
+
+    table = pl.read_parquet(path).with_columns(pl.col("rater", "item").cast(pl.String))
+    tasks = table.select(
+        task=pl.concat_str(["student", "item"], separator=":"), worker="rater", label="score"
+    ).to_pandas()
+    model = DawidSkene(n_iter=1_000, tol=1e-8)
+    _, timing = _timed(lambda: model.fit(tasks))
+    model.errors_.to_csv(out / "raters.csv")
+    model.probas_.to_csv(out / "tasks.csv")
+    return timing
+
+
+def r_package(path: Path, out: Path, package: str) -> dict[str, Any]:
+    """The TFM as a mixed model, by Laplace's approximation, from a csv file, written before the clock starts."""
+    import polars as pl
+
+    table = out / "ratings.csv"
+    pl.read_parquet(path).write_csv(table)
+    done = subprocess.run(
+        ["Rscript", str(HERE / "peers.R"), package, str(table), str(out)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    wall, cpu, loglik = map(float, done.stdout.split()[-3:])
+    return {"fit_wall": wall, "fit_cpu": cpu, "loglik": loglik, "laplace": True}
+
+
+PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
+    "raterlens tfm": lambda path, out: raterlens(path, out, "tfm"),
+    "raterlens gmf": lambda path, out: raterlens(path, out, "gmf"),
+    "raterlens gmf, no standard errors": lambda path, out: raterlens(path, out, "gmf", standard_errors=False),
+    "raterlens hrm": lambda path, out: raterlens(path, out, "hrm"),
+    "raterlens dawid-skene": lambda path, out: raterlens(path, out, "dawid-skene"),
+    "mirt tfm": mirt_tfm,
+    "crowd-kit dawid-skene": crowdkit,
+    "lme4 tfm": lambda path, out: r_package(path, out, "lme4"),
+    "glmmTMB tfm": lambda path, out: r_package(path, out, "glmmTMB"),
+}
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    wall, cpu = perf_counter(), process_time()
+    result = work()
+    return result, {"fit_wall": perf_counter() - wall, "fit_cpu": process_time() - cpu}
+
+
+if __name__ == "__main__":
+    name, source, folder = sys.argv[1:]
+    print(json.dumps(PROGRAMS[name](Path(source), Path(folder))))

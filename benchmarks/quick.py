@@ -1,0 +1,58 @@
+"""Is this commit slower than another? `python -m benchmarks.quick BASE`, or `make bench-quick BASE=commit`.
+
+Both fit the same files in turn, in fresh processes; CPU times of the fit are compared, the best of the repeats. Exit
+code 1 where one of them takes more than 15 % longer than at the base.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.cases import HERE, SIZES
+from benchmarks.measure import measure
+
+CASES = (("80k", "raterlens gmf"), ("800k", "raterlens gmf"), ("80k", "raterlens hrm"))
+SLOWDOWN = 1.15
+# A hundredth of a second is within the noise of starting threads.
+NOISE = 0.02
+
+
+def seconds(size: str, program: str, source: Path) -> float:
+    found = measure(program, SIZES[size].file(), limit=600, source=source)
+    if "failed" in found:
+        sys.exit(f"{program} on {size}, code in {source}: {found['failed']}")
+    return float(found["fit_cpu"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quick", description=__doc__)
+    parser.add_argument("base", help="the commit to compare with")
+    parser.add_argument("--repeat", type=int, default=5)
+    asked = parser.parse_args()
+    slower = 0
+    with tempfile.TemporaryDirectory() as folder:
+        base, here = Path(folder) / "base", HERE.parent
+        git = ["git", "-C", str(here), "worktree"]
+        subprocess.run([*git, "add", "--detach", "--quiet", str(base), asked.base], check=True)
+        try:
+            for size, program in CASES:
+                times: dict[Path, list[float]] = {base: [], here: []}
+                for turn in range(asked.repeat + 1):
+                    for root, taken in times.items():
+                        spent = seconds(size, program, root / "src")
+                        if turn:  # the first one may have had to compile
+                            taken.append(spent)
+                before, now = min(times[base]), min(times[here])
+                worse = now > SLOWDOWN * before + NOISE
+                slower += worse
+                verdict = "SLOWER" if worse else "as fast" if now > before / SLOWDOWN else "faster"
+                print(f"{size:>5} {program}: {before:.2f} -> {now:.2f} CPU s, {now / before:.2f}x, {verdict}")
+        finally:
+            subprocess.run([*git, "remove", "--force", str(base)], check=True)
+    return int(slower > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

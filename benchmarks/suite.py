@@ -1,0 +1,106 @@
+"""Raterlens and its peers on the same files: `python -m benchmarks.suite`, or `make bench`.
+
+Each program runs in its own fresh process: import, read a parquet file, fit, write tables of results. Programs take
+turns, so that a busy spell of the machine falls on all of them; the best of the repeats counts. Peers that are not
+installed, or not done in time, are named as such.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bound import bound
+from benchmarks.cases import DEFAULT_SIZES, HERE, SIZES, programs_for
+from benchmarks.measure import measure
+from benchmarks.page import console, write_page
+from benchmarks.programs import PROGRAMS
+
+Result = dict[str, Any]
+RESULTS = HERE.parent / "docs" / "performance.json"
+MEASURES = ("process_wall", "process_cpu", "fit_wall", "fit_cpu", "memory")
+
+
+def best(runs: list[Result]) -> Result:
+    """The smallest of each measure; a run that failed once is taken for failed."""
+    failed = [run for run in runs if "failed" in run]
+    return failed[0] if failed else {**runs[0], **{name: min(run[name] for run in runs) for name in MEASURES}}
+
+
+def compare(size_name: str, programs: tuple[str, ...], repeat: int, limit: float) -> Result:
+    size = SIZES[size_name]
+    data = size.file()
+    runs: dict[str, list[Result]] = {program: [] for program in programs}
+    for turn in range(repeat):
+        for program in programs:
+            if turn == 0 or "failed" not in runs[program][-1]:
+                print(f"  {size_name}, {program}, run {turn + 1} of {repeat}", flush=True)
+                runs[program].append(measure(program, data, limit))
+    return {
+        "size": str(size),
+        "ratings": size.ratings,
+        "programs": {program: best(found) for program, found in runs.items()},
+    }
+
+
+def machine() -> Result:
+    details = Path("/proc/cpuinfo")
+    lines = details.read_text().splitlines() if details.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    cpu = names[0] if names else platform.processor() or platform.machine()
+    return {"system": platform.system(), "cpu": cpu, "cores": os.cpu_count(), "load": load}
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("raterlens", "mirt", "crowd-kit", "numpy", "scipy", "polars", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    try:
+        r = 'cat(R.version$major, R.version$minor, sep = "."); for (p in c("lme4", "glmmTMB")) ' + (
+            'cat("", p, if (requireNamespace(p, quietly = TRUE)) format(packageVersion(p)) else "not installed")'
+        )
+        found["R"] = subprocess.run(
+            ["Rscript", "-e", r], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        found["R"] = "not installed"
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suite", description=__doc__)
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=DEFAULT_SIZES, metavar="SIZE")
+    parser.add_argument(
+        "--programs", nargs="+", choices=PROGRAMS, metavar="PROGRAM", help="instead of the usual ones"
+    )
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each program; the best counts")
+    parser.add_argument("--limit", type=float, default=120, help="seconds that a program may take")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="JSON of results; other sizes in it are kept"
+    )
+    asked = parser.parse_args()
+
+    kept = json.loads(asked.results.read_text()) if asked.results.exists() else {"cases": {}}
+    for name in asked.sizes:
+        programs = tuple(asked.programs or programs_for(SIZES[name]))
+        found = compare(name, programs, asked.repeat, asked.limit)
+        kept["cases"][name] = {**found, "machine": machine()}
+        print(console(kept["cases"][name]), flush=True)
+    kept |= {"bound": bound(), "versions": versions()}
+    kept["cases"] = {name: kept["cases"][name] for name in SIZES if name in kept["cases"]}
+    asked.results.write_text(json.dumps(kept, indent=1) + "\n")
+    if asked.results == RESULTS:
+        write_page(kept)
+    print(f"written: {os.path.relpath(asked.results)}")
+
+
+if __name__ == "__main__":
+    main()
