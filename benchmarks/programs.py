@@ -75,7 +75,7 @@ def crowdkit(path: Path, out: Path) -> dict[str, Any]:
     tasks = table.select(
         task=pl.concat_str(["student", "item"], separator=":"), worker="rater", label="score"
     ).to_pandas()
-    model = DawidSkene(n_iter=1_000, tol=1e-8)
+    model: Any = DawidSkene(n_iter=1_000, tol=1e-8)
     _, timing = _timed(lambda: model.fit(tasks))
     model.errors_.to_csv(out / "raters.csv")
     model.probas_.to_csv(out / "tasks.csv")
