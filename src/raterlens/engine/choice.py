@@ -11,7 +11,7 @@ from raterlens.ratings import Ratings
 from raterlens.stored.ratings import StoredRatings
 
 # Loading (and, the first time, compiling) takes a second or two; from about here on a fit saves more than that.
-LARGE = 200_000
+LARGE = 60_000
 """Nonzero counts: student-rater pairs where ratings collapse to sums, otherwise ratings."""
 
 
