@@ -61,7 +61,7 @@ def send(page, server, path):
 
 def fit(page, model="gmf"):
     page.check(f"input[value={model}]")
-    page.get_by_role("button", name="Estimate").click()
+    page.get_by_role("button", name="Estimate").press("Enter")
     page.wait_for_selector(".downloads", timeout=WAIT)
 
 

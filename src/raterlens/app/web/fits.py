@@ -1,5 +1,6 @@
 """Pages of fits: start, watch, cancel, look at, download, compare."""
 
+import shutil
 from typing import Any
 
 from markupsafe import Markup
@@ -75,7 +76,9 @@ async def progress(request: Request) -> Response:
 async def cancel(request: Request) -> Response:
     office: Office = request.app.state.office
     _, fitted = office.fitted(request)
-    await office.stop([fitted.job])
+    if not fitted.job.ended:
+        await office.stop([fitted.job])
+        shutil.rmtree(fitted.folder, ignore_errors=True)
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 
 
