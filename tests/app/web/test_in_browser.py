@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from openpyxl import load_workbook
 
 from raterlens.studies.simulate import simulate
 from tests.app.web.servers import serving
@@ -101,6 +102,13 @@ def test_from_a_file_with_hostile_labels_to_two_fits_compared(server, hostile, n
         assert coming.value.suggested_filename == name
         coming.value.save_as(tmp_path / name)
         assert harmless in (tmp_path / name).read_text()
+    with page.expect_download() as coming:
+        page.click(".downloads a[href$=xlsx]")
+    coming.value.save_as(tmp_path / "results.xlsx")
+    (cell,) = [
+        c for row in load_workbook(tmp_path / "results.xlsx")["Raters"] for c in row if c.value == FORMULA
+    ]
+    assert cell.data_type == "s"  # text, not a formula
 
     page.get_by_role("link", name="Fit another model").click()
     fit(page, "tfm")

@@ -19,7 +19,7 @@ from raterlens.design import examine
 from raterlens.diagnostics.linking import examine_links
 from raterlens.diagnostics.panel import headline, judged
 from raterlens.diagnostics.scale import Scale
-from raterlens.errors import InputError, RaterlensError
+from raterlens.errors import InputError, OptionError, RaterlensError
 from raterlens.estimation.optimise import TOLERANCE, Progress
 from raterlens.fitting import fit as estimate
 from raterlens.ratings import Ratings
@@ -27,6 +27,7 @@ from raterlens.reading import read
 from raterlens.reading.formats import Opening, open_table
 from raterlens.results import load
 from raterlens.wording import counted, listed
+from raterlens.workbook import check_excel
 from raterlens.writing import write_results
 
 Say = Callable[[dict[str, Any]], None]
@@ -90,7 +91,8 @@ def fit(
     result, found = diagnosed(result, ratings)
     progress({"phase": "writing", "share": 0.85})
     command = _command(name, roles, cut, model)
-    write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found)
+    xlsx = _fits_excel(ratings)
+    write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found, xlsx=xlsx)
     raters = judged(
         result.table("raters"), Scale(result.sigma, result.link, result.model, "thresholds" in result.tables)
     )
@@ -181,6 +183,15 @@ def _joined(names: list[str]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()
+
+
+def _fits_excel(ratings: Ratings) -> bool:
+    """Whether a workbook can be offered: the extra is there, and a sheet has room for everybody."""
+    try:
+        check_excel(ratings)
+    except OptionError:
+        return False
+    return True
 
 
 def _size(ratings: Ratings) -> str:
