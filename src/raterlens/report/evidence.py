@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.advice import advice
 from raterlens.measuring import Measurement, measured
+from raterlens.report import words
 from raterlens.report.encode import coded, rounded, thousandths
 from raterlens.report.panel import scale_of
 
@@ -46,7 +47,7 @@ def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") 
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
         "curve": curves(fit, order),
         "what_if": what_ifs(fit, order),
-        "feedback": _feedback(fit, order),
+        "feedback": _feedback(fit, raters, order),
         **_fit_statistics(raters, diagnosis),
     }
 
@@ -89,8 +90,13 @@ def what_ifs(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any]:
     else:
         a = np.repeat(on.on.a, SEVERITIES)
         kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0])))
-    rows = kappa.reshape(-1, SEVERITIES)[order]
-    return {"severity": [-reach, reach], "kappa": thousandths(rows)}
+    rows = kappa.reshape(-1, SEVERITIES)
+    best = severities[rows.argmax(axis=1)] if on is None else advice(fit)["best_severity"].to_numpy()
+    return {
+        "severity": [-reach, reach],
+        "kappa": thousandths(rows[order]),
+        "best": rounded(np.clip(best, -reach, reach)[order], 2),
+    }
 
 
 def _measurement(fit: "Fit") -> Measurement | None:
@@ -106,8 +112,12 @@ def _places(fit: "Fit", raters: pl.DataFrame) -> NDArray[np.int64]:
     return np.array([places[name] for name in raters["rater"]], np.int64)
 
 
-def _feedback(fit: "Fit", order: NDArray[np.int64]) -> list[str] | None:
-    return None if fit.calibration is None else advice(fit)["feedback"].gather(order).to_list()
+def _feedback(fit: "Fit", raters: pl.DataFrame, order: NDArray[np.int64]) -> list[str]:
+    """A paragraph to send to each rater."""
+    if fit.calibration is not None:
+        return advice(fit)["feedback"].gather(order).to_list()
+    columns = raters.select("rater", "n", "sentence", "advice")
+    return [words.PLAIN_FEEDBACK.format(**row | {"n": f"{row['n']:,}"}) for row in columns.to_dicts()]
 
 
 def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:

@@ -86,7 +86,15 @@ def content(
         "line": f"{CAPABLE:.2f}",
         "target_se": f"{TARGET_SE:.1f}",
         "students_lead": _students_lead(fit),
-        "data": embedded({"raters": numbers, "tables": tables, "words": words.SCRIPT, "rows": ROWS}),
+        "data": embedded(
+            {
+                "raters": numbers,
+                "tables": tables,
+                "rows": ROWS,
+                "words": words.SCRIPT,
+                "no_evidence": words.NO_EVIDENCE["ratings" if ratings is None else "model"],
+            }
+        ),
     }
 
 

@@ -239,6 +239,14 @@ RATER: Mapping[str, str] = {
     "to_now": "Back to the estimate",
 }
 
+NO_EVIDENCE = {
+    "ratings": "Fit statistics need the ratings: they are shown where the report is made together with them.",
+    "model": "Under this model single ratings are not compared with what was expected; a fit of gmf shows that.",
+}
+PLAIN_FEEDBACK = (
+    "Dear {rater}, thank you for your {n} ratings. What they show: {sentence} Suggested next step: {advice}"
+)
+
 SCRIPT: Mapping[str, str] = {
     "missing": "–",
     "severer": "more severe",
@@ -264,7 +272,6 @@ SCRIPT: Mapping[str, str] = {
     "of": "{place} of {all}",
     "copied": "Copied",
     "no_flags": "Nothing in this rater's ratings stands out beyond chance.",
-    "evidence_none": "Fit statistics need the ratings: they are shown where the report is made together with them.",
     "no_unexpected": "None of this rater's ratings is among the most unexpected ones.",
     "next": "Next:",
     "select": "Press Ctrl+C to copy",

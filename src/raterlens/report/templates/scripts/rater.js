@@ -61,7 +61,7 @@ class RaterPage {
     if (this.curve) drawCurve(this.curve, place);
     this.whatIf.show(place);
     this.evidence(place);
-    put("feedback", raters.feedback ? raters.feedback[place] : `${raters.sentence[place]} ${text("advice", place)}`);
+    put("feedback", raters.feedback[place]);
     put("copied", "");
   }
 
@@ -78,15 +78,15 @@ class RaterPage {
   }
 
   evidence(place) {
-    const reasons = (raters.reasons[place] ?? []).map((one) => `${one.effect}: ${one.evidence}. ${data.words.next} ${one.next_step}.`);
+    const reasons = (raters.reasons[place] ?? []).map((one) => `${one.effect}: ${one.evidence}. ${say("next")} ${one.next_step}.`);
     const known = raters.infit !== undefined;
-    bullets(this.page, "reasons", reasons.length ? reasons : [data.words[known ? "no_flags" : "evidence_none"]]);
+    bullets(this.page, "reasons", reasons.length ? reasons : [known ? say("no_flags") : data.no_evidence]);
     fill(this.page, "fit", known && raters.infit[place] !== null ? fitWords(place) : "");
     const surprises = (raters.unexpected?.[place] ?? []).map(([student, item, score, expected, chance]) =>
       say("unexpected", { student, item, score, expected, chance: chance < 0.001 ? say("chance_tiny") : say("chance", { percent: number(100 * chance, 1) }) })
     );
     this.page.querySelector(".evidence h3").hidden = !known;
-    bullets(this.page, "unexpected", known && !surprises.length ? [data.words.no_unexpected] : surprises);
+    bullets(this.page, "unexpected", known && !surprises.length ? [say("no_unexpected")] : surprises);
   }
 
   async copy() {

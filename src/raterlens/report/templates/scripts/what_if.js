@@ -19,7 +19,7 @@ class WhatIf {
     this.curve = raters.what_if.kappa[place].map((value) => value / 1000);
     this.now = raters.eta[place];
     this.kappa = raters.kappa[place];
-    this.best = this.severities[this.curve.indexOf(Math.max(...this.curve))];
+    this.best = raters.what_if.best[place];
     this.frame.draw("line", this.frame.line(this.severities, this.curve));
     this.frame.mark("now", this.now, this.kappa);
     this.frame.mark("best", this.best, this.at(this.best));
