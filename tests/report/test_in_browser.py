@@ -93,13 +93,13 @@ def test_the_slider_shows_capability_at_another_severity(page, example: Example)
     known = example.fit.what_if("AM:Sport", severity=[1.5])
     slider, answer = page.get_by_label("Severity", exact=True), page.locator("[data-fill=answer]")
     assert f"own severity ({known.severity:.2f}) capability is {known.kappa:.2f}" in answer.inner_text()
-    before = page.locator(".what-if .moved").get_attribute("transform")
+    before = page.locator(".what-if figure .moved").get_attribute("transform")
     slider.fill("1.5")
     kappa = known.curve["kappa"][0]
     words = answer.inner_text()
     assert abs(float(words.split("would be ")[1].split(":")[0]) - kappa) <= 0.005 + CURVES
     assert "more severe" in words
-    assert page.locator(".what-if .moved").get_attribute("transform") != before
+    assert page.locator(".what-if figure .moved").get_attribute("transform") != before
     page.get_by_role("button", name="To the best severity").click()
     assert abs(float(slider.input_value()) - known.best_severity) < 0.15
     assert "about the best severity" in answer.inner_text()
