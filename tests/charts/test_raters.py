@@ -137,7 +137,7 @@ def test_all_points_are_drawn_and_the_axis_holds_them(example):
     fit = with_raters(example.fit, eta=pl.lit(-4.2))
     chart = rl.charts.severity(fit)
     assert len(titles(chart)) == 16
-    assert "−4.0" in texts(chart)
+    assert any(text in ("−4", "−4.0") for text in texts(chart))
 
 
 def test_raters_that_want_attention_are_named_in_a_large_panel(many):

@@ -140,7 +140,7 @@ def curves(fit: Fit, raters: Sequence[object] | None = None, *, width: int = DES
         .encode(x=x, y=alt.Y("y:Q", scale=scale), text="words:N")
     )
     others = _others(every, x, scale)
-    style = line_scales([printable(name) for name in names], "rater", columns=1 if width < 480 else 3)
+    style = line_scales([printable(name) for name in names], "rater", width)
     base = alt.Chart(values(shown))
     certainty = base.mark_area(opacity=0.14, interpolate="monotone").encode(
         x=x, y=alt.Y("kappa_low:Q", scale=scale), y2="kappa_high:Q", fill=style["fill"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.charts.labels import placed_names
 from raterlens.charts.palette import light
-from raterlens.charts.raters import LATENT, kind_scales, rater_rows, with_verdicts
+from raterlens.charts.raters import LATENT, TOLD, kind_scales, rater_rows, with_verdicts
 from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
@@ -139,13 +139,20 @@ def severity(fit: Fit, *, width: int = DESK) -> Any:
     named = _names(points, reach, (floor, 1.04 * top), width)
     marks = (
         alt.Chart(values(with_verdicts(_drawing_order(points))))
-        .mark_point(size=70 if points.height <= MANY else 26, opacity=1, strokeWidth=1.5, aria=True)
+        .mark_point(
+            size=70 if points.height <= MANY else 26, opacity=1, strokeWidth=1.5, aria=points.height <= TOLD
+        )
         .encode(
-            x=alt.X("eta:Q", title=across, scale=x, axis=alt.Axis(grid=False)),
+            x=alt.X(
+                "eta:Q",
+                title=across,
+                scale=x,
+                axis=alt.Axis(grid=False, tickCount=10 if width >= 480 else 6),
+            ),
             y=alt.Y("rho:Q", title=up, scale=y, axis=alt.Axis(grid=False)),
             description="words:N",
             tooltip=_tooltip(),
-            **kind_scales(points, 2 if width < 480 else 4),
+            **kind_scales(points, width),
         )
     )
     texts = rimmed(

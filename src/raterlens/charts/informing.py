@@ -129,7 +129,7 @@ def information(fit: Fit, *, width: int = DESK) -> Any:
     ]
     few = len(names) < len(ROLES)
     if few:
-        style = line_scales([ALL, *names], "item", columns=1 if width < 480 else 3)
+        style = line_scales([ALL, *names], "item", width)
         style.pop("fill")
     else:
         style = {

@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.charts.labels import placed_names
 from raterlens.charts.palette import light
-from raterlens.charts.raters import kind_scales, rater_rows, with_verdicts
+from raterlens.charts.raters import TOLD, kind_scales, rater_rows, with_verdicts
 from raterlens.charts.text import number
 from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
@@ -87,7 +87,7 @@ def _rows(data: pl.DataFrame, width: int) -> Any:
             y=y,
             x=alt.X("kappa_low:Q", scale=scale),
             x2="kappa_high:Q",
-            stroke=kind_scales(data, _legend_columns(width))["stroke"],
+            stroke=kind_scales(data, width)["stroke"],
         )
     )
     points = base.mark_point(size=70, opacity=1, strokeWidth=1.5, aria=True).encode(
@@ -95,7 +95,7 @@ def _rows(data: pl.DataFrame, width: int) -> Any:
         x=alt.X("kappa:Q", title=TITLE, scale=scale, axis=_axis(width)),
         description="words:N",
         tooltip=_tooltip(),
-        **kind_scales(data, _legend_columns(width)),
+        **kind_scales(data, width),
     )
     return _line(scale) + rules + points
 
@@ -122,12 +122,12 @@ def _ranked(data: pl.DataFrame, width: int) -> Any:
             x=x,
             y=alt.Y("kappa_low:Q", scale=scale),
             y2="kappa_high:Q",
-            stroke=kind_scales(data, _legend_columns(width))["stroke"],
+            stroke=kind_scales(data, width)["stroke"],
         )
     )
     size = 26 if n <= 300 else 12
-    points = base.mark_point(size=size, opacity=1, strokeWidth=1, aria=True).encode(
-        x=x, y=y, description="words:N", tooltip=_tooltip(), **kind_scales(data, _legend_columns(width))
+    points = base.mark_point(size=size, opacity=1, strokeWidth=1, aria=n <= TOLD).encode(
+        x=x, y=y, description="words:N", tooltip=_tooltip(), **kind_scales(data, width)
     )
     return _line(scale, across=False) + rules + points + _lowest(data, x, scale, width)
 
@@ -168,10 +168,6 @@ def _axis(width: int) -> Any:
     import altair as alt
 
     return alt.Axis(tickCount=5 if width < 480 else 10, format=".1f")
-
-
-def _legend_columns(width: int) -> int:
-    return 2 if width < 480 else 4
 
 
 def _tooltip() -> list[Any]:

@@ -10,8 +10,8 @@ from raterlens.charts.labels import placed_names
 from raterlens.charts.lines import ROLES
 from raterlens.charts.palette import light
 from raterlens.charts.text import distinct
-from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
-from raterlens.diagnostics.network import Network
+from raterlens.charts.theme import DESK, check_width, finished, legend_columns, rimmed, values
+from raterlens.diagnostics.network import MOST_LINKS, Network
 from raterlens.diagnostics.network import network as laid_out
 from raterlens.wording import counted
 
@@ -31,7 +31,7 @@ _NAMED, _NAMED_OF_MANY = 40, 12
 
 def network_data(ratings: Ratings) -> Network:
     """raters (rater, n, students, group, x, y, kind, words) and links (rater, other, students, x, y, x2, y2, kind)."""
-    found = laid_out(ratings, most=max(_CROWD, _LINKS_EACH * ratings.n_raters))
+    found = laid_out(ratings, most=min(max(_CROWD, _LINKS_EACH * ratings.n_raters), MOST_LINKS))
     names = distinct(found.raters["rater"])
     by_label = dict(zip(found.raters["rater"].to_list(), names, strict=True))
     words = [
@@ -118,7 +118,7 @@ def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
     most = max(int(links["students"].max() or 1), 2)  # type: ignore[arg-type]
     crowded = links.height > _CROWD
     kinds = [kind for kind in _LINES if kind in set(links["kind"])]
-    legend = alt.Legend(title=None, columns=1 if width < 480 else 2, symbolType="stroke", symbolSize=500)
+    legend = alt.Legend(title=None, columns=legend_columns(kinds, width), symbolType="stroke", symbolSize=500)
     thickness = alt.Scale(type="sqrt", domain=[0, most], range=[0.4, 2 if crowded else 5])
     dashes, colours = ([_LINES[kind][part] for kind in kinds] for part in (0, 1))
     return (
@@ -144,7 +144,9 @@ def _raters(raters: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
 
     kinds = raters.sort("group")["kind"].unique(maintain_order=True).to_list()
     legend = (
-        None if len(kinds) == 1 else alt.Legend(title=None, columns=2 if width < 480 else 6, symbolSize=80)
+        None
+        if len(kinds) == 1
+        else alt.Legend(title=None, columns=legend_columns(kinds, width), symbolSize=80)
     )
     size = 130 if raters.height <= _MANY else 40
     return (

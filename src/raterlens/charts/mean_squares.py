@@ -12,7 +12,7 @@ from raterlens.charts.labels import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.raters import not_for
 from raterlens.charts.text import distinct, number
-from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
+from raterlens.charts.theme import DESK, check_width, finished, legend_columns, rimmed, values
 from raterlens.wording import counted
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def fit_statistics(fit: Fit, ratings: Ratings | Diagnosis, *, width: int = DESK)
         x=alt.X("one:Q", scale=scale)
     ) + one.mark_rule(stroke=light("faint"), strokeDash=[4, 3]).encode(y=alt.Y("one:Q", scale=scale))
     present = [kind for kind in _KINDS if kind in set(data["kind"])]
-    legend = alt.Legend(title=None, columns=1 if width < 480 else 3, symbolSize=70)
+    legend = alt.Legend(title=None, columns=legend_columns(present, width), symbolSize=70)
     points = (
         alt.Chart(values(data))
         .mark_point(filled=True, opacity=1, size=60 if data.height <= 200 else 26, aria=True)

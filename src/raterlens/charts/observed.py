@@ -10,7 +10,7 @@ from raterlens.charts.evidence import evidence
 from raterlens.charts.palette import light
 from raterlens.charts.raters import not_for, rater_name
 from raterlens.charts.text import number, printable
-from raterlens.charts.theme import DESK, check_width, finished, values
+from raterlens.charts.theme import DESK, check_width, finished, legend_columns, values
 from raterlens.wording import counted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def expected(fit: Fit, ratings: Ratings | Diagnosis, rater: object, *, width: in
         x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"
     )
     kinds = alt.Scale(domain=[OBSERVED, EXPECTED], range=[light("severe"), light("soft")])
-    legend = alt.Legend(title=None, columns=1 if width < 480 else 2, symbolType="circle")
+    legend = alt.Legend(title=None, columns=legend_columns([OBSERVED, EXPECTED], width), symbolType="circle")
     line = (
         base.transform_calculate(kind=f"'{EXPECTED}'")
         .mark_line(strokeWidth=2.2, strokeDash=[6, 3])

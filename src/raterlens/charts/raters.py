@@ -9,6 +9,7 @@ import polars as pl
 from raterlens.charts.marks import MARKS, mark
 from raterlens.charts.palette import light
 from raterlens.charts.text import distinct, interval, number
+from raterlens.charts.theme import legend_columns
 from raterlens.diagnostics.panel import judged
 from raterlens.diagnostics.scale import Scale
 from raterlens.errors import OptionError
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from raterlens.results import Fit
 
 LATENT = ("hrm", "dawid-skene")
+
+TOLD = 1000
+"""Points that a mouse could still find: up to so many have their words in an SVG."""
 
 
 def rater_rows(fit: Fit) -> pl.DataFrame:
@@ -58,7 +62,7 @@ def not_for(fit: Fit, chart: str, why: str, instead: str, models: tuple[str, ...
         )
 
 
-def kind_scales(rows: pl.DataFrame, columns: int) -> dict[str, Any]:
+def kind_scales(rows: pl.DataFrame, width: int) -> dict[str, Any]:
     """Encodings of the verdict's kind, by colour and by shape, with one legend of the kinds that occur."""
     import altair as alt
 
@@ -66,7 +70,9 @@ def kind_scales(rows: pl.DataFrame, columns: int) -> dict[str, Any]:
     names = [one.words for one in present]
     colours = [light(one.role) for one in present]
     inside = [light("paper") if one.name == "unsure" else light(one.role) for one in present]
-    legend = alt.Legend(title=None, columns=columns, symbolSize=70, symbolStrokeWidth=1.5)
+    legend = alt.Legend(
+        title=None, columns=legend_columns(names, width), symbolSize=70, symbolStrokeWidth=1.5
+    )
     field = "verdict:N"
 
     def scale(choices: list[str]) -> alt.Scale:

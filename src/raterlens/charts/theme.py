@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,9 @@ from raterlens.errors import OptionError
 DESK, PHONE = 640, 380
 """Widths in pixels: the default, and one that a phone shows without scrolling."""
 NARROWEST, WIDEST = 280, 2000
+
+# Altair refuses frames with more rows, lest notebooks grow; a chart that needs them holds them itself.
+_MOST_ROWS = 5_000
 
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
@@ -27,9 +31,20 @@ def check_width(width: int) -> int:
     return int(width)
 
 
-def values(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows as a chart's data: null where there is no number."""
-    return frame.fill_nan(None)
+def values(frame: pl.DataFrame) -> Any:
+    """Rows as a chart's data: null where there is no number, complete whatever their number."""
+    frame = frame.fill_nan(None)
+    if frame.height <= _MOST_ROWS:
+        return frame
+    import altair as alt
+
+    return alt.InlineData(values=frame.to_dicts())
+
+
+def legend_columns(names: Iterable[str], width: int) -> int:
+    """As many entries of a legend as stand side by side."""
+    longest = max((len(name) for name in names), default=1)
+    return max(1, min(6, int((width - 70) / (6.6 * longest + 46))))
 
 
 def rimmed(base: Any) -> Any:
