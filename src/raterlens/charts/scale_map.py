@@ -89,7 +89,7 @@ def wright(fit: Fit, *, width: int = DESK) -> Any:
     >>> import raterlens as rl
     >>> chart = rl.charts.wright(rl.fit(rl.load_example()))
     >>> chart.to_dict()["description"][:46]
-    'Students, raters and items on one scale: stude'
+    'Students, raters and items on one scale: 363 s'
     """
     import altair as alt
 
