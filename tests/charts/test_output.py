@@ -41,6 +41,7 @@ def test_a_page_holds_its_scripts(chart, tmp_path):
     assert not re.search("(src|href|@import)", head)
     assert script.count("</script") == 1
     assert '[fill="#1b1f24"]' in head  # by which dark colours find their marks
+    assert "background: none !important" in head  # Vega paints the paper white by an inline style
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

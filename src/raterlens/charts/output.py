@@ -167,7 +167,7 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>
 body {{ margin: 1rem; background: {paper} }}
-#chart svg {{ max-width: 100%; height: auto }}
+#chart svg {{ max-width: 100%; height: auto; background: none !important }}
 @media screen and (prefers-color-scheme: dark) {{
 {dark}}}
 </style>
