@@ -15,14 +15,7 @@ from raterlens.errors import OptionError
 @pytest.fixture(scope="module")
 def table() -> pl.DataFrame:
     found = rl.simulate(students=60, raters=4, items=2, seed=4).ratings
-    return pl.DataFrame(
-        {
-            "student": found.students.gather(found.student),
-            "rater": found.raters.gather(found.rater),
-            "item": found.items.gather(found.item),
-            "score": found.score,
-        }
-    )
+    return found.table()
 
 
 def test_a_dataset_has_every_estimate_under_its_label(table, tmp_path):

@@ -113,10 +113,7 @@ def test_bad_bounds_are_refused(fit, bounds, message):
 
 
 def test_checks_are_the_kind_of_frame_that_came_in(ratings):
-    frame = pd.DataFrame(
-        {"student": ratings.student, "rater": ratings.rater, "item": ratings.item, "score": ratings.score}
-    )
-    assert isinstance(rl.gate(rl.fit(frame), min_kappa=0.5).checks, pd.DataFrame)
+    assert isinstance(rl.gate(rl.fit(ratings.table().to_pandas()), min_kappa=0.5).checks, pd.DataFrame)
 
 
 # ------------------------------------------------------------------------------------------ command line
@@ -125,13 +122,7 @@ def test_checks_are_the_kind_of_frame_that_came_in(ratings):
 @pytest.fixture
 def table(ratings, tmp_path):
     path = tmp_path / "ratings.csv"
-    columns = {
-        "student": ratings.students.gather(ratings.student),
-        "rater": ratings.raters.gather(ratings.rater),
-        "item": ratings.items.gather(ratings.item),
-        "score": ratings.score,
-    }
-    pl.DataFrame(columns).write_csv(path)
+    ratings.table().write_csv(path)
     return str(path)
 
 

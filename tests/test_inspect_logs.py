@@ -19,17 +19,6 @@ DATA = Path(__file__).parent / "data"
 LOGS = ["inspect.eval", "inspect.json.gz"]
 
 
-def frame(ratings: rl.Ratings) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "student": ratings.students.gather(ratings.student),
-            "rater": ratings.raters.gather(ratings.rater),
-            "item": ratings.items.gather(ratings.item),
-            "score": ratings.score,
-        }
-    )
-
-
 @pytest.mark.parametrize("name", LOGS)
 def test_scorers_are_raters_and_samples_are_students(name):
     ratings = rl.read(DATA / name, cut=1)
@@ -39,17 +28,19 @@ def test_scorers_are_raters_and_samples_are_students(name):
     assert ratings.n_ratings == 6 * 3 * 2  # samples, scores of each, epochs
     # q0 to q5 were scored C I P N C I by letters: correct where n is a multiple of 4.
     passes = (
-        frame(ratings).filter(rater="letters").group_by("student").agg(pl.col("score").sum()).sort("student")
+        ratings.table().filter(rater="letters").group_by("student").agg(pl.col("score").sum()).sort("student")
     )
     assert passes["score"].to_list() == [2, 0, 0, 0, 2, 0]
-    truth = frame(ratings).filter(item="truth").group_by("student").agg(pl.col("score").sum()).sort("student")
+    truth = (
+        ratings.table().filter(item="truth").group_by("student").agg(pl.col("score").sum()).sort("student")
+    )
     assert truth["score"].to_list() == [2 * (n // 2 % 2) for n in range(6)]
     assert any("task 'demo', model 'mockllm/model'" in note for note in ratings.notes)
     assert any("2 epochs" in note for note in ratings.notes)
 
 
 def test_partial_credit_counts_by_the_cut():
-    half = frame(rl.read(DATA / "inspect.eval", cut=0.5)).filter(rater="letters", student="q2")
+    half = rl.read(DATA / "inspect.eval", cut=0.5).table().filter(rater="letters", student="q2")
     assert half["score"].to_list() == [1, 1]
     with pytest.raises(InputError, match=r"score 0\.5 .* is a fraction"):
         rl.read(DATA / "inspect.eval")
@@ -61,7 +52,7 @@ def test_an_epoch_can_be_an_answer_of_its_own():
 
 
 def test_both_kinds_of_log_hold_the_same_ratings():
-    one, other = (frame(rl.read(DATA / name, cut=1)) for name in LOGS)
+    one, other = (rl.read(DATA / name, cut=1).table() for name in LOGS)
     assert one.sort(one.columns).equals(other.sort(other.columns))
 
 
@@ -98,7 +89,7 @@ def test_an_interrupted_evaluation_is_read_from_its_samples(tmp_path):
         for n in range(3):
             archive.writestr(f"samples/{n}_epoch_1.json", json.dumps(sample | {"id": n}))
     ratings = rl.read(path)
-    assert frame(ratings).sort("student", "item")["score"].to_list() == [0, 1, 1] * 3
+    assert ratings.table().sort("student", "item")["score"].to_list() == [0, 1, 1] * 3
     assert any("status is 'started'" in note for note in ratings.notes)
     assert any("left out: no score" in note for note in ratings.notes)
 
@@ -122,6 +113,7 @@ def test_without_zstandard_the_extra_is_named(monkeypatch):
         rl.read(DATA / "inspect.eval", cut=1)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the package itself
 @pytest.mark.skipif(importlib.util.find_spec("inspect_ai") is None, reason="inspect_ai is not installed")
 def test_against_the_package_itself(tmp_path):
     from inspect_ai.log import read_eval_log

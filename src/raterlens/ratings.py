@@ -116,6 +116,23 @@ class Ratings:
         """The same ratings with score s replaced by `places[s]`."""
         return replace(self, score=places[self.score])
 
+    def table(self) -> pl.DataFrame:
+        """One row a rating: student, rater, item and score, then further facets.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> rl.load_example().table().columns
+        ['student', 'rater', 'item', 'score']
+        """
+        columns = {
+            "student": self.students.gather(self.student),
+            "rater": self.raters.gather(self.rater),
+            "item": self.items.gather(self.item),
+            "score": pl.Series(self.score),
+        }
+        return pl.DataFrame(columns | {facet.name: facet.labels.gather(facet.codes) for facet in self.facets})
+
     def check_estimable(self) -> None:
         """Raise where nothing could be learnt about raters; a single student can still be scored by a fit."""
         n = self.n_ratings

@@ -24,7 +24,7 @@ from scipy import sparse, special
 
 from raterlens.calibration import Calibration
 from raterlens.diagnostics.sensitivity import subset
-from raterlens.diagnostics.testing import LEVEL, adjusted
+from raterlens.diagnostics.testing import adjusted
 from raterlens.engine.compress import rating_cells
 from raterlens.engine.seam import Nodes
 from raterlens.errors import InputError, OptionError, choose
@@ -40,6 +40,8 @@ Indices = NDArray[np.int64]
 
 LEAST = 0.3
 """A shared impression matters from this standard deviation on, in logits."""
+CHANCE = 0.01
+"""Adjusted for the number of raters. All of them are seen against the same trusted ratings, so chances go together."""
 FEWEST = 30
 """Students rated by trusted and other raters, for a normal approximation of sums over them."""
 _BLOCK = 2**14
@@ -137,7 +139,7 @@ def check_shared_bias(fit: Fit, ratings: Ratings, *, trusted: Sequence[str]) -> 
             "shared": shared[k],
             "z": seen.z[k],
             "p": p[k],
-            "flagged": bool(p[k] <= LEVEL and shared[k] >= LEAST),
+            "flagged": bool(p[k] <= CHANCE and shared[k] >= LEAST),
         }
         for k, (code, judge) in enumerate(zip(others, judges, strict=True))
     ]

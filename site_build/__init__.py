@@ -1,0 +1,1 @@
+"""How the documentation site is built: code that runs, its output inserted, and formulas as MathML."""
