@@ -113,7 +113,9 @@ def _strongest(shared: sparse.csr_array, most: int) -> tuple[Indices, Indices, A
     if len(row) <= most:
         return row, column, weight
     # Ranks as lengths: the shortest tree takes the strongest links, and no two are the same.
-    lengths = sparse.csr_array((np.arange(1.0, len(row) + 1), (row, column)), shape=shared.shape)
+    # 32-bit places: SciPy before 1.15 finds no tree with others.
+    places = (row.astype(np.int32), column.astype(np.int32))
+    lengths = sparse.csr_array((np.arange(1.0, len(row) + 1), places), shape=shared.shape)
     tree = np.sort(minimum_spanning_tree(lengths).data).astype(np.int64) - 1
     kept = np.union1d(tree, np.arange(most))
     return row[kept], column[kept], weight[kept]
