@@ -101,7 +101,7 @@ def write_workbook(fit: Fit, path: Path) -> None:
 
 def _raters(fit: Fit) -> pl.DataFrame:
     """With verdicts, the most capable first."""
-    scale = Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables)
+    scale = Scale.of(fit)
     rows = judged(fit.table("raters"), scale).drop("standing")
     first = ["rater", "label", "kappa", "kappa_low", "kappa_high"]
     return rows.select(*first, pl.exclude(*first))

@@ -6,10 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+import raterlens as rl
 from raterlens.capability import gmf, probit
+from raterlens.curves import curve_of
 from raterlens.diagnostics.panel import attention, caveats, headline, judged
 from raterlens.diagnostics.scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdict, verdicts
+from raterlens.links import get_link
 
 SIGMA = 2.0
 SCALE = Scale(SIGMA)
@@ -111,7 +114,7 @@ def test_flags(flag: str, label: str) -> None:
 
 
 def test_ordered_scores_are_spoken_of_as_scores() -> None:
-    scores = Scale(SIGMA, ordered=True)
+    scores = Scale(SIGMA, curve=curve_of(get_link("logit"), np.array([[-1.0, 0.0, 1.0]])))
     strict = rate(1.0, 3.5, scale=scores)
     assert strict.label == "too severe"
     assert strict.sentence.startswith("Scores lower than the average rater")
@@ -224,3 +227,17 @@ def test_a_sharp_but_strict_latent_class_rater_is_too_severe() -> None:
     assert strict.label == "too severe"
     blunt = verdict(**facts, rho=0.53, eta=0.3, scale=Scale(1.0, "logit", "hrm"))
     assert blunt.label == "weak discrimination"
+
+
+def test_the_scale_of_ordered_scores_is_that_of_the_fit():
+    """Capability from rho and eta is the kappa of the table, thresholds and all."""
+    ratings = rl.simulate(
+        students=400, raters=6, items=3, raters_per_student=3, thresholds=(-2.0, 0.0, 2.0), seed=2
+    ).ratings
+    fit = rl.fit(ratings, standard_errors=False)
+    scale, raters = Scale.of(fit), fit.table("raters")
+    found = scale.capability(raters["rho"].to_numpy(), raters["eta"].to_numpy())
+    assert found == pytest.approx(raters["kappa"].to_numpy(), abs=1e-9)
+    binary = Scale(fit.sigma).capability(raters["rho"].to_numpy(), raters["eta"].to_numpy())
+    assert np.abs(binary - found).max() > 0.02
+    assert scale.pass_rate(np.array([0.0, 1.0]))[1] < scale.pass_rate(0.0)

@@ -60,9 +60,7 @@ class Terminal:
 
     def fit(self, fit: "Fit", *, out: Path | None = None, everyone: bool = False) -> None:
         """What was read, the raters, what to keep in mind, how the fit went."""
-        raters = judged(
-            fit.table("raters"), Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables)
-        )
+        raters = judged(fit.table("raters"), Scale.of(fit))
         self._data(fit, fit.notes)
         answer = headline(raters)
         self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))

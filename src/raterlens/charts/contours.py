@@ -52,7 +52,7 @@ def severity_data(fit: Fit) -> pl.DataFrame:
 def surface(fit: Fit) -> Surface:
     """Capability as the fit's own yardstick, population and way of scoring have it."""
     if fit.calibration is None:
-        return Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables).capability
+        return Scale.of(fit).capability
     abilities = fit.table("students").select("theta", "theta_se").to_numpy()
     students = students_of(fit.yardstick.population, abilities[:, 0], abilities[:, 1])
     noiseless = fit.yardstick.reference == NOISELESS

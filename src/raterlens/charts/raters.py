@@ -26,7 +26,7 @@ TOLD = 1000
 
 def rater_rows(fit: Fit) -> pl.DataFrame:
     """A row a rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind, words."""
-    scale = Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables)
+    scale = Scale.of(fit)
     rows = judged(fit.table("raters"), scale)
     words = [
         f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "

@@ -89,7 +89,7 @@ def advice(fit: Fit) -> pl.DataFrame:
     best_severity, best_kappa = _best_of_all(on)
     low, high = _range(on)
     table = fit.table("raters")
-    verdicts = judged(table, Scale(fit.sigma, fit.link, fit.model, "thresholds" in fit.tables))
+    verdicts = judged(table, Scale.of(fit))
     label = dict(zip(verdicts["rater"].cast(pl.String), verdicts.iter_rows(named=True), strict=True))
     names = table["rater"].cast(pl.String).to_list()
     feedback = [

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from raterlens.capability import hrm
-from raterlens.curves import PassCurve
+from raterlens.curves import Curve, PassCurve
 from raterlens.links import get_link
 from raterlens.population import Normal
+
+if TYPE_CHECKING:
+    from raterlens.results import Fit
 
 Array = NDArray[np.float64]
 
@@ -31,9 +35,20 @@ class Scale:
     sigma: float = 1.0
     link: str = "logit"
     model: str = "gmf"
-    ordered: bool = False
-    """More than pass and fail. Capability then depends on the panel's thresholds too, and `capability` is only
-    a guide: good for weighing severity against discrimination, not for drawing."""
+    curve: Curve | None = None
+    """How ordered scores follow the predictor, with the panel's thresholds; None for pass and fail."""
+
+    @staticmethod
+    def of(fit: "Fit") -> "Scale":
+        """The scale that a fit's tables are on."""
+        ordered = fit.calibration is not None and "threshold" in fit.calibration.effects
+        curve = fit.calibration.curve() if fit.calibration is not None and ordered else None
+        return Scale(fit.sigma, fit.link, fit.model, curve)
+
+    @property
+    def ordered(self) -> bool:
+        """More scores than pass and fail."""
+        return self.curve is not None
 
     def capability(self, rho: ArrayLike, eta: ArrayLike) -> Array:
         """kappa-bar (broadcasts)."""
@@ -45,7 +60,7 @@ class Scale:
             half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
             return hrm(criterion=e + half, slope=2 * half, link=self.link)
         # Not capability.gmf: with another scale than the best rater's, rho may exceed 1.
-        curve, students = PassCurve(get_link(self.link)), Normal()
+        curve, students = self.curve or PassCurve(get_link(self.link)), Normal()
         sigma = max(self.sigma, _FLATTEST)
         return students.rate(curve, sigma * r, e) / students.best(curve, np.array(sigma))
 
@@ -60,5 +75,8 @@ class Scale:
         return self.capability(np.ones_like(rho), eta)
 
     def pass_rate(self, eta: ArrayLike) -> Array:
-        """How much of middling work a rater passes, F(-eta); the average rater F(0)."""
+        """How much of middling work a rater passes, F(-eta); the average rater F(0). With ordered scores, the share of
+        the highest score that it gets."""
+        if self.curve is not None:
+            return self.curve.mean(-np.asarray(eta, np.float64))
         return np.exp(get_link(self.link).log_pass(-np.asarray(eta, np.float64)))

@@ -28,7 +28,7 @@ NAMED = 12
 
 
 def scale_of(fit: "Fit") -> Scale:
-    return Scale(fit.sigma, fit.link, fit.model, ordered="thresholds" in fit.tables)
+    return Scale.of(fit)
 
 
 def panel(fit: "Fit", diagnosis: "Diagnosis | None") -> pl.DataFrame:

@@ -93,9 +93,7 @@ def fit(
     command = _command(name, roles, cut, model)
     xlsx = _fits_excel(ratings)
     write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found, xlsx=xlsx)
-    raters = judged(
-        result.table("raters"), Scale(result.sigma, result.link, result.model, "thresholds" in result.tables)
-    )
+    raters = judged(result.table("raters"), Scale.of(result))
     return {"headline": headline(raters).text, "data": _size(ratings), "converged": result.converged}
 
 
