@@ -60,6 +60,8 @@ def surface(fit: Fit) -> Surface:
 
     def capability(rho: Array, eta: Array) -> Array:
         r, e = (part.ravel() for part in np.broadcast_arrays(rho, eta))
+        if fit.sigma == 0 and not noiseless:  # nobody discriminates: there is no yardstick to divide by
+            return np.zeros(np.broadcast_shapes(rho.shape, eta.shape))
         a = r / np.sqrt(np.maximum(1 - r**2, 1e-9)) if noiseless else r * fit.sigma
         kappa = index.kappa(a, e, np.full(len(a), fit.sigma))
         return np.asarray(kappa.reshape(np.broadcast_shapes(rho.shape, eta.shape)))
