@@ -48,6 +48,8 @@ def test_coefficients_equal_the_libraries():
     assert found["Fleiss' kappa"] == pytest.approx(0.28049465992130407, rel=EXACT)
     assert found["Krippendorff's alpha (nominal)"] == pytest.approx(0.2864905377552932, rel=EXACT)
     assert found["Krippendorff's alpha (interval)"] == pytest.approx(0.6896008661843595, rel=EXACT)
+    # krippendorff.alpha(reliability_data=y.T, level_of_measurement="ordinal")
+    assert found["Krippendorff's alpha (ordinal)"] == pytest.approx(0.6711672758125572, rel=EXACT)
     assert found["ICC(1)"] == pytest.approx(0.693217, abs=1e-6)
     assert found["ICC(1,k)"] == pytest.approx(0.871447, abs=1e-6)
 
@@ -72,6 +74,30 @@ def test_cohens_kappa_equals_statsmodels_and_scikit_learn():
     )
     y = panel()
     assert table["agreement"][0] == np.mean(y[:, 0] == y[:, 1])
+
+
+def test_weighted_kappa_equals_statsmodels_and_scikit_learn():
+    # statsmodels: cohens_kappa(table, wt="quadratic"), .kappa and .std_kappa;
+    # scikit-learn: cohen_kappa_score(y[:, a], y[:, b], weights="quadratic")
+    ratings = read(panel())
+    table = rater_pairs(ratings, couples_of(ratings, units(ratings)))
+    kappa = [0.7013574660633485, 0.6202531645569622, 0.7383966244725739]
+    error = [0.06911965535245934, 0.09195356315552557, 0.07037401243736977]
+    assert table["weighted_kappa"].to_list() == pytest.approx(kappa, rel=EXACT)
+    assert table["weighted_kappa_se"].to_list() == pytest.approx(error, rel=EXACT)
+    assert (table["weighted_kappa_low"] < table["weighted_kappa"]).all()
+
+
+@pytest.mark.parametrize("thresholds", [None, (-1.0, 0.0, 1.0)])
+def test_the_model_expects_the_agreement_that_it_draws(thresholds):
+    ratings = rl.simulate(
+        students=1_500, raters=6, items=3, raters_per_student=3, thresholds=thresholds, seed=4
+    ).ratings
+    found = rl.fit(ratings, standard_errors=False).diagnose(ratings).table("agreement")
+    rows = {row["coefficient"]: row for row in found.iter_rows(named=True)}
+    seen, expected = rows["exact agreement"], rows["expected agreement"]
+    assert seen["low"] < expected["value"] < seen["high"]
+    assert expected["low"] < expected["value"] < expected["high"]
 
 
 def test_nothing_to_agree_on():
