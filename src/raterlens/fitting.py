@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ from raterlens.results import Fit
 from raterlens.scoring import with_scores
 from raterlens.tabulate import tabulate
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 Array = NDArray[np.float64]
 
 # A dense covariance of this many parameters takes 200 MB and seconds; beyond it, each rater's own block has to do.
@@ -67,6 +70,7 @@ def fit(
     progress: OnProgress | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    client: "Client | None" = None,
 ) -> Fit:
     """Estimate every rater's capability.
 
@@ -132,6 +136,11 @@ def fit(
     checkpoint, resume
         A file in which the fit keeps what it has done so far, for method `mml`; if it is interrupted, the same call
         with `resume=True` goes on from there, to the same estimates. The file is removed when the fit is done.
+    client
+        A client of a Dask cluster (`distributed.Client`), for method `mml`: the students' ratings are kept and worked
+        on by its workers. Packed ratings beyond memory are read by the workers themselves, from a file that all of
+        them can open. What is computed here: the optimiser's steps, and the covariance matrix from what the workers
+        add up.
 
     Examples
     --------
@@ -145,6 +154,8 @@ def fit(
     choose("model", model, [*FACETS_MODELS, *LATENT_MODELS])
     choose("method", method, METHODS)
     kept = _checkpoint(checkpoint, model, method, resume=resume)
+    if client is not None:
+        _check_client(client, model, method)
     if model in LATENT_MODELS:
         chosen = {
             "scale": scale != SCALES[0],
@@ -199,6 +210,7 @@ def fit(
         max_iterations=max_iterations,
         on_progress=progress,
         checkpoint=kept,
+        client=client,
     )
     spread = _uncertainty(coded, found, covariance, method, options) if standard_errors else None
     calibration = calibrate(coded, options, found, spread, scores, names)
@@ -253,6 +265,19 @@ def _checkpoint(path: str | Path | None, model: str, method: str, *, resume: boo
             "leave it out"
         )
     return Checkpoint(path, resume=resume)
+
+
+def _check_client(client: object, model: str, method: str) -> None:
+    if not hasattr(client, "submit") or not hasattr(client, "scatter"):
+        raise OptionError(
+            f"client is a {type(client).__name__}; give a distributed.Client, which "
+            "pip install 'raterlens[cluster]' brings"
+        )
+    if model in LATENT_MODELS or method != "mml":
+        raise OptionError(
+            f"a cluster goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; leave "
+            "client out"
+        )
 
 
 def _estimable(ratings: Ratings | Any) -> Ratings:

@@ -173,9 +173,14 @@ class Work:
         False
     )
 
+    cluster: Annotated[
+        str | None, Parameter(help="Address of a Dask scheduler (tcp://host:8786) whose workers do the work.")
+    ] = None
+
     def going_on(self) -> str:
         """The options that go on from the checkpoint."""
-        return shlex.join(["--checkpoint", str(self.checkpoint), "--resume"])
+        cluster = ["--cluster", self.cluster] if self.cluster else []
+        return shlex.join(["--checkpoint", str(self.checkpoint), "--resume", *cluster])
 
 
 @Parameter(name="*", group=_OUTPUT)

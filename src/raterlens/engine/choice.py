@@ -1,5 +1,7 @@
 """Which engine for which data: compiled code where it pays for being loaded, readable code everywhere else."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -9,6 +11,9 @@ from raterlens.engine.reference import ReferenceEngine
 from raterlens.models.parameters import Contexts
 from raterlens.ratings import Ratings
 from raterlens.stored.ratings import StoredRatings
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 # Loading (and, the first time, compiling) takes a second or two; from about here on a fit saves more than that.
 LARGE = 60_000
@@ -24,8 +29,14 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
     return FusedEngine(counts, sums)
 
 
-def cell_engine(ratings: Ratings, contexts: Contexts, n_categories: int) -> ReferenceEngine:
-    """An engine whose cells are contexts with scores."""
+def cell_engine(
+    ratings: Ratings, contexts: Contexts, n_categories: int, client: "Client | None" = None
+) -> ReferenceEngine:
+    """An engine whose cells are contexts with scores; on the workers of a Dask client, where there is one."""
+    if client is not None:
+        from raterlens.engine.cluster import cells_on_cluster
+
+        return cells_on_cluster(client, ratings, contexts, n_categories)
     if isinstance(ratings, StoredRatings):
         from raterlens.engine.parts import cells_by_parts
 
@@ -34,9 +45,17 @@ def cell_engine(ratings: Ratings, contexts: Contexts, n_categories: int) -> Refe
 
 
 def essay_engine(
-    ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64], n_categories: int
+    ratings: Ratings,
+    contexts: Contexts,
+    slope_of_context: NDArray[np.int64],
+    n_categories: int,
+    client: "Client | None" = None,
 ) -> tuple[ReferenceEngine, Sets]:
     """An engine whose cells are essays, and what these are."""
+    if client is not None:
+        from raterlens.engine.cluster import essays_on_cluster
+
+        return essays_on_cluster(client, ratings, contexts, slope_of_context, n_categories)
     if isinstance(ratings, StoredRatings):
         from raterlens.engine.parts import essays_by_parts
 

@@ -4,7 +4,7 @@ An evaluation goes over the parts one by one, in their order, and needs memory f
 where there is room, the system keeps them in memory, and an evaluation reads nothing from disk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -17,6 +17,7 @@ from raterlens.engine.fused import FusedEngine
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
 from raterlens.models.parameters import Contexts
+from raterlens.ratings import Ratings
 from raterlens.stored.file import Scratch, forget
 from raterlens.stored.ratings import StoredRatings
 
@@ -32,6 +33,8 @@ class Part:
     sums: sparse.csr_array | None
     own: Indices | None
     """Which of all cells those of the part are; None where it has all."""
+    n_cells: int
+    """Of all parts together."""
 
     @property
     def n_students(self) -> int:
@@ -42,6 +45,14 @@ class Part:
 
     def tables(self, tables: Tables) -> Tables:
         return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
+
+    def whole_engine(self) -> FusedEngine:
+        """An engine on these students whose cells are all cells."""
+        counts = self.counts
+        if self.own is not None:
+            shape = (self.n_students, self.n_cells)
+            counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
+        return FusedEngine(counts, self.sums)
 
     def evaluate(self, tables: Tables, nodes: Nodes, threads: int | None = None) -> Expected:
         """What these students add to the whole."""
@@ -57,7 +68,7 @@ class Part:
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)
-        return Part(_kept(self.counts, scratch), sums, self.own)
+        return Part(_kept(self.counts, scratch), sums, self.own, self.n_cells)
 
     def forget(self) -> None:
         for matrix in (self.counts, self.sums):
@@ -101,6 +112,14 @@ class PartsEngine(ReferenceEngine):
             part.forget()
         return Moments(mean, sd)
 
+    def total(self, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
+        found: sparse.csr_array | None = None
+        for part in self._parts:
+            more = work(part.whole_engine())
+            found = more if found is None else found + more
+            part.forget()
+        return found
+
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         for rows, part in self._placed():
             for some, posterior, loglik in part.engine().posteriors(part.tables(tables), nodes):
@@ -118,12 +137,13 @@ class PartsEngine(ReferenceEngine):
 def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int) -> PartsEngine:
     """An engine whose cells are contexts with scores."""
     scratch = Scratch()
-    return PartsEngine(
-        [
-            Part(rating_cells(part, contexts, n_categories), None, None).on_disk(scratch)
-            for part in ratings.parts()
-        ]
-    )
+    return PartsEngine([cell_part(part, contexts, n_categories).on_disk(scratch) for part in ratings.parts()])
+
+
+def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
+    """Students whose cells are contexts with scores."""
+    counts = rating_cells(ratings, contexts, n_categories)
+    return Part(counts, None, None, counts.shape[1])
 
 
 def essays_by_parts(
@@ -132,16 +152,24 @@ def essays_by_parts(
     """An engine whose cells are essays, and what these are."""
     scratch, parts, sets = Scratch(), [], []
     for part in ratings.parts():
-        found = essays(part, contexts, slope_of_context, n_categories)
-        parts.append(Part(found.counts, found.sums, None).on_disk(scratch))
-        sets.append(found.sets)
+        found, own = essay_part(part, contexts, slope_of_context, n_categories)
+        parts.append(found.on_disk(scratch))
+        sets.append(own)
     whole = Sets.merged(sets)
     return PartsEngine([among(whole, part, own) for part, own in zip(parts, sets, strict=True)]), whole
 
 
+def essay_part(
+    ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
+) -> tuple[Part, Sets]:
+    """Students whose cells are the essays that occur among them."""
+    found = essays(ratings, contexts, slope_of_context, n_categories)
+    return Part(found.counts, found.sums, None, len(found.sets.keys)), found.sets
+
+
 def among(whole: Sets, part: Part, own: Sets) -> Part:
     """The part with its sets known by their places among all."""
-    return Part(part.counts, part.sums, np.searchsorted(whole.keys, own.keys))
+    return Part(part.counts, part.sums, np.searchsorted(whole.keys, own.keys), len(whole.keys))
 
 
 def _kept(matrix: sparse.csr_array, scratch: Scratch) -> sparse.csr_array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.models.shifted import ShiftedModel
 from raterlens.ratings import Ratings
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Array = NDArray[np.float64]
 
@@ -83,6 +87,7 @@ def estimate(
     max_iterations: int = 500,
     on_progress: OnProgress | None = None,
     checkpoint: Checkpoint | None = None,
+    client: "Client | None" = None,
 ) -> Estimate:
     """Estimate `model` on `ratings` by one of METHODS.
 
@@ -101,7 +106,7 @@ def estimate(
     task = _Task(
         ratings,
         link,
-        marginal(ratings, model, response, pseudo),
+        marginal(ratings, model, response, pseudo, client),
         start,
         information_scale(model, start),
         (lower, upper),

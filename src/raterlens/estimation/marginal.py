@@ -1,6 +1,8 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
+from copy import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from raterlens.estimation.optimise import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings import Ratings
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Array = NDArray[np.float64]
 
@@ -61,6 +66,13 @@ class FacetsMarginal:
             predictor, self.engine.evaluate(self._tables(predictor, nodes), nodes), nodes
         )
 
+    def apart(self) -> Self:
+        """The same without data and journal: what can be sent to where the data are."""
+        alone = copy(self)
+        alone.checkpoint = None
+        del alone.engine
+        return alone
+
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         raise NotImplementedError
 
@@ -71,9 +83,16 @@ class FacetsMarginal:
 class CellMarginal(FacetsMarginal):
     """Any response: a cell is a context with a score."""
 
-    def __init__(self, ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
+    def __init__(
+        self,
+        ratings: Ratings,
+        model: FacetsModel,
+        response: Response,
+        pseudo: Pseudo,
+        client: "Client | None" = None,
+    ) -> None:
         super().__init__(model, response, pseudo)
-        self.engine = cell_engine(ratings, model.contexts, response.n_categories)
+        self.engine = cell_engine(ratings, model.contexts, response.n_categories, client)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -90,10 +109,17 @@ class EssayMarginal(FacetsMarginal):
 
     response: Adjacent
 
-    def __init__(self, ratings: Ratings, model: FacetsModel, response: Adjacent, pseudo: Pseudo) -> None:
+    def __init__(
+        self,
+        ratings: Ratings,
+        model: FacetsModel,
+        response: Adjacent,
+        pseudo: Pseudo,
+        client: "Client | None" = None,
+    ) -> None:
         super().__init__(model, response, pseudo)
         self.engine, self.sets = essay_engine(
-            ratings, model.contexts, model.slope_of_context, response.n_categories
+            ratings, model.contexts, model.slope_of_context, response.n_categories, client
         )
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.sets.given[:, 1:]
@@ -112,8 +138,14 @@ class EssayMarginal(FacetsMarginal):
         return Derivatives(loglik, d_slope, at_nodes.sum(axis=1) + self._totals, counts)
 
 
-def marginal(ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo) -> FacetsMarginal:
+def marginal(
+    ratings: Ratings,
+    model: FacetsModel,
+    response: Response,
+    pseudo: Pseudo,
+    client: "Client | None" = None,
+) -> FacetsMarginal:
     """The cheapest form of the marginal likelihood that the response allows."""
     if isinstance(response, Adjacent):
-        return EssayMarginal(ratings, model, response, pseudo)
-    return CellMarginal(ratings, model, response, pseudo)
+        return EssayMarginal(ratings, model, response, pseudo, client)
+    return CellMarginal(ratings, model, response, pseudo, client)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.compress import CellsByStudent
+from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
 from raterlens.ratings import Ratings
@@ -59,32 +60,38 @@ class CellScores:
         return upper
 
 
-def cell_scores(
-    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
-) -> CellScores | None:
-    """By essays where a model has them at hand and they are few, otherwise by single ratings.
+def by_engine(problem: FacetsMarginal, nodes: Nodes) -> bool:
+    """Whether the cells of the problem's engine will do: all but essays of which there are too many kinds."""
+    return (
+        not isinstance(problem, EssayMarginal) or 3 * problem.sets.members.nnz * len(nodes.points) <= _LARGEST
+    )
 
-    None where the parameters are so many that pairs of them have to be looked up, and the students not in memory.
-    """
+
+def cell_scores(
+    problem: FacetsMarginal,
+    engine: ReferenceEngine,
+    parameters: Array,
+    nodes: Nodes,
+    ratings: Ratings | None = None,
+) -> CellScores:
+    """By the cells of the engine, or by single ratings where these are given."""
     model, response, t = problem.model, problem.response, nodes.points
     n, steps, jacobian = len(model.contexts), len(response.lever), model.jacobian(parameters)
-    predictor, engine = model.predictor(parameters), problem.engine
-    essays = isinstance(problem, EssayMarginal) and 3 * problem.sets.members.nnz * len(t) <= _LARGEST
+    predictor = model.predictor(parameters)
     cells: sparse.csr_array | CellsByStudent
-    if isinstance(problem, EssayMarginal) and essays and engine.sums is not None:
+    if isinstance(problem, EssayMarginal) and ratings is None:
+        assert engine.sums is not None
         cells, sums, members = engine.counts, engine.sums, problem.sets.members
         context = np.arange(n)
         scores = -problem.response.probabilities(predictor, t).transpose(1, 0, 2)
         slopes = jacobian[problem.shown_by]
-    elif jacobian.shape[1] <= DENSE:
+    else:
         k = response.n_categories
-        cells = CellsByStudent(ratings, model.contexts, k)
+        cells = engine.counts if ratings is None else CellsByStudent(ratings, model.contexts, k)
         members = sparse.eye_array(n * k, format="csr")
-        sums, slopes = sparse.csr_array((ratings.n_students, 1)), sparse.csr_array((1, jacobian.shape[1]))
+        sums, slopes = sparse.csr_array((engine.n_students, 1)), sparse.csr_array((1, jacobian.shape[1]))
         context = np.arange(n * k) // k
         scores = response.scores(predictor, t).reshape(steps, n * k, len(t))
-    else:
-        return None
     terms = [(jacobian[context], np.tensordot(response.lever, scores, 1) * t)]
     terms += [(jacobian[n + context * steps + j], scores[j]) for j in range(steps)]
     return CellScores(cells, *_rows(members, terms, jacobian.shape[1]), sums, sparse.csr_array(slopes))

@@ -10,16 +10,18 @@ themselves are the basis.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.compress import CellsByStudent
+from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.inference.cell_scores import cell_scores
+from raterlens.inference.cell_scores import DENSE, by_engine, cell_scores
 from raterlens.models.responses import Linked, Predictor, Response, counted_scores
 from raterlens.ratings import Ratings
 
@@ -55,18 +57,32 @@ def observed_information(
     d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
-    scores_of = cell_scores(problem, ratings, parameters, nodes) if problem.engine.compiled else None
-    if scores_of is not None:
-        from raterlens.inference.fused import score_covariance
-
-        posteriors = problem.engine.posteriors(problem.tables(parameters, nodes), nodes)
-        information = -second - score_covariance(scores_of, posteriors, nodes.points)
+    information = -second
+    if problem.engine.compiled and by_engine(problem, nodes):
+        information = information - problem.engine.total(
+            partial(_covariance, problem.apart(), parameters, nodes)
+        )
+    elif problem.engine.compiled and model.blocks.size <= DENSE:
+        information = information - _covariance(problem, parameters, nodes, problem.engine, ratings)
     else:
-        information = -second
         for scores in _posterior_scores(problem, ratings, parameters, nodes):
             through = scores @ jacobian
             information = information - through.T @ through
     return sparse.csr_array((information + information.T) / 2)
+
+
+def _covariance(
+    problem: FacetsMarginal,
+    parameters: Array,
+    nodes: Nodes,
+    engine: ReferenceEngine,
+    ratings: Ratings | None = None,
+) -> sparse.csr_array:
+    """Covariances of the scores of an engine's students, by compiled code."""
+    from raterlens.inference.fused import score_covariance
+
+    scores = cell_scores(problem, engine, parameters, nodes, ratings)
+    return score_covariance(scores, engine.posteriors(problem.tables(parameters, nodes), nodes), nodes.points)
 
 
 def context_curvature(

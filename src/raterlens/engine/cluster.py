@@ -1,0 +1,285 @@
+"""Students on the workers of a Dask cluster: an evaluation sends tables out and gets counts back.
+
+Parts of the students are built once, on the workers, and stay there. Their number depends on the data alone, and counts
+are added up in a fixed tree, so that the number of workers and who did what leave no trace in the result. When a worker
+dies, its parts are built again from where they came from (the packed file, or the memory of the caller) and the
+evaluation is repeated.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.compress import Sets, essays, rating_cells
+from raterlens.engine.parts import Part, add, among, cell_part, essay_part
+from raterlens.engine.reference import ReferenceEngine
+from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
+from raterlens.errors import InputError, RaterlensError
+from raterlens.models.parameters import Contexts
+from raterlens.ratings import Ratings
+from raterlens.stored.file import open_packed
+from raterlens.stored.ratings import StoredRatings, part_edges
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Indices = NDArray[np.int64]
+
+# Ratings of a part, and the least number of parts: few enough to send little, enough to share out evenly.
+_PART, _LEAST = 2**20, 8
+# An evaluation is repeated this often where workers die during it.
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnFile:
+    """Students of a packed file, for whoever can open it."""
+
+    path: Path
+    checksum: int
+    places: NDArray[np.int16] | None
+    first: int
+    last: int
+
+    def ratings(self) -> Ratings:
+        try:
+            packed = open_packed(self.path)
+        except OSError as error:
+            raise InputError(
+                f"a worker cannot open {str(self.path)!r} ({error.strerror}); put it where all workers find it under "
+                "this name"
+            ) from error
+        if packed.checksum != self.checksum:
+            raise InputError(
+                f"{str(self.path)!r} is another file for a worker than here; copy it there again"
+            )
+        return StoredRatings(packed, self.places).part(self.first, self.last)
+
+
+class Shared:
+    """A value that all workers have; sent again where none has it any more."""
+
+    def __init__(self, client: "Client", value: Any) -> None:
+        self._client, self._value = client, value
+        self._sent = self._send()
+
+    def _send(self) -> "Future":
+        return self._client.scatter([self._value], broadcast=True, hash=False)[0]
+
+    def future(self) -> "Future":
+        if not _held(self._client, self._sent):
+            self._sent = self._send()
+        return self._sent
+
+
+class ClusterEngine(ReferenceEngine):
+    """Evaluates tables where the students are."""
+
+    compiled = True
+
+    def __init__(
+        self, client: "Client", parts: "list[Future]", again: "Callable[[int], Future]", sizes: Sequence[int]
+    ) -> None:
+        """
+        Parameters
+        ----------
+        again
+            Builds a part from its source once more.
+        sizes
+            Students of each part.
+        """
+        self._client, self._parts, self._again, self._sizes = client, parts, again, sizes
+
+    @property
+    def n_students(self) -> int:
+        return sum(self._sizes)
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        found: Expected = self._reduced(_evaluated, add, (tables, nodes))
+        return found
+
+    def total(self, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
+        return self._reduced(_worked, _plus, work)
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        found = self._persistently(
+            lambda: self._client.gather(self._mapped(_moments, (tables, nodes)), errors="raise")
+        )
+        return Moments(np.concatenate([m.mean for m in found]), np.concatenate([m.sd for m in found]))
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        """Here, not on the workers: parts come over one by one."""
+        edges = np.concatenate([[0], np.cumsum(self._sizes)])
+        for which, (first, last) in enumerate(pairwise(edges)):
+            part: Part = self._persistently(partial(self._fetched, which))
+            for rows, posterior, loglik in part.engine().posteriors(part.tables(tables), nodes):
+                yield slice(first + rows.start, min(first + rows.stop, last)), posterior, loglik
+
+    def _fetched(self, which: int) -> Part:
+        part: Part = self._parts[which].result()
+        return part
+
+    def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
+        everywhere = self._client.scatter([sent], broadcast=True, hash=False)[0]
+        return [self._client.submit(work, part, everywhere, pure=False) for part in self._parts]
+
+    def _reduced(self, work: Callable[..., Any], plus: Callable[[Any, Any], Any], sent: Any) -> Any:
+        """Work on every part, added up in a tree whose form depends on the number of parts alone."""
+
+        def attempt() -> Any:
+            level = self._mapped(work, sent)
+            while len(level) > 1:
+                pairs = zip(level[::2], level[1::2], strict=False)
+                odd = level[-1:] if len(level) % 2 else []
+                level = [*(self._client.submit(plus, a, b, pure=False) for a, b in pairs), *odd]
+            return level[0].result()
+
+        return self._persistently(attempt)
+
+    def _persistently(self, attempt: Callable[[], Any]) -> Any:
+        """Repeat what failed because a worker died, once the parts that died with it are built again."""
+        for remaining in reversed(range(_ATTEMPTS)):
+            try:
+                return attempt()
+            except RaterlensError:
+                raise
+            except Exception as error:
+                if not remaining or not _lost(error):
+                    raise
+                self._client.wait_for_workers(1)
+                self._restore()
+        raise AssertionError
+
+    def _restore(self) -> None:
+        """Build the parts again that no worker has, and none is about to have."""
+        for which, part in enumerate(self._parts):
+            if part.status != "pending" and not _held(self._client, part):
+                self._parts[which] = self._again(which)
+
+
+def cells_on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, n_categories: int
+) -> ClusterEngine:
+    """An engine whose cells are contexts with scores."""
+    if not isinstance(ratings, StoredRatings):
+        return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
+    sources, model = _on_file(ratings), Shared(client, (contexts, n_categories))
+
+    def build(which: int) -> "Future":
+        return client.submit(_cells, sources[which], model.future(), pure=False)
+
+    parts = [build(which) for which in range(len(sources))]
+    return ClusterEngine(client, parts, build, [source.last - source.first for source in sources])
+
+
+def essays_on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
+) -> tuple[ClusterEngine, Sets]:
+    """An engine whose cells are essays, and what these are."""
+    if not isinstance(ratings, StoredRatings):
+        found = essays(ratings, contexts, slope_of_context, n_categories)
+        return _from_memory(client, found.counts, found.sums, ratings), found.sets
+    sources, model = _on_file(ratings), Shared(client, (contexts, slope_of_context, n_categories))
+    # Which essays there are is known when all parts have been looked at; parts then learn the places of theirs.
+    built = [client.submit(_essays, source, model.future(), pure=False) for source in sources]
+    whole = Sets.merged(client.gather([client.submit(_sets, one, pure=False) for one in built]))
+    known = Shared(client, whole)
+    parts = [client.submit(_among, one, known.future(), pure=False) for one in built]
+
+    def build(which: int) -> "Future":
+        return client.submit(_placed, sources[which], model.future(), known.future(), pure=False)
+
+    return ClusterEngine(client, parts, build, [source.last - source.first for source in sources]), whole
+
+
+def _on_file(ratings: StoredRatings) -> list[OnFile]:
+    packed = ratings.packed
+    return [
+        OnFile(packed.path.resolve(), packed.checksum, ratings.places, int(first), int(last))
+        for first, last in pairwise(_edges(ratings.offsets))
+    ]
+
+
+def _edges(offsets: Indices) -> Indices:
+    return part_edges(offsets, min(_PART, max(1, int(offsets[-1]) // _LEAST)))
+
+
+def _from_memory(
+    client: "Client", counts: sparse.csr_array, sums: sparse.csr_array | None, ratings: Ratings
+) -> ClusterEngine:
+    """Parts of what is in memory here, which stays the source of those that get lost."""
+    offsets = np.concatenate([[0], np.cumsum(ratings.tally("student").n)])
+    parts = [
+        Part(counts[first:last], None if sums is None else sums[first:last], None, counts.shape[1])
+        for first, last in pairwise(_edges(offsets))
+    ]
+
+    def send(which: int) -> "Future":
+        return client.scatter([parts[which]], hash=False)[0]
+
+    sent = client.scatter(parts, hash=False)
+    return ClusterEngine(client, list(sent), send, [part.n_students for part in parts])
+
+
+def _held(client: "Client", future: "Future") -> bool:
+    """Whether a worker that is alive has it."""
+    return future.status == "finished" and bool(client.who_has([future]).get(future.key))
+
+
+def _lost(error: BaseException) -> bool:
+    """Whether it is the cluster that failed, not the work."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    known = (CancelledError, KilledWorker, CommClosedError, TimeoutError, OSError)
+    # Named differently by different releases: data whose only holder is gone.
+    return isinstance(error, known) or type(error).__name__ in ("FutureCancelledError", "NoSuchTaskError")
+
+
+# --------------------------------------------------------------------------------------------- on a worker
+
+
+def _cells(source: OnFile, shared: tuple[Contexts, int]) -> Part:
+    return cell_part(source.ratings(), *shared)
+
+
+def _essays(source: OnFile, shared: tuple[Contexts, Indices, int]) -> tuple[Part, Sets]:
+    return essay_part(source.ratings(), *shared)
+
+
+def _sets(built: tuple[Part, Sets]) -> Sets:
+    return built[1]
+
+
+def _among(built: tuple[Part, Sets], whole: Sets) -> Part:
+    return among(whole, *built)
+
+
+def _placed(source: OnFile, shared: tuple[Contexts, Indices, int], whole: Sets) -> Part:
+    return _among(_essays(source, shared), whole)
+
+
+def _evaluated(part: Part, sent: tuple[Tables, Nodes]) -> Expected:
+    # One thread, so that sums have one order; a worker's threads take parts side by side.
+    return part.evaluate(*sent, threads=1)
+
+
+def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
+    return part.moments(*sent, threads=1)
+
+
+def _worked(part: Part, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
+    return work(part.whole_engine())
+
+
+def _plus(one: Any, other: Any) -> Any:
+    return one + other
