@@ -89,7 +89,8 @@ def workers(path: Path) -> None:
     ]
     for name, count, kill_at in plan:
         with _cluster(count) as client:
-            start, steps = perf_counter(), []
+            start = perf_counter()
+            steps: list[float] = []
 
             def on_progress(progress: Any, steps: list[float] = steps, kill_at: int | None = kill_at) -> None:
                 steps.append(perf_counter())
@@ -116,7 +117,9 @@ def workers(path: Path) -> None:
 def _cluster(n_workers: int) -> Any:
     from distributed import Client, LocalCluster
 
-    return Client(LocalCluster(n_workers, threads_per_worker=1, processes=True, dashboard_address=None))
+    return Client(
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None)
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.cluster import ClusterEngine
+from raterlens.engine.cluster import ClusterEngine, OnFile
 from raterlens.errors import InputError, OptionError
 from raterlens.stored.file import open_packed
 from raterlens.stored.ratings import StoredRatings
@@ -92,8 +92,7 @@ def test_what_a_cluster_does_not_do_is_said(client, ratings, packed, tmp_path):
         rl.fit(ratings, method="hl", client=client)
     with pytest.raises(OptionError, match=r"give a distributed\.Client"):
         rl.fit(ratings, client="tcp://localhost:8786")
-    stored = StoredRatings(open_packed(packed))
-    packed.rename(tmp_path / "elsewhere.rlpack")
     with pytest.raises(InputError, match="a worker cannot open"):
-        rl.fit(stored, client=client)
-    (tmp_path / "elsewhere.rlpack").rename(packed)
+        OnFile(tmp_path / "x.rlpack", 0, None, 0, 1).ratings()
+    with pytest.raises(InputError, match="is another file for a worker"):
+        OnFile(packed, 0, None, 0, 1).ratings()
