@@ -259,12 +259,15 @@ def _checkpoint(path: str | Path | None, model: str, method: str, *, resume: boo
         if resume:
             raise OptionError("resume is given without a checkpoint to go on from; name it with checkpoint=")
         return None
+    _check_by_parts("a checkpoint", model, method)
+    return Checkpoint(path, resume=resume)
+
+
+def _check_by_parts(what: str, model: str, method: str) -> None:
     if model in LATENT_MODELS or method != "mml":
         raise OptionError(
-            f"a checkpoint goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; "
-            "leave it out"
+            f"{what} goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; leave it out"
         )
-    return Checkpoint(path, resume=resume)
 
 
 def _check_client(client: object, model: str, method: str) -> None:
@@ -273,11 +276,7 @@ def _check_client(client: object, model: str, method: str) -> None:
             f"client is a {type(client).__name__}; give a distributed.Client, which "
             "pip install 'raterlens[cluster]' brings"
         )
-    if model in LATENT_MODELS or method != "mml":
-        raise OptionError(
-            f"a cluster goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; leave "
-            "client out"
-        )
+    _check_by_parts("a cluster", model, method)
 
 
 def _estimable(ratings: Ratings | Any) -> Ratings:
