@@ -426,13 +426,16 @@ def test_help_and_mistakes_are_answered_without_heavy_imports(arguments: list[st
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_a_fit_imports_no_dataframe_or_chart_library_it_does_not_need(table: Path, tmp_path: Path) -> None:
-    spare = ("pandas", "pyarrow", "altair", "numba", "scipy.stats", "matplotlib")
+@pytest.mark.parametrize("report", [False, True])
+def test_a_fit_imports_no_dataframe_or_chart_library_it_does_not_need(
+    table: Path, tmp_path: Path, report: bool
+) -> None:
+    spare = ("pandas", "pyarrow", "numba", "scipy.stats", "matplotlib", *(() if report else ("altair",)))
     probe = (
         "import sys; from raterlens.app.cli import main; code = main(sys.argv[1:]); "
         f"sys.exit(code or ','.join(m for m in {spare} if m in sys.modules) or None)"
     )
-    arguments = ["fit", str(table), "--out", str(tmp_path / "results")]
+    arguments = ["fit", str(table), *(["--out", str(tmp_path / "results")] if report else [])]
     done = subprocess.run(
         [sys.executable, "-c", probe, *arguments], capture_output=True, timeout=60, check=False
     )

@@ -77,3 +77,18 @@ def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(m
             ratio = (large.raters[name] / exact.raters[name]).to_numpy()
             assert np.median(ratio) == pytest.approx(1, abs=0.03), name
             assert np.abs(ratio - 1).max() < 0.25, name
+
+
+def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_errors(monkeypatch):
+    """Forty ratings a rater: some slopes are 0, where the information bends the wrong way."""
+    ratings = rl.simulate(students=2000, raters=300, items=2, raters_per_student=3, seed=1).ratings
+    exact = rl.fit(ratings)
+    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
+    large = rl.fit(ratings)
+    flat = exact.raters["rho"].to_numpy() < 1e-6
+    assert flat.any()
+    assert np.isfinite(large.raters["kappa_se"].to_numpy()).all()
+    ratio = (large.raters["eta_se"] / exact.raters["eta_se"]).to_numpy()[~flat]
+    assert np.median(ratio) == pytest.approx(1, abs=0.1)
+    # From 40 ratings with a pass rate around a half, a severity is known to about sqrt(4 / 40) logits, and more.
+    assert 0.32 < np.median(exact.raters["eta_se"].to_numpy()) < 0.7

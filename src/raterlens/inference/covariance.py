@@ -12,6 +12,8 @@ Array = NDArray[np.float64]
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
 _UNDETERMINED = 1e-7
+# The information left to a parameter that is set aside, relative to its own.
+_SET_ASIDE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,40 @@ def covariance(information: sparse.csr_array, redundant: Redundancy, held: NDArr
 
 
 def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The inverse, and what is undetermined.
+
+    Where the likelihood bends the wrong way (a rater at discrimination 0), a parameter has no standard error of its
+    own; left in, it would take everybody else's. Such parameters are set aside with a large variance.
+    """
     scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
     correlation = information / np.outer(scale, scale)
+    kept = np.flatnonzero(np.diag(information) > 0)
+    inverse, undetermined, against = _kept_inverse(correlation[np.ix_(kept, kept)])
+    while len(against):
+        kept = np.delete(kept, against)
+        inverse, undetermined, against = _kept_inverse(correlation[np.ix_(kept, kept)])
+    whole = np.eye(len(scale)) / _SET_ASIDE
+    whole[np.ix_(kept, kept)] = inverse
+    aside = np.setdiff1d(np.arange(len(scale)), kept)
+    return whole / np.outer(scale, scale), np.union1d(kept[undetermined], aside)
+
+
+def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+    """The inverse, what is undetermined, and what has to be set aside first: then there is none yet."""
+    nothing = np.empty(0, dtype=np.int64)
     try:
         inverse = _positive_inverse(correlation)
-        if np.diag(inverse).max() < 1 / _UNDETERMINED:
-            return inverse / np.outer(scale, scale), np.empty(0, dtype=np.int64)
+        if np.diag(inverse).max(initial=0.0) < 1 / _UNDETERMINED:
+            return inverse, nothing, nothing
     except linalg.LinAlgError:
         pass
     values, vectors = linalg.eigh(correlation)
+    wrong = values < -_UNDETERMINED
+    if wrong.any():
+        return correlation, nothing, np.unique(np.abs(vectors[:, wrong]).argmax(axis=0))
     weak = values < _UNDETERMINED
     inverse = (vectors / np.maximum(values, _UNDETERMINED)) @ vectors.T
-    undetermined = np.flatnonzero((vectors[:, weak] ** 2).sum(axis=1) > 0.05)
-    return inverse / np.outer(scale, scale), undetermined
+    return inverse, np.flatnonzero((vectors[:, weak] ** 2).sum(axis=1) > 0.05), nothing
 
 
 def _positive_inverse(matrix: Array) -> Array:

@@ -26,6 +26,10 @@ Indices = NDArray[np.int64]
 _PROBES = 64
 _SOLVED = 1e-9
 _MOST_STEPS = 500
+# A rater whose own block has less information than this, relative to its parameters', stands alone.
+_WEAK = 1e-3
+# Added to every parameter's own information, relative to it, where raters together leave a direction without any.
+_STEADIED = (0.0, 1e-3, 1e-2, 1e-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +96,42 @@ def large_covariance(
     own = np.stack([np.arange(n) + blocks[name].start for name in names], axis=1)
     free = sparse.diags_array((~held).astype(float))
     fixed = sparse.diags_array(held.astype(float))
-    found = LargeCovariance.build(sparse.csr_array(free @ information @ free + fixed), redundant, own)
+    known, weak = _without_weak_raters(sparse.csr_array(free @ information @ free + fixed), own)
     rest = _rest(blocks.size, own)
     unit = np.zeros((blocks.size, len(rest)))
     unit[rest, np.arange(len(rest))] = 1.0
-    matrix = _assemble(found.blocks(), own, found.columns(unit)[rest], rest, blocks.size)
-    return Covariance(sparse.csr_array(free @ matrix @ free), np.empty(0, dtype=np.int64))
+    for more in _STEADIED:
+        steadied = sparse.csr_array(known + sparse.diags_array(more * known.diagonal()))
+        try:
+            found = LargeCovariance.build(steadied, redundant, own)
+            matrix = _assemble(found.blocks(), own, found.columns(unit)[rest], rest, blocks.size)
+        except (FloatingPointError, np.linalg.LinAlgError):
+            if more == _STEADIED[-1]:
+                raise
+        else:
+            break
+    return Covariance(sparse.csr_array(free @ matrix @ free), weak[~held[weak]])
+
+
+def _without_weak_raters(information: sparse.csr_array, own: Indices) -> tuple[sparse.csr_array, Indices]:
+    """Raters about whom next to nothing is known stand alone, with a little information; which parameters are theirs.
+
+    A rater at discrimination 0, or with few ratings, can have a block that is singular or bends the wrong way.
+    """
+    blocks = _own_blocks(information, own)
+    scale = np.sqrt(np.maximum(np.abs(np.einsum("nii->ni", blocks)), 1e-12))
+    values, vectors = np.linalg.eigh(blocks / scale[:, :, None] / scale[:, None, :])
+    weak = values[:, 0] < _WEAK
+    if not weak.any():
+        return information, np.empty(0, dtype=np.int64)
+    floored = (vectors * np.maximum(values, _WEAK)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    blocks = (floored * scale[:, :, None] * scale[:, None, :])[weak]
+    strong = np.ones(information.shape[0])
+    strong[own[weak].ravel()] = 0.0
+    rows, columns = np.broadcast_arrays(own[weak][:, :, None], own[weak][:, None, :])
+    alone = sparse.csr_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=information.shape)
+    kept = sparse.diags_array(strong)
+    return sparse.csr_array(kept @ information @ kept + alone), own[weak].ravel()
 
 
 def _rest(size: int, own: Indices) -> Indices:
@@ -106,26 +140,26 @@ def _rest(size: int, own: Indices) -> Indices:
 
 def _block_inverse(matrix: sparse.csr_array, own: Indices) -> sparse.csr_array:
     """Inverse of each rater's block, and of the block of all other parameters."""
-    size, (n, width) = matrix.shape[0], own.shape
+    rest = _rest(matrix.shape[0], own)
+    corner = np.linalg.inv(matrix[rest][:, rest].toarray())
+    return _assemble(np.linalg.inv(_own_blocks(matrix, own)), own, corner, rest, matrix.shape[0])
+
+
+def _own_blocks(matrix: sparse.csr_array, own: Indices) -> Array:
+    """(raters, own, own): each rater's block."""
+    n, width = own.shape
     blocks = np.empty((n, width, width))
     for i in range(width):
         for j in range(width):
             blocks[:, i, j] = np.asarray(matrix[own[:, i], own[:, j]]).ravel()
-    rest = _rest(size, own)
-    corner = np.linalg.inv(matrix[rest][:, rest].toarray())
-    return _assemble(np.linalg.inv(blocks), own, corner, rest, size)
+    return blocks
 
 
 def _factor(inverse: sparse.csr_array, own: Indices) -> sparse.csr_array:
     """F with F F' = `inverse`, block by block."""
-    size, (n, width) = inverse.shape[0], own.shape
-    blocks = np.empty((n, width, width))
-    for i in range(width):
-        for j in range(width):
-            blocks[:, i, j] = np.asarray(inverse[own[:, i], own[:, j]]).ravel()
-    rest = _rest(size, own)
+    rest = _rest(inverse.shape[0], own)
     corner = np.linalg.cholesky(inverse[rest][:, rest].toarray())
-    return _assemble(np.linalg.cholesky(blocks), own, corner, rest, size)
+    return _assemble(np.linalg.cholesky(_own_blocks(inverse, own)), own, corner, rest, inverse.shape[0])
 
 
 def _assemble(
@@ -162,7 +196,10 @@ def _conjugate_gradients(matrix: sparse.csr_array, preconditioner: sparse.csr_ar
         if (size <= enough).all():
             return x
         image = matrix @ direction
-        step = size / np.maximum(np.sum(direction * image, axis=0), 1e-300)
+        curvature = np.sum(direction * image, axis=0)
+        if (curvature < 0).any():
+            break
+        step = size / np.maximum(curvature, 1e-300)
         x += step * direction
         residual -= step * image
         z = preconditioner @ residual
