@@ -10,6 +10,9 @@ from tests.browser import browser, in_one_process, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 
+collect_ignore = ["inspect_logs.py"]
+"""A script that needs inspect_ai."""
+
 WRITING = Path(__file__).parents[2] / "shared" / "data" / "writing.csv"
 ITEMS = ["spe", "coh", "str", "gra", "con"]
 

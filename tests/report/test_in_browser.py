@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
+from playwright.sync_api import expect
 
 import raterlens as rl
 from raterlens.results import Fit
@@ -70,22 +71,22 @@ def test_a_rater_has_a_page_that_can_be_linked_to_and_turned(page, example: Exam
     raters = example.fit.raters.sort("kappa", descending=True)
     page.goto(f"{example.address}#rater=AM%3ASport")
     row = raters.row(by_predicate=pl.col("rater") == "AM:Sport", named=True)
-    assert page.locator("#rater h1").inner_text() == "AM:Sport"
+    expect(page.locator("#rater h1")).to_have_text("AM:Sport")
     assert page.locator("#rater [data-fill=kappa]").inner_text() == f"{row['kappa']:.2f}"
     expected = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
     assert page.locator("#rater [data-fill=interval]").inner_text() == expected
-    assert not page.locator("table.ranked").is_visible()
+    expect(page.locator("table.ranked")).to_be_hidden()
     feedback = example.fit.advice().row(by_predicate=pl.col("rater") == "AM:Sport", named=True)["feedback"]
     assert page.locator("#rater [data-fill=feedback]").inner_text() == feedback
     place = raters["rater"].to_list().index("AM:Sport")
     page.locator("#rater [rel=prev]").click()
-    assert page.locator("#rater h1").inner_text() == raters["rater"][place - 1]
+    expect(page.locator("#rater h1")).to_have_text(raters["rater"][place - 1])
     page.go_back()
-    assert page.locator("#rater h1").inner_text() == "AM:Sport"
+    expect(page.locator("#rater h1")).to_have_text("AM:Sport")
     page.get_by_role("link", name="All raters").first.click()
-    assert page.locator("table.ranked").is_visible()
+    expect(page.locator("table.ranked")).to_be_visible()
     page.goto(f"{example.address}#rater=unknown")
-    assert page.locator("h1").first.is_visible()
+    expect(page.locator("h1").first).to_be_visible()
 
 
 def test_the_slider_shows_capability_at_another_severity(page, example: Example):
@@ -162,9 +163,9 @@ def test_hostile_labels_are_only_text(new_page, page_of, tmp_path: Path):
     assert sorted(names(page)) == sorted(HOSTILE)
     for name in HOSTILE:
         page.locator("table.ranked tbody a").nth(names(page).index(name)).click()
-        assert page.locator("#rater h1 bdi").inner_text() == name
+        expect(page.locator("#rater h1 bdi")).to_have_text(name)
         page.reload()
-        assert page.locator("#rater h1 bdi").inner_text() == name
+        expect(page.locator("#rater h1 bdi")).to_have_text(name)
         page.get_by_role("link", name="All raters").first.click()
     with page.expect_download() as download:
         page.locator("button[data-table=raters]").click()
@@ -190,7 +191,7 @@ def test_three_thousand_raters(page, page_of, tmp_path: Path):
     assert page.locator("table.ranked tbody td").first.inner_text() == "101"
     page.get_by_label("Find a rater or a verdict").fill("R2999")
     page.locator("table.ranked tbody a").click()
-    assert page.locator("#rater h1").inner_text() == "R2999"
+    expect(page.locator("#rater h1")).to_have_text("R2999")
 
 
 def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):

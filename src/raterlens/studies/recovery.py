@@ -149,6 +149,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         inside.group_by("case", "parameter").agg(pl.col("inside").mean()).rows_by_key(["case", "parameter"])
     )
     free = inside.filter(pl.col("parameter") != "kappa")["inside"].to_numpy()
+    share = np.mean(free) if len(free) else np.nan  # one replication has no Monte-Carlo error
     bias, error, powers = [], [], []
     for name in CASES:
         for parameter in ("slope", "severity", "difficulty", "kappa"):
@@ -156,8 +157,8 @@ def summarise(rows: pl.DataFrame) -> Results:
             last = own[-1]
             # Severities and difficulties sum to 0, and so do their errors: only single ones can be biased.
             pooled = with_error(last["bias"], last["bias_se"], 4) if parameter in ("slope", "kappa") else "–"
-            share = near.get((name, parameter))
-            bias.append([name, parameter, pooled, f"{share[0][0]:.0%}" if share else "–"])
+            within = near.get((name, parameter))
+            bias.append([name, parameter, pooled, f"{within[0][0]:.0%}" if within else "–"])
             rmse = [row["rmse"] for row in own]
             power = np.polyfit(np.log(sizes), np.log(rmse), 1)[0] if len(sizes) > 1 else np.nan
             powers.append({"case": name, "parameter": parameter, "power": float(power)})
@@ -171,7 +172,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         f"## Bias at {largest:,} students",
         "Mean error over raters with its Monte-Carlo standard error, and the share of single parameters whose bias is "
         "within two of its own standard errors of 0 (95 % are expected where there is none).",
-        f"**Of {len(free):,} slopes, severities and difficulties, {free.mean():.1%} are within two standard errors.** "
+        f"**Of {len(free):,} slopes, severities and difficulties, {share:.1%} are within two standard errors.** "
         "κ̄ of the GMF is relative to the largest of noisy slopes (here two raters share the true one), so a small "
         "negative bias is its nature; it vanishes with the sample, as the errors below do.",
         table(["Model", "parameter", "mean bias", "within 2 standard errors"], bias),
