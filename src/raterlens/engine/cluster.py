@@ -6,6 +6,7 @@ dies, its parts are built again from where they came from (the packed file, or t
 evaluation is repeated.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -63,20 +64,15 @@ class OnFile:
         return StoredRatings(packed, self.places).part(self.first, self.last)
 
 
-class Shared:
-    """A value that all workers have; sent again where none has it any more."""
+def _shared(client: "Client", value: Any) -> "Future":
+    """A value for all workers, as the result of a task.
 
-    def __init__(self, client: "Client", value: Any) -> None:
-        self._client, self._value = client, value
-        self._sent = self._send()
-
-    def _send(self) -> "Future":
-        return self._client.scatter([self._value], broadcast=True, hash=False)[0]
-
-    def future(self) -> "Future":
-        if not _held(self._client, self._sent):
-            self._sent = self._send()
-        return self._sent
+    What a dead worker had of it is then computed again by the scheduler. Scattered data would be lost, and scattering
+    to a worker that has just died does not end.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return client.submit(_itself, value, pure=False)
 
 
 class ClusterEngine(ReferenceEngine):
@@ -127,7 +123,7 @@ class ClusterEngine(ReferenceEngine):
         return part
 
     def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
-        everywhere = self._client.scatter([sent], broadcast=True, hash=False)[0]
+        everywhere = _shared(self._client, sent)
         return [self._client.submit(work, part, everywhere, pure=False) for part in self._parts]
 
     def _reduced(self, work: Callable[..., Any], plus: Callable[[Any, Any], Any], sent: Any) -> Any:
@@ -170,10 +166,10 @@ def cells_on_cluster(
     """An engine whose cells are contexts with scores."""
     if not isinstance(ratings, StoredRatings):
         return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
-    sources, model = _on_file(ratings), Shared(client, (contexts, n_categories))
+    sources, model = _on_file(ratings), _shared(client, (contexts, n_categories))
 
     def build(which: int) -> "Future":
-        return client.submit(_cells, sources[which], model.future(), pure=False)
+        return client.submit(_cells, sources[which], model, pure=False)
 
     parts = [build(which) for which in range(len(sources))]
     return ClusterEngine(client, parts, build, [source.last - source.first for source in sources])
@@ -186,15 +182,15 @@ def essays_on_cluster(
     if not isinstance(ratings, StoredRatings):
         found = essays(ratings, contexts, slope_of_context, n_categories)
         return _from_memory(client, found.counts, found.sums, ratings), found.sets
-    sources, model = _on_file(ratings), Shared(client, (contexts, slope_of_context, n_categories))
+    sources, model = _on_file(ratings), _shared(client, (contexts, slope_of_context, n_categories))
     # Which essays there are is known when all parts have been looked at; parts then learn the places of theirs.
-    built = [client.submit(_essays, source, model.future(), pure=False) for source in sources]
+    built = [client.submit(_essays, source, model, pure=False) for source in sources]
     whole = Sets.merged(client.gather([client.submit(_sets, one, pure=False) for one in built]))
-    known = Shared(client, whole)
-    parts = [client.submit(_among, one, known.future(), pure=False) for one in built]
+    known = _shared(client, whole)
+    parts = [client.submit(_among, one, known, pure=False) for one in built]
 
     def build(which: int) -> "Future":
-        return client.submit(_placed, sources[which], model.future(), known.future(), pure=False)
+        return client.submit(_placed, sources[which], model, known, pure=False)
 
     return ClusterEngine(client, parts, build, [source.last - source.first for source in sources]), whole
 
@@ -222,7 +218,7 @@ def _from_memory(
     ]
 
     def send(which: int) -> "Future":
-        return client.scatter([parts[which]], hash=False)[0]
+        return _shared(client, parts[which])
 
     sent = client.scatter(parts, hash=False)
     return ClusterEngine(client, list(sent), send, [part.n_students for part in parts])
@@ -246,6 +242,10 @@ def _lost(error: BaseException) -> bool:
 
 
 # --------------------------------------------------------------------------------------------- on a worker
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _cells(source: OnFile, shared: tuple[Contexts, int]) -> Part:
