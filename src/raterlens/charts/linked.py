@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from raterlens.charts.labels import placed_names
@@ -40,7 +41,7 @@ def network_data(ratings: Ratings) -> Network:
     ]
     shown = pl.format("group {}", pl.col("group"))
     beyond = pl.col("group") >= len(ROLES)
-    many = int(found.raters["group"].max() or 1) > len(ROLES)  # type: ignore[arg-type]
+    many = _n_groups(found.raters) > len(ROLES)
     raters = found.raters.with_columns(
         pl.Series("rater", names),
         pl.Series("words", words, dtype=pl.String),
@@ -92,7 +93,7 @@ def network(ratings: Ratings, *, width: int = DESK) -> Any:
     texts = rimmed(alt.Chart(values(named)).encode(x=x, y=y, text="name:N"))
     drawn = _links(found.links, x, y, width) + _raters(found.raters, x, y, width) + texts
     drawn = drawn.resolve_scale(**dict.fromkeys(("stroke", "strokeDash", "shape", "fill"), "independent"))
-    n_groups = int(found.raters["group"].max() or 1)  # type: ignore[arg-type]
+    n_groups = _n_groups(found.raters)
     single = found.links.filter(kind=SINGLE).height
     words = (
         f"{counted(found.raters.height, 'rater')} in {counted(n_groups, 'group')}, joined by the students they share; "
@@ -103,13 +104,16 @@ def network(ratings: Ratings, *, width: int = DESK) -> Any:
 
 def _domains(raters: pl.DataFrame, width: int, height: int) -> tuple[list[float], list[float]]:
     """With the same unit both ways, so that near is near."""
-    ends = [(float(raters[axis].min()), float(raters[axis].max())) for axis in ("x", "y")]  # type: ignore[arg-type]
-    unit = max((ends[0][1] - ends[0][0]) / width, (ends[1][1] - ends[1][0]) / height, 1e-3) * 1.16
-    middles = [(low + high) / 2 for low, high in ends]
-    return tuple(  # type: ignore[return-value]
-        [middle - unit * size / 2, middle + unit * size / 2]
-        for middle, size in zip(middles, (width, height), strict=True)
-    )
+    places = raters.select("x", "y").to_numpy()
+    low, high = places.min(axis=0), places.max(axis=0)
+    size = np.array([width, height])
+    unit = max(*((high - low) / size), 1e-3) * 1.16
+    across, down = np.stack([(low + high - unit * size) / 2, (low + high + unit * size) / 2], axis=1).tolist()
+    return across, down
+
+
+def _n_groups(raters: pl.DataFrame) -> int:
+    return int(raters["group"].to_numpy().max(initial=1))
 
 
 def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
