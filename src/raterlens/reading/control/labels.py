@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from raterlens.reading.control.syntax import END, Line, fields, span
+from raterlens.reading.control.syntax import END, MOST, Line, fields, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,15 @@ def read_facet(line: Line, lines: Iterator[Line]) -> tuple[FacetLabels, Line | N
     number, name, code, *_ = [*fields(line.text), "", "", ""]
     if not number.isdigit():
         line.refuse(f"{number!r} is no number of a facet", "begin a facet as in: 2, Raters")
-    if code[:1].upper() in ("G", "X"):
+    kind = code[:1].upper()
+    if kind == "G":
         line.refuse(
             f"facet {number} is group-anchored ({code})",
             "Raterlens holds single elements: anchor them with A, or none",
+        )
+    if kind and kind not in "ADN":
+        line.refuse(
+            f"facet {number} has the code {code!r}", "Raterlens knows A (anchored) and D (dummy): take it out"
         )
     facet = FacetLabels(int(number), name or f"facet {number}", code.strip().upper(), {}, line)
     for element in lines:
@@ -78,6 +83,13 @@ def _elements(facet: FacetLabels, line: Line) -> None:
         line.refuse(f"the measure {measure!r} is not a number", "write an element as in: 7 = Ann, 0.5")
     if value is not None and not abs(value) < float("inf"):
         line.refuse(f"the measure {measure!r} is not a finite number", "correct it")
+    if len(covered) > MOST:
+        line.refuse(f"{numbers!r} are {len(covered):,} elements", f"name at most {MOST:,} in one range")
     for number in covered:
         name = label if label and len(covered) == 1 else f"{label} {number}".strip()
-        facet.elements[number] = Element(name, value, line)
+        before = facet.elements.get(number)
+        if before is None:
+            facet.elements[number] = Element(name, value, line)
+        else:  # Named twice: what the second line leaves out stays.
+            kept = before.measure if value is None else value
+            facet.elements[number] = Element(name if label else before.label, kept, line)

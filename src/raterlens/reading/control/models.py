@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from raterlens.reading.control.syntax import END, Line, fields, span
 
@@ -70,19 +71,18 @@ class Model:
     def interactions(self) -> bool:
         return any("B" in control.upper() for control in self.places)
 
-    def fits(self, elements: tuple[int, ...]) -> bool:
-        for control, element in zip(self.places, elements, strict=True):
-            covered = span(re.sub(r"[#BbKk]", "", control)) if control[:1].isdigit() else None
-            if covered is not None and element not in covered:
-                return False
-        return True
+    def bounds(self) -> list[tuple[int, range]]:
+        """The places of facets of which the model takes some elements only, and these."""
+        limited = ((place, re.sub(r"[#BbKk]", "", control)) for place, control in enumerate(self.places))
+        found = ((place, span(text)) for place, text in limited)
+        return [(place, covered) for place, covered in found if covered is not None]
 
 
 def read_model(line: Line, text: str) -> Model:
     """`?,?,#,R3`: a sign for each facet, the scale, and a weight that must be 1."""
     parts = fields(text)
-    last = max((place for place, part in enumerate(parts) if _is_place(part)), default=-1)
-    places, (scale, weight, *_) = tuple(parts[: last + 1]), [*parts[last + 1 :], "", ""]
+    places = tuple(takewhile(_is_place, parts))
+    scale, weight, *_ = [*parts[len(places) :], "", ""]
     if not places or not scale:
         line.refuse(f"{text!r} is no model", "give one ? for each facet, then the scale: ?,?,?,R3")
     if any(place.startswith("-") for place in places):

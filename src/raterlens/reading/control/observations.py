@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from raterlens.reading.control.models import Model
 from raterlens.reading.control.specification import Control
-from raterlens.reading.control.syntax import Line, span
+from raterlens.reading.control.syntax import Line, span, values
 from raterlens.wording import counted
 
 
@@ -25,36 +24,52 @@ class Observations:
 def observe(control: Control) -> Observations:
     """Every rating with the first model that it fits."""
     found = Observations({number: [] for number in control.places})
-    known = {number: facet.elements for number, facet in control.facets.items()}
-    labels = {number: _numbers(control, number) for number in control.places} if control.by_label else {}
+    columns = [found.elements[number] for number in control.places]
+    facets = [_Facet(control, number) for number in control.places]
+    known = [(place, facet.elements) for place, facet in enumerate(facets) if facet.elements]
+    entered = len(control.in_data)
+    bounds = [model.bounds() for model in control.models]
     scored = [model.scored(control.scales) for model in control.models]
     for line in control.data:
-        times, fields = _replicated(control, line, _split(line.text))
-        references, scores = _taken_apart(control, line, fields, labels)
-        for elements, score in _spread(line, references, scores):
-            at = dict(zip(control.places, elements, strict=True))
-            for number, element in at.items():
-                if element == control.null and element not in known[number]:
-                    line.refuse(
-                        f"facet {number} takes no part (element {element})",
-                        "give every rating all its facets",
-                    )
-            if any(known[number] and element not in known[number] for number, element in at.items()):
+        times, fields = _replicated(control, line, values(line.text))
+        references, scores = _taken_apart(line, fields, facets, entered)
+        for elements, score in _spread(line, references, scores, facets):
+            if not all(elements[place] in labelled for place, labelled in known):
                 found.left_out["with an element that Labels= does not have"] += times
                 continue
-            chosen = _first(control.models, elements)
+            chosen = _first(bounds, elements)
             if chosen is None or scored[chosen][0] == "M":
                 found.left_out["of no model" if chosen is None else "of model M (missing)"] += times
                 continue
             value = _score(score, *scored[chosen], control.missing)
             found.used[chosen] += times
             for _ in range(times):
-                for number, element in at.items():
-                    found.elements[number].append(element)
+                for column, element in zip(columns, elements, strict=True):
+                    column.append(element)
                 found.scores.append(value)
                 found.lines.append(line)
     _check_one_scale(control, found, scored)
     return found
+
+
+class _Facet(dict[str, range]):
+    """What stands in the data for elements of a facet -> the elements, each text looked at once."""
+
+    def __init__(self, control: Control, number: int) -> None:
+        entered = control.in_data
+        self.at = entered.index(number) if number in entered else None
+        self.everywhere = control.fixed.get(number, "")
+        self.number, self.name = number, control.name(number)
+        self.elements = control.facets[number].elements
+        self.null = None if control.null in self.elements else control.null
+        labels = control.facets[number].labels() if control.by_label else {}
+        self.labels = {label.lower(): element for element, label in labels.items()}
+
+    def __missing__(self, text: str) -> range:
+        element = self.labels.get(text.lower())
+        covered = span(text) if element is None else range(element, element + 1)
+        self[text] = covered or range(0)
+        return self[text]
 
 
 def _check_one_scale(control: Control, found: Observations, scored: list[tuple[str, int]]) -> None:
@@ -66,17 +81,6 @@ def _check_one_scale(control: Control, found: Observations, scored: list[tuple[s
                 f"scores up to {highest[place]} beside those up to {highest[min(highest)]} of another model",
                 "Raterlens takes one range of scores a fit: fit the items of each range on their own",
             )
-
-
-def _numbers(control: Control, number: int) -> dict[str, int]:
-    return {label.lower(): element for element, label in control.facets[number].labels().items()}
-
-
-def _split(text: str) -> list[str]:
-    """Commas or tabs separate; where there are none, blanks do."""
-    if "," in text or "\t" in text:
-        return [part.strip().strip('"') for part in text.replace("\t", ",").split(",")]
-    return text.split()
 
 
 def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, list[str]]:
@@ -99,37 +103,40 @@ def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, l
 
 
 def _taken_apart(
-    control: Control, line: Line, fields: list[str], labels: dict[int, dict[str, int]]
-) -> tuple[dict[int, range], list[str]]:
+    line: Line, fields: list[str], facets: list[_Facet], entered: int
+) -> tuple[list[range], list[str]]:
     """The elements of each facet, and the scores after them."""
-    entered = [number for number in control.order if number not in control.fixed]
-    if len(fields) <= len(entered):
+    if len(fields) <= entered:
         line.refuse(
-            f"{counted(len(fields), 'field')} where {counted(len(entered), 'element')} and a score are due",
+            f"{counted(len(fields), 'field')} where {counted(entered, 'element')} and a score are due",
             "write a rating as in: 1,2,3,0",
         )
-    texts = control.fixed | dict(zip(entered, fields, strict=False))
-    references = {}
-    for number in control.places:
-        text = texts[number]
-        element = labels.get(number, {}).get(text.lower())
-        covered = span(text) if element is None else range(element, element + 1)
-        if covered is None or not covered:
+    references = []
+    for facet in facets:
+        text = facet.everywhere if facet.at is None else fields[facet.at]
+        covered = facet[text]
+        if not covered:
             line.refuse(
-                f"{text!r} is no element of facet {number} ({control.name(number)})",
+                f"{text!r} is no element of facet {facet.number} ({facet.name})",
                 "give its number, or say Delements = L where the data have labels",
             )
-        references[number] = covered
-    return references, fields[len(entered) :]
+        if facet.null in covered:
+            line.refuse(
+                f"facet {facet.number} takes no part (element {facet.null})",
+                "give every rating all its facets",
+            )
+        references.append(covered)
+    return references, fields[entered:]
 
 
 def _spread(
-    line: Line, references: dict[int, range], scores: list[str]
+    line: Line, references: list[range], scores: list[str], facets: list[_Facet]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
     """One rating for each element of the range and its score."""
-    ranges = [number for number, covered in references.items() if len(covered) > 1]
+    ranges = [place for place, covered in enumerate(references) if len(covered) > 1]
     if len(ranges) > 1:
-        line.refuse(f"facets {ranges} both have a range", "give a range for one facet only")
+        numbers = [facets[place].number for place in ranges]
+        line.refuse(f"facets {numbers} both have a range", "give a range for one facet only")
     due = len(references[ranges[0]]) if ranges else 1
     while len(scores) > due and not scores[-1]:
         scores = scores[:-1]
@@ -138,15 +145,19 @@ def _spread(
             f"{counted(len(scores), 'score')} where the elements call for {due}",
             "check the range, or split the line",
         )
-    for place, score in enumerate(scores):
-        yield (
-            tuple(covered[place if number in ranges else 0] for number, covered in references.items()),
-            score,
-        )
+    elements = [covered[0] for covered in references]
+    for step, score in enumerate(scores):
+        if ranges:
+            elements[ranges[0]] = references[ranges[0]][step]
+        yield tuple(elements), score
 
 
-def _first(models: list[Model], elements: tuple[int, ...]) -> int | None:
-    return next((place for place, model in enumerate(models) if model.fits(elements)), None)
+def _first(bounds: list[list[tuple[int, range]]], elements: tuple[int, ...]) -> int | None:
+    """The first model all of whose bounds hold the elements."""
+    for model, limits in enumerate(bounds):
+        if all(elements[place] in covered for place, covered in limits):
+            return model
+    return None
 
 
 def _score(text: str, kind: str, size: int, missing: frozenset[str]) -> int | None:

@@ -50,6 +50,11 @@ class Control:
         """The facets in the order of a model: those of a line of data, then those that are the same on every line."""
         return (*self.order, *(number for number in sorted(self.fixed) if number not in self.order))
 
+    @property
+    def in_data(self) -> tuple[int, ...]:
+        """The facets whose elements stand on a line of data."""
+        return tuple(number for number in self.order if number not in self.fixed)
+
     def named(self, column: str) -> FacetLabels:
         """The facet of a column: by its name, with the number before it where two have the same."""
         return next(
@@ -78,6 +83,9 @@ def parse_control(path: Path, encoding: str = "utf-8") -> Control:
         raise InputError(
             f"{path.name!r} does not say how many facets there are; add a line such as Facets = 3"
         )
+    # Dvalues= counts places in the data, which Entered= gives to facets.
+    facet_at = dict(enumerate(control.order, 1))
+    control.fixed = {facet_at.get(place, place): text for place, text in control.fixed.items()}
     for number in range(1, control.n_facets + 1):
         control.facets.setdefault(number, FacetLabels(number, f"facet {number}"))
     if not control.models:
@@ -101,6 +109,10 @@ def read_text(path: Path, encoding: str) -> str:
             f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
             "not belong there; save the file as UTF-8, or give its encoding (encoding='cp1252' for most from Windows)"
         ) from error
+    except OSError as error:
+        raise InputError(
+            f"cannot read {str(path)!r}: {error.strerror}; check the name, and that you may open it"
+        ) from error
 
 
 def _specification(control: Control, line: Line, lines: Iterator[Line], encoding: str) -> None:
@@ -116,17 +128,19 @@ def _specification(control: Control, line: Line, lines: Iterator[Line], encoding
             control.title = value
         case "facets":
             control.n_facets = next(iter(numbers(line, value)), 0)
+            if not control.n_facets:
+                line.refuse(f"{value!r} facets", "write how many there are, for example Facets = 3")
         case "positive":
-            control.positive = tuple(numbers(line, value))
+            control.positive = tuple(_facets(control, line, value))
         case "negative":
-            negative = numbers(line, value)
+            negative = _facets(control, line, value)
             control.positive = tuple(n for n in range(1, control.n_facets + 1) if n not in negative)
         case "noncentered":
-            control.noncentered = tuple(numbers(line, value))
+            control.noncentered = tuple(_facets(control, line, value))
         case "interrater":
-            control.inter_rater = next(iter(numbers(line, value)), 0) or None
+            control.inter_rater = next(iter(_facets(control, line, value)), 0) or None
         case "entered":
-            _entered(control, line, numbers(line, value))
+            _entered(control, line, _facets(control, line, value))
         case "missing":
             control.missing = frozenset(filter(None, (part.strip(" \"'") for part in fields(value))))
         case "labels":
@@ -137,7 +151,7 @@ def _specification(control: Control, line: Line, lines: Iterator[Line], encoding
             scale = read_scale(line, value, lines)
             control.scales[scale.name.lower()] = scale
         case "delements":
-            control.by_label = any(part.strip().upper().startswith("L") for part in fields(value))
+            control.by_label = "L" in value.upper()
         case "dvalues":
             _dvalues(control, line, value, lines)
         case "replication":
@@ -152,6 +166,18 @@ def _specification(control: Control, line: Line, lines: Iterator[Line], encoding
             control.ignored.append(f"{written} (line {line.number})")
 
 
+def _facets(control: Control, line: Line, value: str) -> list[int]:
+    """Numbers of facets that there are."""
+    found = numbers(line, value)
+    beyond = [number for number in found if number > control.n_facets]
+    if beyond:
+        line.refuse(
+            f"facet {beyond[0]} where Facets = {control.n_facets}",
+            "correct one of them" if control.n_facets else "put Facets = first",
+        )
+    return found
+
+
 def _labels(control: Control, lines: Iterator[Line], encoding: str) -> None:
     """Facets, each with its elements, up to a line that is no facet."""
     for line in lines:
@@ -161,8 +187,7 @@ def _labels(control: Control, lines: Iterator[Line], encoding: str) -> None:
             _specification(control, line, lines, encoding)
             return
         facet, following = read_facet(line, lines)
-        if facet.number > control.n_facets:
-            line.refuse(f"facet {facet.number} where Facets = {control.n_facets}", "correct one of them")
+        _facets(control, line, str(facet.number))
         control.facets[facet.number] = facet
         if following is not None:
             _specification(control, following, lines, encoding)
@@ -200,11 +225,12 @@ def _dvalues(control: Control, line: Line, value: str, lines: Iterator[Line]) ->
             rows.append((row, row.text))
     for row, text in rows:
         parts = [part for part in fields(text) if part]
-        if len(parts) != 2 or not parts[0].isdigit():
+        if len(parts) != 2 or not parts[0].isdigit() or parts[1].startswith("$"):
             row.refuse(
                 f"Dvalues of the form {text.strip()!r} are not supported",
                 "write a facet and its elements: 3, 1-5",
             )
+        _facets(control, row, parts[0])
         control.fixed[int(parts[0])] = parts[1]
 
 
@@ -226,10 +252,7 @@ def _data_file(control: Control, line: Line, name: str, encoding: str) -> list[L
             f"data in {name!r} are not supported", "save them as a text file with commas, and name that"
         )
     if not path.is_file():
-        near = (
-            sorted(other.name for other in path.parent.glob("*") if other.is_file())
-            if path.parent.is_dir()
-            else []
-        )
-        line.refuse(f"no file {name!r} beside {control.path.name!r}", f"there are {listed(near) or 'none'}")
+        here = sorted(other.name for other in control.path.parent.glob("*") if other.is_file())
+        advice = f"write Data = {path.name}" if path.name in here else f"there are {listed(here, 6)}"
+        line.refuse(f"no file {name!r} beside {control.path.name!r}", advice)
     return list(lines_of(read_text(path, encoding), path.name))

@@ -7,8 +7,12 @@ from typing import NoReturn
 
 from raterlens.errors import InputError
 
-COMMENT = ";"
 END = "*"
+MOST = 1_000_000
+"""The longest range of elements that Labels= may name: a longer one is a slip of the pen."""
+_COMMENT = re.compile(r'"[^"]*"|(;)')
+_QUOTED = re.compile(r'"[^"]*"')
+_BLANKS = re.compile(r'"([^"]*)"|(\S+)')
 _NAME = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ()\-_/.]*?)\s*[=,]")
 _FIELD = re.compile(r'\s*"([^"]*)"\s*|([^=,\t]*)')
 _RANGE = re.compile(r"(\d+)\s*[-_]\s*(\d+)")
@@ -51,9 +55,17 @@ class Line:
 def lines_of(text: str, file: str) -> Iterator[Line]:
     """The lines that say something."""
     for number, line in enumerate(text.splitlines(), 1):
-        plain = line.partition(COMMENT)[0].replace("\xa0", " ").rstrip()
+        plain = _without_comment(line).replace("\xa0", " ").rstrip()
         if plain.strip():
             yield Line(number, plain, file)
+
+
+def _without_comment(line: str) -> str:
+    """What stands before the first semicolon that is not between quotes."""
+    if '"' not in line:
+        return line.partition(";")[0]
+    semicolon = next((found.start() for found in _COMMENT.finditer(line) if found[1]), None)
+    return line[:semicolon]
 
 
 def name_of(line: Line) -> tuple[str, str, str] | None:
@@ -84,6 +96,17 @@ def fields(text: str) -> list[str]:
         found.append((match[1] if match[1] is not None else match[2]).strip())
         at = match.end() + 1
     return found
+
+
+def values(text: str) -> list[str]:
+    """The fields of a line of data: commas or tabs separate; where there are none, blanks do."""
+    if '"' in text:
+        outside = _QUOTED.sub("", text)
+        blanks = "," not in outside and "\t" not in outside
+        return [quoted or plain for quoted, plain in _BLANKS.findall(text)] if blanks else fields(text)
+    if "," in text or "\t" in text:
+        return [part.strip() for part in text.replace("\t", ",").split(",")]
+    return text.split()
 
 
 def span(field: str) -> range | None:

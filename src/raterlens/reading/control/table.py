@@ -97,7 +97,7 @@ def _notes(control: Control, found: Observations) -> tuple[str, ...]:
     notes = [f"FACETS control file{f' {control.title!r}' if control.title else ''}"]
     if control.ignored:
         notes.append(
-            f"ignored, as they concern FACETS' own reports and iterations: {listed(control.ignored, 6)}"
+            f"not used, as they concern how FACETS iterates and reports: {listed(control.ignored, 6)}"
         )
     if any(model.interactions for model in control.models):
         notes.append(
