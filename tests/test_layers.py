@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "raterlens"
 
 # Top to bottom: data goes down the list once.
 LAYERS = [
-    ("errors", "wording", "parallel", "datasets", "spreadsheets"),
+    ("errors", "wording", "parallel", "cluster", "datasets", "spreadsheets"),
     ("ratings",),
     ("stored",),
     ("reading",),
@@ -31,7 +31,7 @@ LAYERS = [
     ("results",),
     ("latent",),
     ("fitting",),
-    ("comparing", "uncertainty", "sklearn"),
+    ("comparing", "several", "uncertainty", "sklearn"),
     ("diagnostics",),
     ("gating", "facets_files", "workbook"),
     ("studies",),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from raterlens.ratings import Ratings
     from raterlens.reading import read
     from raterlens.results import Fit, load
+    from raterlens.several import fit_models
     from raterlens.studies.example import load_example
     from raterlens.studies.simulate import simulate
     from raterlens.uncertainty.bootstrap import bootstrap
@@ -37,6 +38,7 @@ _WHERE = {
     "pack": "raterlens.packing",
     "Ratings": "raterlens.ratings",
     "fit": "raterlens.fitting",
+    "fit_models": "raterlens.several",
     "Fit": "raterlens.results",
     "load": "raterlens.results",
     "Anchors": "raterlens.anchoring",
@@ -75,6 +77,7 @@ __all__ = [
     "diagnose",
     "facets_tables",
     "fit",
+    "fit_models",
     "gate",
     "load",
     "load_example",

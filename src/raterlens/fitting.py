@@ -31,6 +31,7 @@ from raterlens.models.build import SCALES, Options, build
 from raterlens.models.capped import Capped
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 from raterlens.models.redundancy import redundancy
+from raterlens.parallel import check_client
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 from raterlens.results import Fit
@@ -155,7 +156,8 @@ def fit(
     choose("method", method, METHODS)
     kept = _checkpoint(checkpoint, model, method, resume=resume)
     if client is not None:
-        _check_client(client, model, method)
+        check_client(client)
+        _check_by_parts("a cluster", model, method)
     if model in LATENT_MODELS:
         chosen = {
             "scale": scale != SCALES[0],
@@ -268,15 +270,6 @@ def _check_by_parts(what: str, model: str, method: str) -> None:
         raise OptionError(
             f"{what} goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; leave it out"
         )
-
-
-def _check_client(client: object, model: str, method: str) -> None:
-    if not hasattr(client, "submit") or not hasattr(client, "scatter"):
-        raise OptionError(
-            f"client is a {type(client).__name__}; give a distributed.Client, which "
-            "pip install 'raterlens[cluster]' brings"
-        )
-    _check_by_parts("a cluster", model, method)
 
 
 def _estimable(ratings: Ratings | Any) -> Ratings:

@@ -1,37 +1,109 @@
-"""Work side by side in processes of one thread each, which end with the process that started them."""
+"""Work side by side: in processes of this machine, or on the workers of a Dask cluster.
+
+A task is done on one thread wherever it is done: tasks are the parallelism, and sums in a fixed order give the same
+last digit.
+"""
 
 import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from typing import Any, TypeVar
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from raterlens.errors import OptionError
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-# One thread a worker: workers are the parallelism, and sums in a fixed order give the same last digit.
 ONE_THREAD = (
-    "OMP_NUMONE_THREAD",
-    "OPENBLAS_NUMONE_THREAD",
-    "MKL_NUMONE_THREAD",
-    "POLARS_MAXONE_THREAD",
-    "NUMBA_NUMONE_THREAD",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "NUMBA_NUM_THREADS",
 )
+"""What keeps the libraries of a new process to one thread, each set to 1."""
+
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+"""Whether what runs here is one of several tasks."""
 
 _shared: Any = None
-"""In a worker: what all its tasks are about."""
+"""In a process of the pool: what all its tasks are about."""
 
 
 def side_by_side(
-    work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task], workers: int
+    work: Callable[[Any, Task], Result],
+    shared: Any,
+    tasks: Sequence[Task],
+    *,
+    workers: int | None = None,
+    client: "Client | None" = None,
 ) -> Generator[tuple[Task, Result], None, None]:
     """Each task with `work(shared, task)`, in the order in which they get ready.
 
-    `work` is a function of a module, and `shared` is sent to each worker once.
+    Parameters
+    ----------
+    work
+        A function of a module.
+    shared
+        Sent to each worker once.
+    workers
+        Processes; as many as there are cores where left out.
+    client
+        Of a Dask cluster, whose workers then do the work.
     """
+    if client is not None:
+        check_client(client)
+        if workers is not None:
+            raise OptionError(f"both workers={workers} and client are given; leave one of them out")
+        from raterlens.cluster import on_cluster
+
+        return on_cluster(work, shared, tasks, client)
+    return _in_processes(work, shared, tasks, workers or available_cores())
+
+
+def check_client(client: object) -> None:
+    """Raise where it is not a client of a Dask cluster."""
+    if not hasattr(client, "submit") or not hasattr(client, "scatter"):
+        raise OptionError(
+            f"client is a {type(client).__name__}; give a distributed.Client, which "
+            "pip install 'raterlens[cluster]' brings"
+        )
+
+
+def available_cores() -> int:
+    """Cores that may be used here: all of this process, and one by a task among others."""
+    if _alone.get():
+        return 1
+    # Not every system can say.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compiled code keeps to this thread."""
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
+# ------------------------------------------------------------------------------------------- processes
+
+
+def _in_processes(
+    work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task], workers: int
+) -> Generator[tuple[Task, Result], None, None]:
+    """In processes that end with this one."""
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+    from multiprocessing import get_context
+
     if not tasks:
         return
     # Fresh processes rather than forked ones: threads of the parent (polars, BLAS) do not survive a fork.
@@ -58,13 +130,9 @@ def side_by_side(
             raise
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _work(work: Callable[[Any, Task], Result], task: Task) -> Result:
-    return work(_shared, task)
+    with one_thread():
+        return work(_shared, task)
 
 
 def _start_worker(shared: Any) -> None:
@@ -76,6 +144,8 @@ def _start_worker(shared: Any) -> None:
 
 
 def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
     parent = parent_process()
     if parent is not None:
         parent.join()

@@ -250,11 +250,14 @@ def study(
     seed: Annotated[int, Parameter(help="The same seed gives the same bytes.")] = 2025,
     data: Annotated[Path | None, Parameter(help="For 'writing': data.cqc04 as .rda or .csv.")] = None,
     workers: Annotated[int | None, Parameter(help="Processes at a time; all cores if left out.")] = None,
+    cluster: Annotated[
+        str | None, Parameter(help="Address of a Dask scheduler (tcp://host:8786) whose workers do the work.")
+    ] = None,
 ) -> None:
     """Run a study: the paper's, beside its printed numbers, and those it left for later."""
     from raterlens.app.study import study as run
 
-    run(name, out, replications, seed, data, workers)
+    run(name, out, replications, seed, data, workers, cluster)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

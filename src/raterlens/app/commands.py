@@ -32,12 +32,12 @@ def fit(
         check_folder(output.out)
     if output.xlsx:
         check_workbook(output.out)
-    from raterlens.engine.connecting import workers_at
+    from raterlens.cluster import cluster_at
     from raterlens.fitting import fit as estimate
 
     command = command_line(file, columns, model, output, look)
     try:
-        with watching(f"reading {file}", unless=output.quiet) as progress, workers_at(work.cluster) as client:
+        with watching(f"reading {file}", unless=output.quiet) as progress, cluster_at(work.cluster) as client:
             ratings, options = study_of(file, arguments, vars(model))
             ratings, aside = set_aside(ratings, besides, timed=bool(look and look.time))
             if output.xlsx:

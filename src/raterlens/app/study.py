@@ -4,10 +4,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from raterlens.errors import OptionError, choose
 from raterlens.studies.catalogue import FIGURES, STUDIES
 from raterlens.writing import check_folder
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _FIGURE_STUDIES = ("study1", "study2")
 _FIGURE_REPLICATIONS = 20
@@ -15,7 +19,13 @@ _FIGURE_REPLICATIONS = 20
 
 
 def study(
-    name: str, out: Path, replications: int | None, seed: int, data: Path | None, workers: int | None
+    name: str,
+    out: Path,
+    replications: int | None,
+    seed: int,
+    data: Path | None,
+    workers: int | None,
+    cluster: str | None = None,
 ) -> None:
     """Check everything, run, write, and say where."""
     choose("study", name, [*STUDIES, FIGURES])
@@ -24,15 +34,28 @@ def study(
             raise OptionError(f"{option} is {value}; give a whole number from 1 on")
     if seed < 0:
         raise OptionError(f"--seed is {seed}; give a whole number from 0 on")
+    if workers is not None and cluster is not None:
+        raise OptionError(
+            f"both --workers {workers} and --cluster {cluster} are given; leave one of them out"
+        )
     check_folder(out)
-    if name == FIGURES:
-        _figures(out, replications, seed, workers)
-    else:
-        _study(name, out, replications, seed, data, workers)
+    from raterlens.cluster import cluster_at
+
+    with cluster_at(cluster) as client:
+        if name == FIGURES:
+            _figures(out, replications, seed, workers, client)
+        else:
+            _study(name, out, replications, seed, data, workers, client)
 
 
 def _study(
-    name: str, out: Path, replications: int | None, seed: int, data: Path | None, workers: int | None
+    name: str,
+    out: Path,
+    replications: int | None,
+    seed: int,
+    data: Path | None,
+    workers: int | None,
+    client: "Client | None",
 ) -> None:
     from raterlens.charts.figures import save
     from raterlens.charts.figures_studies import draw
@@ -49,7 +72,14 @@ def _study(
     try:
         with _progress(name) as on_done:
             rows = run(
-                chosen, out, replications=replications, seed=seed, data=data, workers=workers, on_done=on_done
+                chosen,
+                out,
+                replications=replications,
+                seed=seed,
+                data=data,
+                workers=workers,
+                client=client,
+                on_done=on_done,
             )
     except KeyboardInterrupt:
         kept = len(list(Folder(out, name).parts.glob("*.parquet"))) + Folder(out, name).finished()
@@ -65,7 +95,9 @@ def _study(
     print(f"Results: {out / f'{name}.md'}")
 
 
-def _figures(out: Path, replications: int | None, seed: int, workers: int | None) -> None:
+def _figures(
+    out: Path, replications: int | None, seed: int, workers: int | None, client: "Client | None"
+) -> None:
     """Figures 1 to 4 need no ratings; the two of results come from their studies, as many replications as there are."""
     from raterlens.charts.figures import save
     from raterlens.charts.figures_paper import figures
@@ -76,7 +108,7 @@ def _figures(out: Path, replications: int | None, seed: int, workers: int | None
         print(path)
     for name in _FIGURE_STUDIES:
         enough = max(replications or _FIGURE_REPLICATIONS, Folder(out, name).finished())
-        _study(name, out, enough, seed, None, workers)
+        _study(name, out, enough, seed, None, workers, client)
         for ending in ("svg", "png"):
             print(out / f"{name}.{ending}")
 

@@ -6,10 +6,10 @@ dies, its parts are built again from where they came from (the packed file, or t
 evaluation is repeated.
 """
 
-import warnings
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.cluster import lost, share
 from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.parts import Part, add, among, cell_part, essay_part
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
 from raterlens.errors import InputError, RaterlensError
 from raterlens.models.parameters import Contexts
+from raterlens.parallel import one_thread
 from raterlens.ratings import Ratings
 from raterlens.stored.file import open_packed
 from raterlens.stored.ratings import StoredRatings, part_edges
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 Indices = NDArray[np.int64]
 
 # Ratings of a part, and the least number of parts: few enough to send little, enough to share out evenly.
-_PART, _LEAST = 2**20, 8
+_PART, _LEAST = 2**22, 8
+# Parts whose results are added up by one task.
+_FAN = 8
 # An evaluation is repeated this often where workers die during it.
 _ATTEMPTS = 10
 
@@ -64,17 +68,6 @@ class OnFile:
         return StoredRatings(packed, self.places).part(self.first, self.last)
 
 
-def _shared(client: "Client", value: Any) -> "Future":
-    """A value for all workers, as the result of a task.
-
-    What a dead worker had of it is then computed again by the scheduler. Scattered data would be lost, and scattering
-    to a worker that has just died does not end.
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sending large graph")
-        return client.submit(_itself, value, pure=False)
-
-
 class ClusterEngine(ReferenceEngine):
     """Evaluates tables where the students are."""
 
@@ -98,11 +91,11 @@ class ClusterEngine(ReferenceEngine):
         return sum(self._sizes)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        found: Expected = self._reduced(_evaluated, add, (tables, nodes))
+        found: Expected = self._reduced(_evaluated, _added, (tables, nodes))
         return found
 
     def total(self, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
-        return self._reduced(_worked, _plus, work)
+        return self._reduced(_worked, _summed, work)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         found = self._persistently(
@@ -123,18 +116,18 @@ class ClusterEngine(ReferenceEngine):
         return part
 
     def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
-        everywhere = _shared(self._client, sent)
-        return [self._client.submit(work, part, everywhere, pure=False) for part in self._parts]
+        everywhere = share(self._client, sent)
+        return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
 
-    def _reduced(self, work: Callable[..., Any], plus: Callable[[Any, Any], Any], sent: Any) -> Any:
+    def _reduced(self, work: Callable[..., Any], plus: Callable[[list[Any]], Any], sent: Any) -> Any:
         """Work on every part, added up in a tree whose form depends on the number of parts alone."""
 
         def attempt() -> Any:
             level = self._mapped(work, sent)
             while len(level) > 1:
-                pairs = zip(level[::2], level[1::2], strict=False)
-                odd = level[-1:] if len(level) % 2 else []
-                level = [*(self._client.submit(plus, a, b, pure=False) for a, b in pairs), *odd]
+                level = self._client.map(
+                    plus, [level[at : at + _FAN] for at in range(0, len(level), _FAN)], pure=False
+                )
             return level[0].result()
 
         return self._persistently(attempt)
@@ -147,7 +140,7 @@ class ClusterEngine(ReferenceEngine):
             except RaterlensError:
                 raise
             except Exception as error:
-                if not remaining or not _lost(error):
+                if not remaining or not lost(error):
                     raise
                 self._client.wait_for_workers(1)
                 self._restore()
@@ -166,7 +159,7 @@ def cells_on_cluster(
     """An engine whose cells are contexts with scores."""
     if not isinstance(ratings, StoredRatings):
         return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
-    sources, model = _on_file(ratings), _shared(client, (contexts, n_categories))
+    sources, model = _on_file(ratings), share(client, (contexts, n_categories))
 
     def build(which: int) -> "Future":
         return client.submit(_cells, sources[which], model, pure=False)
@@ -182,11 +175,11 @@ def essays_on_cluster(
     if not isinstance(ratings, StoredRatings):
         found = essays(ratings, contexts, slope_of_context, n_categories)
         return _from_memory(client, found.counts, found.sums, ratings), found.sets
-    sources, model = _on_file(ratings), _shared(client, (contexts, slope_of_context, n_categories))
+    sources, model = _on_file(ratings), share(client, (contexts, slope_of_context, n_categories))
     # Which essays there are is known when all parts have been looked at; parts then learn the places of theirs.
     built = [client.submit(_essays, source, model, pure=False) for source in sources]
     whole = Sets.merged(client.gather([client.submit(_sets, one, pure=False) for one in built]))
-    known = _shared(client, whole)
+    known = share(client, whole)
     parts = [client.submit(_among, one, known, pure=False) for one in built]
 
     def build(which: int) -> "Future":
@@ -218,7 +211,7 @@ def _from_memory(
     ]
 
     def send(which: int) -> "Future":
-        return _shared(client, parts[which])
+        return share(client, parts[which])
 
     sent = client.scatter(parts, hash=False)
     return ClusterEngine(client, list(sent), send, [part.n_students for part in parts])
@@ -229,23 +222,7 @@ def _held(client: "Client", future: "Future") -> bool:
     return future.status == "finished" and bool(client.who_has([future]).get(future.key))
 
 
-def _lost(error: BaseException) -> bool:
-    """Whether it is the cluster that failed, not the work."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
-    known = (CancelledError, KilledWorker, CommClosedError, TimeoutError, OSError)
-    # Named differently by different releases: data whose only holder is gone.
-    return isinstance(error, known) or type(error).__name__ in ("FutureCancelledError", "NoSuchTaskError")
-
-
 # --------------------------------------------------------------------------------------------- on a worker
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _cells(source: OnFile, shared: tuple[Contexts, int]) -> Part:
@@ -268,18 +245,27 @@ def _placed(source: OnFile, shared: tuple[Contexts, Indices, int], whole: Sets) 
     return _among(_essays(source, shared), whole)
 
 
+# One thread, so that sums have one order; a worker's threads take parts side by side.
+
+
 def _evaluated(part: Part, sent: tuple[Tables, Nodes]) -> Expected:
-    # One thread, so that sums have one order; a worker's threads take parts side by side.
-    return part.evaluate(*sent, threads=1)
+    with one_thread():
+        return part.evaluate(*sent)
 
 
 def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
-    return part.moments(*sent, threads=1)
+    with one_thread():
+        return part.moments(*sent)
 
 
-def _worked(part: Part, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
-    return work(part.whole_engine())
+def _worked(part: Part, sent: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
+    with one_thread():
+        return sent(part.whole_engine())
 
 
-def _plus(one: Any, other: Any) -> Any:
-    return one + other
+def _added(found: Sequence[Expected]) -> Expected:
+    return reduce(add, found)
+
+
+def _summed(found: Sequence[sparse.csr_array]) -> sparse.csr_array:
+    return reduce(operator.add, found)

@@ -13,7 +13,6 @@ A posterior stays in the processor's cache from its products to the expected cou
 Numba is imported by `compiling.py`, and that only here and in `inference/fused.py`: small data never pay for it.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,6 +23,7 @@ from scipy import sparse
 from raterlens.engine.compiling import compiled
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
+from raterlens.parallel import available_cores
 
 _LOG2_E = 1 / np.log(2)
 # ln 2 in two parts, the first with trailing zeros, so that x - k ln 2 loses nothing.
@@ -47,7 +47,7 @@ class FusedEngine(ReferenceEngine):
         self, counts: sparse.csr_array, sums: sparse.csr_array | None = None, threads: int | None = None
     ) -> None:
         super().__init__(counts, sums)
-        self._threads = threads or cores()
+        self._threads = threads or available_cores()
         # Parts of equal work, by nonzeros.
         marks = np.linspace(0, counts.nnz, self._threads + 1)
         edges = np.searchsorted(counts.indptr, marks)
@@ -95,13 +95,6 @@ class FusedEngine(ReferenceEngine):
         expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
         loglik = sum(part[0] for part in done)
         return Expected(loglik, expected, None if self.sums is None else weighted), Moments(mean, sd)
-
-
-def cores() -> int:
-    """Cores this process may use; not every system can say."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ class Part:
     def n_students(self) -> int:
         return int(self.counts.shape[0])
 
-    def engine(self, threads: int | None = None) -> FusedEngine:
-        return FusedEngine(self.counts, self.sums, threads)
+    def engine(self) -> FusedEngine:
+        return FusedEngine(self.counts, self.sums)
 
     def tables(self, tables: Tables) -> Tables:
         return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
@@ -54,17 +54,17 @@ class Part:
             counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
         return FusedEngine(counts, self.sums)
 
-    def evaluate(self, tables: Tables, nodes: Nodes, threads: int | None = None) -> Expected:
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         """What these students add to the whole."""
-        found = self.engine(threads).evaluate(self.tables(tables), nodes)
+        found = self.engine().evaluate(self.tables(tables), nodes)
         if self.own is None:
             return found
         counts = np.zeros_like(tables.cells)
         counts[self.own] = found.counts
         return Expected(found.loglik, counts, found.linear)
 
-    def moments(self, tables: Tables, nodes: Nodes, threads: int | None = None) -> Moments:
-        return self.engine(threads).moments(self.tables(tables), nodes)
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        return self.engine().moments(self.tables(tables), nodes)
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)

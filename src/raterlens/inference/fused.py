@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.compiling import compiled
-from raterlens.engine.fused import cores
 from raterlens.inference.cell_scores import DENSE, CellScores
+from raterlens.parallel import available_cores
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def score_covariance(
     scores: CellScores, posteriors: Iterable[tuple[slice, Array, Array]], points: Array
 ) -> sparse.csr_array:
     """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior."""
-    size, threads = scores.n_parameters, cores()
+    size, threads = scores.n_parameters, available_cores()
     # So many nodes more that a posterior at the very end can be gone over in whole vectors.
     table = np.pad(scores.table, [(0, 0), (0, _LANE)])
     points = np.pad(points, (0, _LANE))

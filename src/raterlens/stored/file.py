@@ -113,7 +113,12 @@ class Packed:
         kind = np.dtype(np.uint8 if found["type"] == "arrow" else found["type"])
         if 0 in shape:
             return np.empty(shape, kind)
-        return np.memmap(self.path, kind, "r", offset=found["first"], shape=shape)
+        try:
+            return np.memmap(self.path, kind, "r", offset=found["first"], shape=shape)
+        except FileNotFoundError as error:
+            raise InputError(
+                f"no such file: {str(self.path)!r}; workers of a cluster need the packed ratings under the same name"
+            ) from error
 
     def labels(self, name: str) -> pl.Series:
         return pl.read_ipc(io.BytesIO(self.array(name).tobytes()))["label"]

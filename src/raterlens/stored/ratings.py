@@ -1,6 +1,7 @@
 """Ratings that stay on disk, sorted by student, and come into memory by parts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -36,6 +37,11 @@ class StoredRatings(Ratings):
     places: NDArray[np.int16] | None
     """What stands for each stored score, where not the score itself."""
     part_size: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the file itself."""
+        packed = replace(self.packed, path=self.packed.path.resolve())
+        return StoredRatings, (packed, self.places, self.part_size)
 
     # ---------------------------------------------------------------------------------- what is small
 

@@ -14,12 +14,16 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from raterlens.errors import OptionError
-from raterlens.parallel import available_cores, side_by_side
+from raterlens.parallel import side_by_side
 from raterlens.studies.study import Study, Task, get_study
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 OnDone = Callable[[int, int], None]
 """Called with the numbers of finished and of all replications."""
@@ -106,9 +110,13 @@ def run(
     seed: int,
     data: Path | None = None,
     workers: int | None = None,
+    client: "Client | None" = None,
     on_done: OnDone | None = None,
 ) -> pl.DataFrame:
-    """All rows of the study, those that `folder` does not have yet computed now."""
+    """All rows of the study, those that `folder` does not have yet computed now.
+
+    By `workers` processes, or by the workers of a Dask `client`, who must find `data` under the same path.
+    """
     replications = study.replications if replications is None else replications
     place = Folder(folder, study.name)
     place.open(Settings.of(study, seed, data))
@@ -116,7 +124,7 @@ def run(
     done = replications - len(tasks)
     if on_done is not None:
         on_done(done, replications)
-    with closing(side_by_side(_replicate, study.name, tasks, workers or available_cores())) as ready:
+    with closing(side_by_side(_replicate, study.name, tasks, workers=workers, client=client)) as ready:
         for task, rows in ready:
             draft = place.part(task.index).with_suffix(".draft")
             rows.select(pl.lit(task.index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -24,10 +25,14 @@ from raterlens.errors import InputError, OptionError, RaterlensError, choose
 from raterlens.fitting import fit as fit_ratings
 from raterlens.inference.resampling import redrawn, resampled
 from raterlens.inference.yardstick import CORRECTED
-from raterlens.parallel import available_cores, side_by_side
+from raterlens.parallel import one_thread, side_by_side
 from raterlens.ratings import Ratings
 from raterlens.results import Fit
 from raterlens.scoring import place
+from raterlens.stored.ratings import StoredRatings
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Array = NDArray[np.float64]
 
@@ -95,6 +100,7 @@ def bootstrap(
     kind: str = "students",
     seed: int = 0,
     workers: int | None = None,
+    client: "Client | None" = None,
     folder: str | Path | None = None,
     progress: OnDone | bool = False,
 ) -> Bootstrap:
@@ -114,6 +120,8 @@ def bootstrap(
         The same seed gives the same replicates, whatever the number of workers.
     workers
         Processes; as many as there are cores where left out, and none but this one for 1.
+    client
+        A client of a Dask cluster (`distributed.Client`), whose workers then do the work; to the same numbers.
     folder
         Where to keep finished replicates. Called again with the same folder, an interrupted bootstrap goes on, and one
         with more replicates adds to those there are.
@@ -134,6 +142,8 @@ def bootstrap(
     ['rater', 'kappa', 'bias', 'se', 'low']
     """
     _check(fit, ratings, replicates, kind, seed)
+    # Students are drawn from all of them: ratings on disk come into memory.
+    ratings = ratings.in_memory() if isinstance(ratings, StoredRatings) else ratings
     plan = _Plan(ratings, fit, kind, seed)
     kept = None if folder is None else _Folder(Path(folder))
     found: dict[int, pl.DataFrame] = {}
@@ -141,7 +151,7 @@ def bootstrap(
         kept.open(plan)
         found = kept.finished(replicates)
     tasks = [index for index in range(replicates) if index not in found]
-    with _shown(progress) as on_done, closing(_all(plan, tasks, workers or available_cores())) as ready:
+    with _shown(progress) as on_done, closing(_all(plan, tasks, workers, client)) as ready:
         on_done(len(found), replicates)
         for index, rows in ready:
             found[index] = rows
@@ -197,10 +207,19 @@ def _fitted(fit: Fit) -> Callable[[Ratings], Fit]:
     )
 
 
-def _all(plan: _Plan, tasks: list[int], workers: int) -> Generator[tuple[int, pl.DataFrame], None, None]:
-    if workers == 1:
-        return ((index, replicate(plan, index)) for index in tasks)
-    return side_by_side(replicate, plan, tasks, workers)
+def _all(
+    plan: _Plan, tasks: list[int], workers: int | None, client: "Client | None"
+) -> Generator[tuple[int, pl.DataFrame], None, None]:
+    if workers == 1 and client is None:
+        return _one_by_one(plan, tasks)
+    return side_by_side(replicate, plan, tasks, workers=workers, client=client)
+
+
+def _one_by_one(plan: _Plan, tasks: list[int]) -> Generator[tuple[int, pl.DataFrame], None, None]:
+    for index in tasks:
+        with one_thread():
+            found = replicate(plan, index)
+        yield index, found
 
 
 @contextmanager
