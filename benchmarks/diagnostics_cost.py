@@ -10,6 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
+from numpy.random import default_rng
+from numpy.typing import NDArray
+
 import raterlens as rl
 from raterlens.diagnostics.linking import examine_links
 from raterlens.diagnostics.network import network
@@ -38,17 +42,22 @@ def panel(n_ratings: int) -> rl.Ratings:
     ).ratings
 
 
+def _time(ratings: rl.Ratings) -> NDArray[np.int64]:
+    """A hundred days, students in random order."""
+    return default_rng(1).integers(100, size=ratings.n_students)[ratings.student]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnostics_cost", description=__doc__)
     parser.add_argument("ratings", type=int, nargs="?", default=1_000_000)
     n_ratings = parser.parse_args().ratings
     if n_ratings >= LARGE:
         small = panel(LARGE)
-        rl.fit(small, standard_errors=False).diagnose(small)
+        rl.fit(small, standard_errors=False).diagnose(small, time=_time(small))
     ratings = panel(n_ratings)
     print(f"{ratings.n_ratings:,} ratings, {ratings.n_students:,} students, {ratings.n_raters:,} raters")
     fit, fitting = timed("fit, no standard errors", lambda: rl.fit(ratings, standard_errors=False))
-    _, diagnosing = timed("all diagnostics", lambda: fit.diagnose(ratings))
+    _, diagnosing = timed("all diagnostics", lambda: fit.diagnose(ratings, time=_time(ratings)))
     timed("design", lambda: examine_links(ratings))
     timed("network", lambda: network(ratings, fit))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -7,6 +7,7 @@ drawn from 0.5 to 2, severities from N(0, 0.7²); the first rater has slope 1.5,
 import argparse
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator, default_rng
@@ -79,6 +80,11 @@ FAULTS: dict[str, tuple[str, str, Callable[[Bench], Array]]] = {
         "drift",
         lambda b: b.passes(b.base + b.reach - 1.5 * b.half),
     ),
+    "discrimination": (
+        "slope 2, then 0 from the middle on",
+        "drift in discrimination",
+        lambda b: b.passes(b.base + b.reach * (2 / 1.5) * ~b.half),
+    ),
     "item": (
         "2 logits more severe on one of five items",
         "severe on item",
@@ -117,37 +123,63 @@ def diagnosed(ratings: rl.Ratings, model: str = "gmf") -> Diagnosis:
     return fit.diagnose(ratings, time=np.arange(ratings.n_ratings))
 
 
-def found(fault: str, seed: int, model: str = "gmf") -> tuple[bool, int]:
+class Outcome(NamedTuple):
+    """What became of one planted fault."""
+
+    flagged: bool
+    others: int
+    """Raters without fault that are flagged"""
+    dated: bool
+    """Drift only: the 95 % interval of when it began has the true moment"""
+
+
+def found(fault: str, seed: int, model: str = "gmf") -> Outcome:
     """Is the planted fault flagged; and how many of the other raters are?"""
     ratings = panel(seed, fault)
-    flags = diagnosed(ratings, model).flags
-    first = str(ratings.raters[0])
+    diagnosis = diagnosed(ratings, model)
+    flags, first = diagnosis.flags, str(ratings.raters[0])
     mine = flags.filter(flags["rater"] == first)["effect"].to_list()
-    return FAULTS[fault][1] in mine, flags.filter(flags["rater"] != first)["rater"].n_unique()
+    row, of = diagnosis.table("change").row(0, named=True), "slope_" * (fault == "discrimination")
+    rows = np.flatnonzero(ratings.rater == 0)
+    dated = row[f"{of}since_low"] <= rows[len(rows) // 2] <= row[f"{of}since_high"]
+    others = flags.filter(flags["rater"] != first)["rater"].n_unique()
+    return Outcome(FAULTS[fault][1] in mine, others, dated)
 
 
-def false_flags(seed: int, ordered: bool = False, model: str = "gmf") -> int:
-    """Raters of a clean panel that are flagged."""
-    return int(diagnosed(panel(seed, ordered=ordered), model).flags["rater"].n_unique())
+def false_alarms(seed: int, ordered: bool = False, model: str = "gmf") -> tuple[int, int, int]:
+    """Raters of a clean panel: flagged; with a change of severity, of discrimination that has p <= 5 %."""
+    diagnosis = diagnosed(panel(seed, ordered=ordered), model)
+    change = diagnosis.table("change")
+    severity, slope = (int((change[name] <= 0.05).sum()) for name in ("p", "slope_p"))
+    return diagnosis.flags["rater"].n_unique(), severity, slope
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planted_faults", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--model", default="gmf")
+    parser.add_argument("--faults", nargs="*", choices=FAULTS, default=list(FAULTS))
     chosen = parser.parse_args()
-    print(f"{'fault':14}{'found':>8}{'others flagged':>16}   size")
-    for fault, (size, _, _) in FAULTS.items():
-        runs = [found(fault, seed, chosen.model) for seed in range(chosen.seeds)]
-        hits, others = sum(hit for hit, _ in runs), sum(n for _, n in runs)
+    seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
+    print(f"{'fault':16}{'found':>8}{'others flagged':>16}   size")
+    for fault in chosen.faults:
+        runs = [found(fault, seed, chosen.model) for seed in seeds]
+        hits, others = sum(run.flagged for run in runs), sum(run.others for run in runs)
+        dated = f"; when: {sum(run.dated for run in runs)}/{len(runs)} intervals have it"
         print(
-            f"{fault:14}{hits:>4}/{chosen.seeds:<3}{others / chosen.seeds / (RATERS - 1):>15.1%}   {size}",
+            f"{fault:16}{hits:>4}/{len(runs):<3}{others / len(runs) / (RATERS - 1):>15.1%}   {FAULTS[fault][0]}"
+            f"{dated * FAULTS[fault][1].startswith('drift')}",
             flush=True,
         )
     for ordered in (False, True):
-        wrong = sum(false_flags(seed, ordered, chosen.model) for seed in range(chosen.seeds))
+        wrong = np.array([false_alarms(seed, ordered, chosen.model) for seed in seeds]).mean(axis=0) / RATERS
         kind = "four scores" if ordered else "pass or fail"
-        print(f"clean panel, {kind}: {wrong / chosen.seeds / RATERS:.2%} of raters flagged", flush=True)
+        print(
+            f"clean panel, {kind}: {wrong[0]:.2%} of raters flagged; changed with p <= 5 %: severity {wrong[1]:.1%}, "
+            f"discrimination {wrong[2]:.1%}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from benchmarks.planted_faults import FAULTS, diagnosed, false_flags, found, panel
+from benchmarks.planted_faults import FAULTS, diagnosed, false_alarms, found, panel
 from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.testing import adjusted
@@ -106,11 +106,11 @@ def test_interaction_p_values_are_uniform_where_there_is_none():
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_flagged(fault):
     """Two seeds of the hundred that `python -m benchmarks.planted_faults` runs."""
-    assert all(found(fault, seed)[0] for seed in (0, 1))
+    assert all(found(fault, seed).flagged for seed in (0, 1))
 
 
 def test_clean_panels_are_left_alone():
-    assert sum(false_flags(seed, ordered) for seed in range(3) for ordered in (False, True)) <= 3
+    assert sum(false_alarms(seed, ordered)[0] for seed in range(3) for ordered in (False, True)) <= 3
 
 
 def test_every_flag_says_what_how_much_and_the_next_step():
@@ -121,14 +121,6 @@ def test_every_flag_says_what_how_much_and_the_next_step():
     assert "right way round" in row["next_step"]
     assert "'R01'" in diagnosis.warnings()[0]
     assert "R01: reversed" in diagnosis.summary()
-
-
-def test_drift_names_the_moment():
-    ratings = panel(2, "drift")
-    change = diagnosed(ratings).table("change").row(0, named=True)
-    middle = np.median(np.flatnonzero(ratings.rater == 0))
-    assert abs(change["since"] - middle) < 0.2 * ratings.n_ratings
-    assert change["shift"] == pytest.approx(1.5, abs=0.8)
 
 
 def test_a_group_that_is_abler_is_no_bias():

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from raterlens.app.options import Columns, several
-from raterlens.errors import OptionError, choose
+from raterlens.errors import InputError, OptionError, choose
 
 if TYPE_CHECKING:
     from raterlens.ratings import Ratings
@@ -106,6 +106,7 @@ def _read(
     path: Path, columns: Columns, time: str | None, fit: "Fit | None"
 ) -> "tuple[Ratings, list[Any] | None]":
     """The ratings, and the time of each."""
+    from raterlens.diagnostics.coding import times
     from raterlens.reading import read
 
     arguments = columns.arguments()
@@ -114,7 +115,11 @@ def _read(
     known = arguments["facets"] or []
     found = read(path, **arguments | {"facets": [*known, *([time] if time not in known else [])]})
     facet = next(facet for facet in found.facets if facet.name == time)
-    moments = facet.labels.gather(facet.codes).to_list()
+    try:
+        labels = times(facet.labels)
+    except InputError:
+        labels = facet.labels  # in a picture, labels that sort ("day 1") will do
+    moments = labels.gather(facet.codes).to_list()
     # The time is a facet of the model only where it was one in the fit.
     modelled = fit is not None and fit.calibration is not None and f"facet {time}" in fit.calibration.labels
     kept = found.facets if modelled else tuple(one for one in found.facets if one.name != time)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,41 +12,45 @@ from raterlens.charts.palette import light
 from raterlens.charts.raters import not_for, rater_name
 from raterlens.charts.text import number, printable
 from raterlens.charts.theme import DESK, check_width, finished, values
-from raterlens.diagnostics.coding import periods_of, time_of
-from raterlens.diagnostics.drift import Periods
+from raterlens.diagnostics.coding import time_of
 from raterlens.errors import OptionError, choose
 from raterlens.wording import counted
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.ratings import Ratings
     from raterlens.results import Fit
 
-Value = Literal["severity", "capability"]
+Value = Literal["severity", "discrimination", "capability"]
 
 MOST_PANELS = 12
 SHOWN = 6
-"""Raters drawn where none are named: those who changed most, in standard errors."""
+"""Raters drawn where none are named: those whose change is clear, then who changed most, in standard errors."""
 
-_SURE = 1.96
-_TITLES = {"severity": "Severity η", "capability": "Capability κ̄"}
+_TITLES = {"severity": "Severity η", "discrimination": "Discrimination ρ", "capability": "Capability κ̄"}
+_COLUMNS = {"severity": "eta", "discrimination": "rho", "capability": "kappa"}
+# Where the change that was tested came, for each of them: columns of the table `change` begin with this.
+_TESTED = {"severity": {"drift": ""}, "discrimination": {"drift in discrimination": "slope_"}}
+_TESTED["capability"] = _TESTED["severity"] | _TESTED["discrimination"]
 
 
 def drift_data(fit: Fit, ratings: Ratings, time: Any, *, value: Value = "severity") -> pl.DataFrame:
     """A row for every rater and period: rater, period, order, n, value, low, high (95 %), overall (the whole fit's),
-    change (largest step away from the rater's own mean, in standard errors), words."""
+    change (largest step away from the rater's own mean, in standard errors), since (whether a change that the test
+    found came in this period, as far as the 95 % confidence set tells), words."""
     not_for(fit, "drift", "there is no severity to follow", "capability")
     choose("value", value, _TITLES)
     if fit.calibration is None:
         raise OptionError("this fit was made without a calibration, so it cannot be followed; fit again")
-    period, names = periods_of(*time_of(time, ratings))
-    rows = Periods(fit, ratings, period, names).fitted().with_columns(pl.col("rater").cast(pl.String))
-    if value == "severity":
-        reach = _SURE * pl.col("eta_se")
-        columns = {"value": pl.col("eta"), "low": pl.col("eta") - reach, "high": pl.col("eta") + reach}
-        whole, se = "eta", "eta_se"
-    else:
-        columns = {"value": pl.col("kappa"), "low": pl.col("kappa_low"), "high": pl.col("kappa_high")}
-        whole, se = "kappa", "kappa_se"
+    found = fit.diagnose(ratings, time=time)
+    assert found.periods is not None
+    rows, names = found.drift().with_columns(pl.col("rater").cast(pl.String)), found.periods.names
+    whole = _COLUMNS[value]
+    se = f"{whole}_se"
+    columns = {"value": pl.col(whole), "low": pl.col(f"{whole}_low"), "high": pl.col(f"{whole}_high")}
+    changed = set(_changed(found, *time_of(time, ratings), _TESTED[value]))
     overall = fit.table("raters").select(pl.col("rater").cast(pl.String), overall=pl.col(whole))
     change = ((pl.col(whole) - pl.col(whole).mean()).abs() / pl.col(se)).max().over("rater")
     order = {name: place for place, name in enumerate(names.to_list())}
@@ -63,7 +67,26 @@ def drift_data(fit: Fit, ratings: Ratings, time: Any, *, value: Value = "severit
         f"{number(row['high'])}), {counted(row['n'], 'rating')}"
         for row in rows.iter_rows(named=True)
     ]
-    return rows.with_columns(pl.Series("words", words, dtype=pl.String)).sort("rater", "order")
+    since = [place in changed for place in rows.select("rater", "order").iter_rows()]
+    return rows.with_columns(
+        pl.Series("words", words, dtype=pl.String), pl.Series("since", since, dtype=pl.Boolean)
+    ).sort("rater", "order")
+
+
+def _changed(
+    found: Diagnosis, moment: NDArray[np.int32], labels: pl.Series, tested: dict[str, str]
+) -> Iterator[tuple[str, int]]:
+    """Raters with a clear change, and each period that it may have come in."""
+    assert found.periods is not None
+    period = np.zeros(len(labels), np.int64)
+    period[moment] = found.periods.period
+    place = {label: at for at, label in enumerate(labels)}
+    changes = {str(row["rater"]): row for row in found.table("change").iter_rows(named=True)}
+    for rater, effect in found.flags.select("rater", "effect").iter_rows():
+        if effect in tested:
+            ends = (changes[rater][f"{tested[effect]}since_{end}"] for end in ("low", "high"))
+            first, last = (int(period[place[end]]) for end in ends)
+            yield from ((rater, at) for at in range(first, last + 1))
 
 
 def drift(
@@ -75,7 +98,8 @@ def drift(
     value: Value = "severity",
     width: int = DESK,
 ) -> Any:
-    """Does a rater become more severe, or less capable, over time?
+    """Does a rater become more severe, or less capable, over time? Where a change is clear, the periods in which it
+    came, as far as the 95 % confidence set tells, are shaded.
 
     Parameters
     ----------
@@ -89,7 +113,7 @@ def drift(
     raters
         Up to twelve; the six who changed most where left out.
     value
-        `"severity"` or `"capability"`.
+        `"severity"`, `"discrimination"` or `"capability"`.
     width
         Of the whole chart, in pixels; 380 suits a phone.
 
@@ -114,8 +138,12 @@ def drift(
         raise OptionError(f"{len(names)} raters; give from 1 to {MOST_PANELS}")
     data = drift_data(fit, ratings, time, value=value)
     if names is None:
-        most = data.group_by("rater", maintain_order=True).agg(pl.col("change").first())
-        names = most.sort("change", descending=True, maintain_order=True).head(SHOWN)["rater"].to_list()
+        most = data.group_by("rater", maintain_order=True).agg(
+            pl.col("since").any(), pl.col("change").first()
+        )
+        names = (
+            most.sort("since", "change", descending=True, maintain_order=True).head(SHOWN)["rater"].to_list()
+        )
     n_periods = data["order"].n_unique()
     shown = data.filter(pl.col("rater").is_in(names))
     bounds = shown.select("low", "high", "overall").to_numpy()
@@ -133,27 +161,35 @@ def drift(
     for place, name in enumerate(names):
         rows = shown.filter(rater=name)
         panels.append(
-            _panel(rows, name, periods, scale, _TITLES[value] if place % columns == 0 else None).properties(
-                width=each, height=150 if width >= 480 else 130
-            )
+            _panel(
+                rows, name, periods, scale, _TITLES[value] if place % columns == 0 else None, each
+            ).properties(width=each, height=150 if width >= 480 else 130)
         )
     words = (
         f"{_TITLES[value].split()[0]} of {counted(len(names), 'rater')} over {counted(n_periods, 'period')}, each with "
         "its 95 % interval; the dashed line is the rater's value in the whole."
     )
+    if shown["since"].any():
+        words += " Shaded: when a change that is clear came, with 95 % confidence."
     return finished(alt.concat(*panels, columns=columns, spacing=14), words)
 
 
-def _panel(rows: pl.DataFrame, name: str, periods: list[str], scale: Any, title: str | None) -> Any:
+def _panel(
+    rows: pl.DataFrame, name: str, periods: list[str], scale: Any, title: str | None, width: int
+) -> Any:
     import altair as alt
 
-    x = alt.X(
-        "period:O",
-        sort=periods,
-        title=None,
-        scale=alt.Scale(domain=periods, padding=0.5),
-        axis=alt.Axis(labelAngle=0 if max(len(p) for p in periods) <= 3 else -35, grid=False, labelLimit=90),
-    )
+    def along(column: str) -> Any:
+        angle = 0 if max(len(period) for period in periods) <= 3 else -35
+        return alt.X(
+            f"{column}:O",
+            sort=periods,
+            title=None,
+            scale=alt.Scale(type="point", domain=periods, padding=0.5),
+            axis=alt.Axis(labelAngle=angle, grid=False, labelLimit=90),
+        )
+
+    x = along("period")
     y = alt.Y(
         "value:Q",
         scale=scale,
@@ -175,4 +211,11 @@ def _panel(rows: pl.DataFrame, name: str, periods: list[str], scale: Any, title:
         description="words:N",
         tooltip=[alt.Tooltip("words:N", title=" ")],
     )
-    return whole + rules + line + points
+    half = width / len(periods) / 2
+    when = rows.filter("since").sort("order")["period"]
+    shade = (
+        alt.Chart(pl.DataFrame({"first": when[:1], "last": when[-1:]}))
+        .mark_rect(fill=light("accent"), opacity=0.13, xOffset=-half, x2Offset=half)
+        .encode(x=along("first"), x2="last")
+    )
+    return shade + whole + rules + line + points

@@ -45,10 +45,10 @@ def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
 def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
     """The times themselves where they are few; else stretches with equally many ratings, named by their start."""
     if len(labels) <= MOST_PERIODS:
-        return moment, labels.cast(pl.String)
+        return moment, pl.Series([moment_words(label) for label in labels])
     edges = np.unique(np.quantile(moment, np.arange(1, PERIODS) / PERIODS, method="nearest"))
-    starts = labels.gather(np.append(0, edges)).cast(pl.String)
-    names = pl.Series([f"{place + 1}: from {start}" for place, start in enumerate(starts)])
+    starts = labels.gather(np.append(0, edges))
+    names = pl.Series([f"{place + 1}: from {moment_words(start)}" for place, start in enumerate(starts)])
     return np.searchsorted(edges, moment, side="right").astype(np.int32), names
 
 
@@ -77,3 +77,14 @@ def times(labels: pl.Series) -> pl.Series:
         f"{strange!r} in the column of times, {labels.name!r}, is neither a number nor a date such as 2024-05-31 or "
         "2024-05-31 09:30:00; write all times in one of these ways"
     )
+
+
+def moment_words(moment: Any) -> str:
+    """A time as people write it.
+
+    Examples
+    --------
+    >>> moment_words(12.0), moment_words(0.25)
+    ('12', '0.25')
+    """
+    return f"{moment:.12g}" if isinstance(moment, float) else str(moment)

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from raterlens.diagnostics.agreement import agreement
+from raterlens.diagnostics.change import change
 from raterlens.diagnostics.coding import levels_of, periods_of, time_of
 from raterlens.diagnostics.couples import rater_pairs
 from raterlens.diagnostics.drift import Periods
@@ -20,7 +21,7 @@ from raterlens.diagnostics.fit_statistics import (
     unexpected,
 )
 from raterlens.diagnostics.flags import flags
-from raterlens.diagnostics.interactions import change, interaction
+from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.reliability import fair_raters, fair_students, reliability
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import OptionError, choose

@@ -10,6 +10,8 @@ from raterlens.fitting import fit as estimate
 from raterlens.ratings import Ratings
 from raterlens.results import Fit
 
+_SURE = 1.96
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Periods:
@@ -21,7 +23,7 @@ class Periods:
     names: pl.Series
 
     def fitted(self) -> pl.DataFrame:
-        """A row for every rater and period: n, rho, eta and kappa with standard errors and the interval of kappa.
+        """A row for every rater and period: n, rho, eta and kappa with standard errors and 95 % intervals.
 
         The ratings are fitted again with each rater's periods as raters of their own, items (and facets and
         thresholds) held at the fit's estimates, so that all numbers are on its scale.
@@ -40,5 +42,15 @@ class Periods:
             item_slopes=fit.calibration.item_slopes,
             anchors=fit,
         )
-        table = again.table("raters").drop("rater", "mean_score", "flag", strict=False)
-        return pl.DataFrame({"rater": rater, "period": period}).hstack(table)
+        return (
+            pl.DataFrame({"rater": rater, "period": period})
+            .hstack(
+                again.table("raters").select("n", *_with_interval("rho"), *_with_interval("eta"), "^kappa.*$")
+            )
+            .with_columns(pl.col("rho_low").clip(lower_bound=0.0))
+        )
+
+
+def _with_interval(name: str) -> tuple[pl.Expr, ...]:
+    value, se = pl.col(name), pl.col(f"{name}_se")
+    return value, se, (value - _SURE * se).alias(f"{name}_low"), (value + _SURE * se).alias(f"{name}_high")

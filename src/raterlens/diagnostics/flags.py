@@ -13,6 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.diagnostics.change import GRADUAL, SUDDEN
+from raterlens.diagnostics.coding import moment_words
 from raterlens.diagnostics.testing import LEVEL, adjusted, two_sided
 
 Array = NDArray[np.float64]
@@ -25,10 +27,12 @@ MATTERS = {
     "inconsistent": 0.15,
     "bias": 0.5,
     "drift": 0.4,
+    "drift in discrimination": 0.4,
 }
 """From which size on an effect is worth a word: at most two thirds of the typical responsiveness; a correlation of
 -0.2 of successive ratings; 0.4 logits in favour of middle scores; a residual correlation of 0.05 between items; an
-infit of 1.15; half a logit of severity (12 points of pass rate) on one level; 0.4 logits over time."""
+infit of 1.15; half a logit of severity (12 points of pass rate) on one level; 0.4 logits over time, or 40 % of the
+typical rater's discrimination."""
 
 _CLEARLY_POSITIVE = 2.33
 """A rater whose responsiveness is above 0 at 1 % is no random rater."""
@@ -70,7 +74,7 @@ def flags(
         *_central(labels, effects),
         *_halo(labels, effects),
         *(flag for name, table in interactions.items() for flag in _biased(name, table)),
-        *(() if changes is None else _drifting(changes)),
+        *(() if changes is None else (*_drifting(changes), *_changing(changes))),
     ]
     rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
     return pl.DataFrame(
@@ -187,17 +191,47 @@ def _biased(name: str, table: pl.DataFrame) -> Iterator[Flag]:
 
 
 def _drifting(changes: pl.DataFrame) -> Iterator[Flag]:
-    clear = changes.filter(pl.col("p_adjusted") <= LEVEL, pl.col("shift").abs() >= MATTERS["drift"])
-    for row in clear.iter_rows(named=True):
+    for row in _clear(changes, "", "drift"):
         side = "severe" if row["shift"] > 0 else "lenient"
+        size = f"{abs(row['shift']):.1f} logits more {side}"
         yield Flag(
             str(row["rater"]),
             "drift",
             *_interval(row["shift"], row["shift_se"]),
             row["p_adjusted"],
-            f"{abs(row['shift']):.1f} logits more {side} since about {row['since']}",
+            f"gradually about {size} than at first"
+            if row["course"] == GRADUAL
+            else f"{'suddenly ' * (row['course'] == SUDDEN)}{size} since {_moment(row, '')}",
             "let this rater rate some earlier work again, and go back to the benchmark before rating on",
         )
+
+
+def _changing(changes: pl.DataFrame) -> Iterator[Flag]:
+    for row in _clear(changes, "slope_", "drift in discrimination"):
+        before, after = (f"{100 * max(row[f'slope_{name}'], 0.0):.0f} %" for name in ("before", "after"))
+        fell = row["slope_shift"] < 0
+        yield Flag(
+            str(row["rater"]),
+            "drift in discrimination",
+            *_interval(row["slope_shift"], row["slope_shift_se"]),
+            row["slope_p_adjusted"],
+            f"tells students apart {'less' if fell else 'more'} since {_moment(row, 'slope_')}: {before} of the "
+            f"typical rater's discrimination before, {after} after",
+            "ask what changed then (workload, haste, tiredness); have what was rated since looked at by a second rater"
+            if fell
+            else "ask what helped; have what was rated before looked at by a second rater",
+        )
+
+
+def _clear(changes: pl.DataFrame, prefix: str, kind: str) -> Iterator[dict[str, Any]]:
+    """Changes that chance does not explain and that matter."""
+    sure, large = pl.col(f"{prefix}p_adjusted") <= LEVEL, pl.col(f"{prefix}shift").abs() >= MATTERS[kind]
+    return changes.filter(sure, large).iter_rows(named=True)
+
+
+def _moment(row: Mapping[str, Any], prefix: str) -> str:
+    since, low, high = (moment_words(row[f"{prefix}since{end}"]) for end in ("", "_low", "_high"))
+    return f"about {since}" if low == high else f"about {since} (95 % sure: between {low} and {high})"
 
 
 # ------------------------------------------------------------------------------------------------- helpers

@@ -10,7 +10,6 @@ the model says (a halo, say), the sampling variance of U seen over students repl
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import special
 
 from raterlens.diagnostics.grouping import grouped
 from raterlens.diagnostics.residuals import Residuals
@@ -114,55 +113,3 @@ def _explained(u: Array, w: Array, a: Array, b: Array, c: Array, slopes: bool) -
     determinant = a * c - b**2
     both = (u**2 * c - 2 * u * w * b + w**2 * a) / np.maximum(determinant, 1e-12)
     return np.asarray(np.where(determinant > 1e-9 * a * c, both, u**2 / np.maximum(a, 1e-12)))
-
-
-def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl.DataFrame:
-    """A row a rater: has severity changed over time, when, and by how much?
-
-    Cumulative sums of a rater's residuals in the order of time, divided by their standard deviation, are a Brownian
-    bridge where nothing changes: its largest excursion is the test (Kolmogorov's distribution, exact as ratings
-    grow and cautious before), and where it is, the likeliest moment of change.
-    """
-    ratings, pairs, n = found.ratings, found.pairs, found.ratings.n_raters
-    lean = found.tilt_of_pair - found.students.mean[pairs.student] * found.score_of_pair
-    width = np.maximum(found.students.sd[pairs.student] ** 2, 1e-12)
-    model = np.bincount(ratings.rater, found.information, n) - np.bincount(pairs.rater, lean**2 / width, n)
-    sampled = np.bincount(pairs.rater, found.score_of_pair**2, n)
-
-    order = np.lexsort((time, ratings.rater))
-    rater, moment = ratings.rater[order], time[order]
-    first = np.searchsorted(rater, np.arange(n))
-    share = _within(found.information[order], first, rater)
-    total = share[np.append(first[1:], len(share)) - 1]
-    share = share / np.maximum(total, 1e-12)[rater]
-    sums = _within(found.score[order], first, rater)
-    end = sums[np.append(first[1:], len(sums)) - 1]
-    # Between equal times the order is arbitrary: only their last rating counts.
-    last = np.append((np.diff(rater) != 0) | (np.diff(moment) != 0), True)
-    bridge = np.where(last, np.abs(sums - share * end[rater]), -1.0)
-    top = np.maximum.reduceat(bridge, first)
-    at = np.minimum.reduceat(np.where(bridge == top[rater], np.arange(len(bridge)), len(bridge)), first)
-    variance = np.maximum(model, sampled)
-    informative = model >= 2 * _LEAST_INFORMATION
-    p = np.where(informative, special.kolmogorov(top / np.sqrt(np.maximum(variance, 1e-12))), np.nan)
-    inner = np.maximum(share[at] * (1 - share[at]), 1e-6) * np.maximum(model, 1e-12)
-    shift = (sums[at] - share[at] * end) / inner
-    deviation = np.sqrt(variance / np.maximum(model, 1e-12) / inner)
-    following = np.minimum(at + 1, len(moment) - 1)
-    return pl.DataFrame(
-        {
-            "rater": ratings.raters,
-            "n": np.bincount(ratings.rater, minlength=n),
-            "since": labels.gather(moment[following]),
-            "shift": np.where(informative, shift, np.nan),
-            "shift_se": np.where(informative, deviation, np.nan),
-            "p": p,
-            "p_adjusted": adjusted(p),
-        }
-    )
-
-
-def _within(values: Array, first: Indices, rater: NDArray[np.integer]) -> Array:
-    """Cumulative sums that start anew with every rater."""
-    total = np.cumsum(values)
-    return np.asarray(total - (total[first] - values[first])[rater])

@@ -61,6 +61,8 @@ class Residuals:
     n_categories: int
     own_slopes: bool
     """Every rater has a slope of their own, which the fit has adapted to their ratings"""
+    slopes: Array
+    """(raters,)"""
     pairs: Pairs
     expected: Array
     """(ratings,) expected score"""
@@ -134,6 +136,7 @@ def residuals(calibration: Calibration, ratings: Ratings) -> Residuals:
     return Residuals(
         ratings=coded,
         n_categories=response.n_categories,
+        slopes=placed.parameters[model.blocks["slope"]],
         own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
         pairs=pairs,
         students=Moments(*work.of_student),

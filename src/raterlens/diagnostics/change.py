@@ -1,0 +1,232 @@
+"""Change: has a rater's severity or discrimination changed over time, since when, by how much, and how surely?
+
+At each moment that a change could have come, the score of "severity (or slope) differs from here on" is compared with
+its standard deviation; what the rater's severity and slope as a whole have absorbed is taken out, and a change of
+severity out of that of slope. Weighted by that deviation, these scores are a Brownian bridge along time where nothing
+changes: the largest excursion is the test (Kolmogorov's distribution, exact as ratings grow and cautious before).
+
+Their squares are twice the log-likelihood that a change at each moment would gain. The likeliest moment gains most, and
+the moments whose gain is at most 7.35 below are a 95 % confidence set: the true one falls short by twice the maximum of
+W(s) - |s| / 2, W a two-sided Wiener process, which stays below x with probability (1 - exp(-x / 2))² (Siegmund 1988).
+What a steady trend would gain tells a sudden change from a gradual one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.diagnostics.grouping import order_of
+from raterlens.diagnostics.residuals import Residuals
+from raterlens.diagnostics.testing import adjusted
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+STEPS = 100
+"""A rater's ratings in time go into so many steps, between which a change could have come."""
+SUDDEN, GRADUAL, UNCLEAR = "sudden", "gradual", "unclear"
+
+# Of time, in each of which students may differ from those of others.
+_STRETCHES = 20
+# Ten or so ratings of middling work. With less, one rating alone would decide.
+_LEAST_INFORMATION = 2.0
+# Share of a rater's information on either side of a change: with less, single ratings decide.
+_EDGE = 0.05
+# Gain that moments of the confidence set may lack: 7.35.
+_WITHIN = float(-2 * np.log(1 - np.sqrt(0.95)))
+# A step has the choice of moments: only from this lead over a trend on is a change called sudden. In simulations of
+# either (1.5 logits at once, 2.5 bit by bit, 500 ratings) one in twenty is taken for the other.
+_LEAD = 5.0
+
+
+def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl.DataFrame:
+    """A row a rater: what changed of severity, and (columns `slope_...`) of discrimination.
+
+    `since`, with the 95 % confidence interval `since_low` to `since_high`: the first time after the change. `shift`:
+    how much more severe since, in the units of the predictor. `course`: whether severity changed all at once.
+    `slope_before` and `slope_after`: discrimination relative to the typical rater's (the panel's median), and
+    `slope_shift` their difference.
+    """
+    ratings, n = found.ratings, found.ratings.n_raters
+    line = _timeline(ratings.rater, n, time, len(labels))
+    severity, sharpness = _paths(found, line, *_less_common(found, time, len(labels)))
+    typical = float(np.median(found.slopes))
+    slope = sharpness.found(typical if typical > 0 else np.nan)
+    own = found.slopes / typical if typical > 0 else np.full(n, np.nan)
+    before = sharpness.share[np.arange(n), slope["since"]]
+    slope |= {
+        "before": own - (1 - before) * slope["shift"],
+        "after": own + before * slope["shift"],
+    }
+    moment = time[line.order]
+    columns: dict[str, object] = {"rater": ratings.raters, "n": np.bincount(ratings.rater, minlength=n)}
+    for prefix, values in (("", severity.found()), ("slope_", slope)):
+        known = np.isfinite(values["p"])
+        for name, value in values.items():
+            columns[prefix + name] = value
+            if name.startswith("since"):
+                place = pl.Series(np.where(known, moment[line.after(value)], -1))
+                columns[prefix + name] = labels.gather(place.replace(-1, None))
+        if not prefix:
+            columns["course"] = severity.course()
+    return pl.DataFrame(columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Timeline:
+    """Ratings in the order of rater and time."""
+
+    order: Indices
+    code: Indices
+    """(ratings,) rater x STEPS + step, in this order"""
+    n_raters: int
+
+    def sums(self, values: Array) -> Array:
+        """(raters, steps): summed up to each step"""
+        size = self.n_raters * STEPS
+        of_step = np.bincount(self.code, values[self.order], size).reshape(self.n_raters, STEPS)
+        return np.asarray(np.cumsum(of_step, axis=1))
+
+    def after(self, step: Indices) -> Indices:
+        """(raters,) place in `order` of each rater's first rating after a step"""
+        place = np.searchsorted(self.code, np.arange(self.n_raters) * STEPS + step + 1)
+        return np.minimum(place, len(self.code) - 1)
+
+
+def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_times: int) -> _Timeline:
+    order = order_of(time, n_times)
+    order = order[order_of(rater[order], n)]
+    whose, moment = rater[order].astype(np.int64), time[order]
+    count = np.bincount(whose, minlength=n)
+    first = np.cumsum(count) - count
+    # Between equal times the order is arbitrary: they are of one step.
+    new = np.append(True, (np.diff(whose) != 0) | (np.diff(moment) != 0))
+    place = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    step = (place - first[whose]) * STEPS // count[whose]
+    return _Timeline(order, whose * STEPS + step, n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Path:
+    """One parameter along time; (raters, steps)."""
+
+    score: Array
+    """Of a change after each step, the parameter being higher then"""
+    information: Array
+    """Of it, were abilities known; 0 where a change cannot be told"""
+    share: Array
+    """Of all information, up to each step"""
+    total: Array
+    """(raters,) information of the whole, were abilities known"""
+    model: Array
+    """(raters,) the same with abilities unknown"""
+    variance: Array
+    """(raters,) of the score of the whole"""
+
+    def gain(self) -> Array:
+        """Twice the log-likelihood that a change after each step would gain; -inf where it cannot be told."""
+        unit = self.variance / np.maximum(self.total, 1e-12)
+        possible = self.information > 1e-9 * self.total[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(possible, self.score**2 / (self.information * unit[:, None]), -np.inf)
+
+    def found(self, unit: float = 1.0) -> dict[str, Any]:
+        """By name, sizes divided by `unit`; moments as steps."""
+        gain = self.gain()
+        best = gain.max(axis=1)
+        known = (self.model >= _LEAST_INFORMATION) & np.isfinite(best)
+        bridge = np.maximum(gain, 0.0) * np.maximum(self.share * (1 - self.share), 0.0)
+        p = np.where(known, special.kolmogorov(np.sqrt(bridge.max(axis=1))), np.nan)
+        at = np.argmax(gain, axis=1)
+        likely = gain >= (best - _WITHIN)[:, None]
+        score, information = (values[np.arange(len(at)), at] for values in (self.score, self.information))
+        scale = np.maximum(self.total, 1e-12)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shift = np.where(known, score / (information * self.model / scale), np.nan)
+            se = np.where(known, np.sqrt(self.variance * scale / information) / self.model, np.nan)
+        return {
+            "since": at,
+            "since_low": np.argmax(likely, axis=1),
+            "since_high": STEPS - 1 - np.argmax(likely[:, ::-1], axis=1),
+            "shift": shift / unit,
+            "shift_se": se / unit,
+            "p": p,
+            "p_adjusted": adjusted(p),
+        }
+
+    def course(self) -> list[str]:
+        """(raters,) sudden, gradual or unclear: the gain of the best step beside that of a steady trend."""
+        before = np.concatenate([np.zeros_like(self.share[:, :1]), self.share[:, :-1]], axis=1)
+        u, weight = (self.share + before) / 2, self.share - before
+        mean = np.sum(weight * u, axis=1, keepdims=True)
+        spread = np.sum(weight * (u - mean) ** 2, axis=1) * self.variance
+        # A trend is a sum of small steps.
+        score = np.sum(self.score[:, :-1] * np.diff(u, axis=1), axis=1)
+        lead = self.gain().max(axis=1) - score**2 / np.maximum(spread, 1e-12)
+        return [SUDDEN if one > _LEAD else GRADUAL if one < 0 else UNCLEAR for one in lead]
+
+
+def _less_common(found: Residuals, time: NDArray[np.integer], n_times: int) -> tuple[Array, Array]:
+    """Scores in severity and slope without what holds for all raters at a time: students who come in later may be
+    abler, or differ more, than those before, which is no rater's change. In each stretch of time abilities may be
+    shifted and stretched as fits all ratings together best."""
+    ratings, info = found.ratings, found.information
+    count = np.bincount(time, minlength=n_times)
+    stretch = ((np.cumsum(count) - count) * _STRETCHES // ratings.n_ratings)[time]
+    slope, theta = found.slopes[ratings.rater], found.students.mean[ratings.student]
+
+    def summed(values: Array) -> Array:
+        return np.bincount(stretch, values, _STRETCHES).astype(np.float64)
+
+    weight = info * slope**2
+    a, b, c = summed(weight), summed(weight * theta), summed(weight * theta**2)
+    right = np.stack([summed(slope * found.score), summed(slope * found.tilt)], axis=1)
+    inverse = np.linalg.pinv(np.stack([a, b, b, c], axis=1).reshape(-1, 2, 2), rcond=1e-6, hermitian=True)
+    shift, scale = np.einsum("kij,kj->ik", inverse, right)
+    away = info * slope * (shift[stretch] + scale[stretch] * theta)
+    return found.score - away, found.tilt - theta * away
+
+
+def _paths(found: Residuals, line: _Timeline, of_severity: Array, of_slope: Array) -> Iterator[_Path]:
+    """Severity, and slope with changes of severity taken out, from the scores of every rating in both."""
+    ratings, n, info = found.ratings, found.ratings.n_raters, found.information
+    theta = found.students.mean[ratings.student]
+    weight = np.maximum(np.bincount(ratings.rater, info, n), 1e-12)
+    centre = np.bincount(ratings.rater, info * theta, n) / weight
+    away = theta - centre[ratings.rater]
+    # Sums of information (1, away; away, away²) and of scores; at the end b is 0, as abilities are centred.
+    a, b, c = (line.sums(values) for values in (info, info * away, info * away**2))
+    u, v = line.sums(of_severity), line.sums(of_slope - centre[ratings.rater] * of_severity)
+    a_all, c_all = np.maximum(a[:, -1:], 1e-12), np.maximum(c[:, -1:], 1e-12)
+    u_all, v_all = u[:, -1:], v[:, -1:]
+    u, v = u - a / a_all * u_all - b / c_all * v_all, v - b / a_all * u_all - c / c_all * v_all
+    own, both, slope = (
+        a - a**2 / a_all - b**2 / c_all,
+        b - a * b / a_all - b * c / c_all,
+        c - b**2 / a_all - c**2 / c_all,
+    )
+    inner = (np.abs(a / a_all - 0.5) < 0.5 - _EDGE) & (np.abs(c / c_all - 0.5) < 0.5 - _EDGE)
+    inner &= own > 1e-9 * a_all
+    lever = np.where(inner, both / np.where(inner, own, 1.0), 0.0)
+
+    pairs = found.pairs
+    middle, width = found.students.mean[pairs.student], found.students.sd[pairs.student] ** 2
+    # What not knowing abilities costs, with residuals taken as linear in ability across a posterior.
+    lost = (found.tilt_of_pair - middle * found.score_of_pair) ** 2 / np.maximum(width, 1e-12)
+    beyond = (middle - centre[pairs.rater]) ** 2
+    tilt = found.tilt_of_pair - centre[pairs.rater] * found.score_of_pair
+    for score, information, done, missing, of_pair in (
+        (u, own, a, lost, found.score_of_pair),
+        (lever * u - v, slope - lever * both, c, lost * beyond, tilt),
+    ):
+        total = done[:, -1]
+        model = np.maximum(total - np.bincount(pairs.rater, missing, n), 0.0)
+        # Where ratings vary more than the model says (a halo, say), what is seen over students counts.
+        variance = np.maximum(model, np.bincount(pairs.rater, of_pair**2, n))
+        share = done / np.maximum(total, 1e-12)[:, None]
+        yield _Path(score, np.where(inner, information, 0.0), share, total, model, variance)
