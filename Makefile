@@ -40,7 +40,7 @@ test-lowest: .venv-lowest/.installed
 
 # The documentation site in site/, every block of it run; a broken link or a failing block ends it. Needs no network.
 docs: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
 bench: $(VENV)/.installed-bench

@@ -29,12 +29,13 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            markdown = with_outputs(markdown, page.file.src_uri, Path(folder))
-        except BlockError as error:
-            raise PluginError(str(error)) from error
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    if config.extra.get("run_blocks", True):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                markdown = with_outputs(markdown, page.file.src_uri, Path(folder))
+            except BlockError as error:
+                raise PluginError(str(error)) from error
     return with_mathml(markdown) if page.meta.get("math") else markdown
 
 

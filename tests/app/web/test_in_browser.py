@@ -178,9 +178,7 @@ def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page,
     other.get_by_role("button", name="Cancel").click()
     other.wait_for_selector("text=This fit was cancelled", timeout=WAIT)
 
-    page.wait_for_function(
-        "document.querySelector('#phase').textContent.match(/Reading|Finding/)", timeout=WAIT
-    )
+    page.wait_for_selector("#phase:text-matches('Reading|Finding')", timeout=WAIT)
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_selector("text=This fit was cancelled", timeout=WAIT)
     assert page.url == running
