@@ -1,4 +1,4 @@
-"""Work side by side: in processes of this machine, or on the workers of a Dask cluster.
+"""Work side by side: in processes of this machine, on the workers of a Dask cluster, or in threads.
 
 A task is done on one thread wherever it is done: tasks are the parallelism, and sums in a fixed order give the same
 last digit.
@@ -10,11 +10,14 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from distributed import Client
 
 Task = TypeVar("Task")
@@ -92,6 +95,24 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         _alone.reset(before)
+
+
+# --------------------------------------------------------------------------------------------- threads
+
+
+def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
+    """`work` of each task, in order. It has to let go of the interpreter's lock for most of its time."""
+    if len(tasks) < 2 or available_cores() < 2:
+        return [work(task) for task in tasks]
+    return list(_thread_pool(os.getpid()).map(work, tasks))
+
+
+@cache
+def _thread_pool(process: int) -> "ThreadPoolExecutor":
+    """Kept, since starting threads takes as long as a small piece of work; one a process: forks need their own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(available_cores(), f"raterlens-{process}")
 
 
 # ------------------------------------------------------------------------------------------- processes

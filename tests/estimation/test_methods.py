@@ -191,7 +191,7 @@ def test_a_fit_that_is_stopped_early_says_so(small):
 
 def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small, tmp_path):
     """On millions of ratings; here the rounding is made coarse instead."""
-    monkeypatch.setattr("raterlens.estimation.mml._ROUNDING", 1e-9)
+    monkeypatch.setattr("raterlens.estimation.optimise._ROUNDING", 1e-9)
     fit = rl.fit(small)
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")

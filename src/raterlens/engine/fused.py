@@ -13,7 +13,6 @@ A posterior stays in the processor's cache from its products to the expected cou
 Numba is imported by `compiling.py`, and that only here and in `inference/fused.py`: small data never pay for it.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,21 +20,13 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.compiling import compiled
+from raterlens.engine.exponential import exponentials, padded
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
-from raterlens.parallel import available_cores
+from raterlens.parallel import available_cores, in_threads
 
-_LOG2_E = 1 / np.log(2)
-# ln 2 in two parts, the first with trailing zeros, so that x - k ln 2 loses nothing.
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-# Adding this leaves the nearest integer in the last bits of a double.
-_ROUND = 1.5 * 2.0**52
-# Below this exp(x) is nothing beside the largest, which is 1.
-_NOTHING = -708.0
 # Products within exp(+-600) stay well inside the range of doubles.
 _RANGE = 600.0
-# Nodes are padded to whole vectors of the processor, unrolled.
-_LANE = 16
 
 
 class FusedEngine(ReferenceEngine):
@@ -86,8 +77,7 @@ class FusedEngine(ReferenceEngine):
                 loglik += _by_logarithms(late[1 : late[0] + 1], *work)
             return loglik, expected, weighted
 
-        with ThreadPoolExecutor(self._threads) as pool:
-            done = list(pool.map(part, self._parts))
+        done = in_threads(part, self._parts)
         _, expected, weighted = done[0]
         for _, more, more_weighted in done[1:]:
             expected += more
@@ -99,7 +89,7 @@ class FusedEngine(ReferenceEngine):
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Tables as the compiled code wants them: padded to `_LANE` nodes, of which the last ones weigh nothing."""
+    """Tables as the compiled code wants them: nodes fill whole vectors, of which the last ones weigh nothing."""
 
     points: Array
     weights: Array
@@ -116,8 +106,8 @@ class _Rows:
 
 def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
     points, size = nodes.points, len(nodes.points)
-    padded = -(-size // _LANE) * _LANE
-    logs = np.zeros((len(tables.cells), padded))
+    width = padded(size)
+    logs = np.zeros((len(tables.cells), width))
     logs[:, :size] = tables.cells
     first, last = tables.cells[:, 0], tables.cells[:, -1]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -131,7 +121,7 @@ def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
     np.exp(factors, out=factors)
     ready = np.ones_like(logs)
     ready[:, :size] = factors
-    more = padded - size
+    more = width - size
     return _Rows(
         np.append(points, np.zeros(more)),
         np.append(np.exp(nodes.log_weights), np.zeros(more)),
@@ -233,7 +223,7 @@ def _by_logarithms(students, counts, sums, rows, nodes, expected, weighted, mean
         top = joint[0]
         for q in range(1, size):
             top = max(top, joint[q])
-        _exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
+        exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
         loglik += top + _settle(n, joint, points, counts, sums, expected, weighted, mean, sd)
     return loglik
 
@@ -262,34 +252,3 @@ def _settle(n, joint, points, counts, sums, expected, weighted, mean, sd):  # ty
             spread += joint[q] * (points[q] - centre) ** 2
         sd[n] = np.sqrt(spread * inverse)
     return np.log(total)
-
-
-@compiled("contract", "nnan", "nsz")
-def _exponentials(x, top, rounded, rounded_bits, scale, scale_bits):  # type: ignore[no-untyped-def]
-    """x <- exp(x - top), in place; the other arrays are scratch.
-
-    exp(y) = 2^k exp(r) with |r| <= ln 2 / 2, where a Taylor polynomial of degree 13 is exact to rounding. Apart
-    from its caller, since terms must not be rearranged: adding and subtracting _ROUND is what rounds.
-    """
-    for q in range(len(x)):
-        y = max(x[q] - top, _NOTHING)
-        rounded[q] = y * _LOG2_E + _ROUND
-        k = rounded[q] - _ROUND
-        r = y - k * _LN2_HIGH - k * _LN2_LOW
-        p = 1.0 / 6227020800.0
-        p = p * r + 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-        p = p * r + 1.0 / 5040.0
-        p = p * r + 1.0 / 720.0
-        p = p * r + 1.0 / 120.0
-        p = p * r + 1.0 / 24.0
-        p = p * r + 1.0 / 6.0
-        p = p * r + 0.5
-        x[q] = p * r * r + r + 1.0
-    for q in range(len(x)):
-        scale_bits[q] = (rounded_bits[q] + 1023) << 52
-    for q in range(len(x)):
-        x[q] *= scale[q]

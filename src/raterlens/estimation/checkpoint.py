@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from raterlens.engine.seam import Nodes
 from raterlens.errors import InputError, OptionError
-from raterlens.estimation.optimise import Value
+from raterlens.estimation.climb import Value
 
 Array = NDArray[np.float64]
 

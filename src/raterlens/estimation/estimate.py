@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.checkpoint import Checkpoint, digest
+from raterlens.estimation.climb import Value
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.corner import corner_step, fit_with_corner
 from raterlens.estimation.extremes import pseudo_ratings
@@ -17,7 +18,7 @@ from raterlens.estimation.hierarchical import fit_hierarchical
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import FacetsMarginal, marginal
 from raterlens.estimation.mml import fit_mml
-from raterlens.estimation.optimise import OnProgress, Optimiser, Value, maximise
+from raterlens.estimation.optimise import OnProgress, Optimiser, maximise
 from raterlens.estimation.start import information_scale, starting_values, starting_widths
 from raterlens.links import Link
 from raterlens.models.capped import Capped

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments
+from raterlens.estimation.climb import Value
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.optimise import OnProgress, Optimiser, Progress, Value, maximise
+from raterlens.estimation.optimise import OnProgress, Optimiser, Progress, maximise
 from raterlens.models.facets import FacetsModel
 
 Array = NDArray[np.float64]
@@ -88,7 +89,7 @@ def fit_hierarchical(
             on_progress(Progress("hierarchical likelihood", rounds, optimum.value.loglik, change))
     converged = change <= _SETTLED
     record = Optimiser(
-        "alternation with L-BFGS-B",
+        "alternation with projected L-BFGS",
         _SETTLED,
         max_iterations,
         rounds,

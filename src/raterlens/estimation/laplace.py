@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments
+from raterlens.estimation.climb import Value
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.optimise import Value
 from raterlens.models.facets import FacetsModel
 
 Array = NDArray[np.float64]

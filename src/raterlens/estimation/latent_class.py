@@ -1,6 +1,6 @@
 """Fitting a latent class model: the likelihood of a mixture can have several maxima, so from several starts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.engine.seam import Moments, Nodes, Tables
-from raterlens.estimation.grid import ACCURACY, finer, first_nodes, nodes_for
+from raterlens.estimation.climb import Value
+from raterlens.estimation.grid import ACCURACY, ROUGH_ACCURACY, finer, first_nodes, nodes_for
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
+from raterlens.estimation.mml import Grid
 from raterlens.estimation.newton import newton
-from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimiser, Optimum, maximise
+from raterlens.estimation.optimise import TOLERANCE, OnIteration, OnProgress, Optimiser, Optimum, maximise
 from raterlens.models.hrm import LatentClassModel
 from raterlens.ratings import Ratings
 from raterlens.wording import counted
@@ -123,14 +125,16 @@ class _Climb:
         return _Climb(problem, _information(ratings, problem), nodes, max_iterations, on_progress)
 
     def near(self, start: Array, stage: str, tolerance: float = _ROUGH_TOLERANCE) -> Optimum:
-        """Near the maximum, in many cheap steps on a rough grid."""
-        return self._quasi_newton(start, self.nodes, stage, tolerance)
+        """Near the maximum, in many cheap steps; the last ones on a grid on which maxima can be told apart."""
+        grid = Grid(self.problem, self.nodes, ROUGH_ACCURACY)
+        follow = grid.near if self.problem.model.rasch else None
+        return self._quasi_newton(grid.value, start, stage, tolerance, follow)
 
     def to_the_top(self, start: Array, nodes: Nodes) -> Optimum:
         """To its last digits, in few steps with the exact information; in cheap ones where that is too large."""
         stage = f"the best start, {counted(len(nodes.points), 'ability node')}"
         if len(start) > MOST_PARAMETERS:
-            return self._quasi_newton(start, nodes, stage, TOLERANCE)
+            return self._quasi_newton(partial(self.problem.value, nodes=nodes), start, stage, TOLERANCE)
         return newton(
             partial(self.problem.value, nodes=nodes),
             partial(observed_information, self.problem, nodes=nodes),
@@ -142,9 +146,16 @@ class _Climb:
             on_progress=self.on_progress,
         )
 
-    def _quasi_newton(self, start: Array, nodes: Nodes, stage: str, tolerance: float) -> Optimum:
+    def _quasi_newton(
+        self,
+        objective: Callable[[Array], Value],
+        start: Array,
+        stage: str,
+        tolerance: float,
+        on_iteration: OnIteration | None = None,
+    ) -> Optimum:
         return maximise(
-            partial(self.problem.value, nodes=nodes),
+            objective,
             start,
             self.information,
             self.problem.model.bounds(),
@@ -152,6 +163,7 @@ class _Climb:
             tolerance=tolerance,
             max_iterations=self.max_iterations,
             on_progress=self.on_progress,
+            on_iteration=on_iteration,
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from raterlens.engine.seam import Engine, Expected, Nodes, Tables
 from raterlens.engine.student_items import Part, PartedEngine, pool, split, student_items
-from raterlens.estimation.optimise import Value
+from raterlens.estimation.climb import Value
 from raterlens.models.hrm import LatentClassModel
 from raterlens.ratings import Ratings
 

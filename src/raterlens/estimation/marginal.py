@@ -11,8 +11,8 @@ from raterlens.engine.choice import cell_engine, essay_engine
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Expected, Nodes, Tables
 from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.climb import Value
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.optimise import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings import Ratings
@@ -124,18 +124,33 @@ class EssayMarginal(FacetsMarginal):
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.sets.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
+        self._compiled = self.engine.compiled and response.n_categories == 2
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        partition = self.response.log_partition(predictor, nodes.points)
+        if self._compiled:
+            from raterlens.engine.logistic import log_partition
+
+            partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
+        else:
+            partition = self.response.log_partition(predictor, nodes.points)
         return Tables(-(self.sets.members @ partition), predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts = np.asarray(self.sets.members.T @ expected.counts)[:, None]
-        at_nodes = -(counts * self.response.probabilities(predictor, nodes.points)).transpose(0, 2, 1)
-        d_slope = at_nodes @ self.response.lever @ nodes.points
+        counts = np.asarray(self.sets.members.T @ expected.counts)
+        if self._compiled:
+            from raterlens.engine.logistic import counted_passes
+
+            by_ability, passes = counted_passes(
+                predictor.slope, predictor.intercepts[:, 0], nodes.points, counts
+            )
+            d_slope, d_intercepts = -by_ability, -passes[:, None]
+        else:
+            rates = self.response.probabilities(predictor, nodes.points)
+            at_nodes = -(counts[:, None] * rates).transpose(0, 2, 1)
+            d_slope, d_intercepts = at_nodes @ self.response.lever @ nodes.points, at_nodes.sum(axis=1)
         d_slope[self.shown_by] += np.asarray(expected.linear)
-        return Derivatives(loglik, d_slope, at_nodes.sum(axis=1) + self._totals, counts)
+        return Derivatives(loglik, d_slope, d_intercepts + self._totals, counts[:, None])
 
 
 def marginal(

@@ -1,22 +1,21 @@
 """Marginal maximum likelihood: quadrature on a grid that follows the posteriors' widths."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.engine.seam import Engine, Moments, Nodes, Tables
+from raterlens.estimation.climb import Value
 from raterlens.estimation.grid import ACCURACY, finer, first_nodes, nodes_for
-from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimum, Value, maximise
+from raterlens.estimation.optimise import OnProgress, Optimum, maximise
 
 Array = NDArray[np.float64]
 
-# The first grid only has to bring the parameters near; the last one decides.
-_ROUGH_TOLERANCE = 1e-1
+# Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
+_NEAR = 0.1
 _MOST_ROUNDS = 8
-_ROUNDING = 50 * float(np.finfo(float).eps)
 
 
 class Marginal(Protocol):
@@ -56,35 +55,61 @@ def fit_mml(
     widths
         Posterior standard deviations expected at `start`, for the first grid.
     """
-    nodes = first_nodes(widths)
-    accuracy, tolerance, evaluations, iterations = ACCURACY, _ROUGH_TOLERANCE, 0, 0
-    for round_ in range(_MOST_ROUNDS):
+    grid = Grid(problem, first_nodes(widths))
+    evaluations = iterations = 0
+    for _ in range(_MOST_ROUNDS):
         optimum = maximise(
-            partial(problem.value, nodes=nodes),
+            grid.value,
             start,
             information,
             bounds,
-            stage=f"marginal likelihood, {len(nodes.points)} ability nodes",
-            tolerance=tolerance,
+            stage="marginal likelihood",
             max_iterations=max_iterations,
             on_progress=on_progress,
+            on_iteration=grid.near,
         )
         evaluations += optimum.record.evaluations
         iterations += optimum.record.iterations
         start = optimum.parameters
-        moments = problem.engine.moments(problem.tables(start, nodes), nodes)
-        if round_ > 0:
-            check = problem.value(start, finer(nodes))
-            evaluations += 1
-            if abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
-                break
-            accuracy /= 100
-        # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
-        seen = Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4))
-        nodes = nodes_for(seen, accuracy)
-        # A gradient g promises g^2 / 2 more; nothing can be gained that rounding of the sum would hide.
-        tolerance = max(TOLERANCE, float(np.sqrt(_ROUNDING * abs(optimum.value.loglik))))
+        if grid.rough:
+            grid.follow(start)
+            continue
+        check = problem.value(start, finer(grid.nodes))
+        evaluations += 1
+        if abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
+            break
+        grid.accuracy /= 100
+        grid.follow(start)
     record = replace(
-        optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)
+        optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )
-    return Quadrature(replace(optimum, record=record), nodes, moments)
+    return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start))
+
+
+class Grid:
+    """A rough grid, until the parameters are near their optimum; then one that follows the posteriors there.
+
+    What the optimiser has learnt of the curvature on the one serves on the other.
+    """
+
+    def __init__(self, problem: Marginal, nodes: Nodes, accuracy: float = ACCURACY) -> None:
+        self._problem, self.nodes, self.accuracy = problem, nodes, accuracy
+        self.rough = True
+
+    def value(self, parameters: Array) -> Value:
+        return self._problem.value(parameters, self.nodes)
+
+    def near(self, parameters: Array, gradient: float) -> bool:
+        if not self.rough or gradient > _NEAR:
+            return False
+        self.follow(parameters)
+        return True
+
+    def follow(self, parameters: Array) -> None:
+        moments = self.moments(parameters)
+        # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
+        seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.step / 4))
+        self.nodes, self.rough = nodes_for(seen, self.accuracy), False
+
+    def moments(self, parameters: Array) -> Moments:
+        return self._problem.engine.moments(self._problem.tables(parameters, self.nodes), self.nodes)

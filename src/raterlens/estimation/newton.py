@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimiser, Optimum, Progress, Value
+from raterlens.estimation.climb import Value
+from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimiser, Optimum, Progress
 
 Array = NDArray[np.float64]
 

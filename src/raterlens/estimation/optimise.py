@@ -1,28 +1,18 @@
-"""One optimiser for every method: L-BFGS-B in coordinates scaled to standard errors, and a record of what it did."""
+"""One optimiser for every method, in coordinates scaled to standard errors, and a record of what it did."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+
+from raterlens.estimation.climb import Point, Value, climb
 
 Array = NDArray[np.float64]
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
-TOLERANCE = 1e-5
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An objective at its parameters."""
-
-    loglik: float
-    """Of the data alone."""
-    objective: float
-    """With the half rating that extreme raters and items get: what is maximised."""
-    gradient: Array
-    """Of the objective."""
+TOLERANCE = 3e-6
+_ROUNDING = 50 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +27,7 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+OnIteration = Callable[[Array, float], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +65,7 @@ def maximise(
     tolerance: float = TOLERANCE,
     max_iterations: int = 500,
     on_progress: OnProgress | None = None,
+    on_iteration: OnIteration | None = None,
 ) -> Optimum:
     """Maximise `objective` within bounds.
 
@@ -82,45 +74,28 @@ def maximise(
     information
         Diagonal of an approximate information matrix; its square root scales the parameters, so that all of
         them are in units of about one standard error.
+    on_iteration
+        Called with the parameters and the largest scaled gradient; says whether it made the objective more accurate.
     """
-    scale = np.sqrt(information)
-    lower, upper = bounds
-    last: Value | None = None
-    evaluations = iteration = 0
+    scale, iteration, evaluations = np.sqrt(information), 0, 0
 
-    def negative(scaled: Array) -> tuple[float, Array]:
-        nonlocal last, evaluations
+    def counted(parameters: Array) -> Value:
+        nonlocal evaluations
         evaluations += 1
-        last = objective(scaled / scale)
-        return -last.objective, -last.gradient / scale
+        return objective(parameters)
 
-    def each_iteration(intermediate_result: optimize.OptimizeResult) -> None:
+    def arrived(point: Point) -> bool:
+        return _left(point) <= _enough(point, tolerance)
+
+    def changed(point: Point) -> bool:
         nonlocal iteration
         iteration += 1
-        if on_progress is not None and last is not None:
-            gradient = _free_gradient(last.gradient, intermediate_result.x / scale, lower, upper) / scale
-            on_progress(Progress(stage, iteration, last.loglik, float(np.abs(gradient).max())))
+        if on_progress is not None:
+            on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
+        return on_iteration is not None and on_iteration(point.x / scale, _left(point))
 
-    result = optimize.minimize(
-        negative,
-        np.clip(start, lower, upper) * scale,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=optimize.Bounds(lower * scale, upper * scale),
-        callback=each_iteration,
-        options={
-            "maxcor": 20,
-            "gtol": tolerance,
-            "ftol": 0.0,
-            "maxiter": max_iterations,
-            "maxfun": 20 * max_iterations,
-        },
-    )
-    parameters = np.clip(result.x / scale, lower, upper)
-    iterations = int(result.get("nit", 0))  # none where every parameter is held by its bounds
-    value = objective(parameters)
-    left = _free_gradient(value.gradient, parameters, lower, upper) / scale
-    gradient = float(np.abs(left).max())
+    end, iterations = climb(counted, start, scale, bounds, arrived, changed, max_iterations)
+    gradient, tolerance = _left(end), _enough(end, tolerance)
     # A line search that cannot improve within rounding has arrived, too, if the gradient says so.
     converged = gradient <= 10 * tolerance
     if gradient <= tolerance:
@@ -130,12 +105,16 @@ def maximise(
     else:
         stopped = "no further step improved the likelihood within rounding"
     record = Optimiser(
-        "L-BFGS-B", tolerance, max_iterations, iterations, evaluations + 1, gradient, converged, stopped
+        "projected L-BFGS", tolerance, max_iterations, iterations, evaluations, gradient, converged, stopped
     )
-    return Optimum(parameters, value, record)
+    return Optimum(np.clip(end.x / scale, *bounds), end.value, record)
 
 
-def _free_gradient(gradient: Array, parameters: Array, lower: Array, upper: Array) -> Array:
-    """The gradient where a step along it is allowed, zero where a bound holds."""
-    held = ((parameters <= lower) & (gradient < 0)) | ((parameters >= upper) & (gradient > 0))
-    return np.where(held, 0.0, gradient)
+def _left(point: Point) -> float:
+    """Largest scaled gradient over the parameters that are free to move."""
+    return float(np.abs(point.uphill).max(initial=0.0))
+
+
+def _enough(point: Point, tolerance: float) -> float:
+    """A gradient g promises g^2 / 2 more; nothing can be gained that rounding of the sum would hide."""
+    return max(tolerance, float(np.sqrt(_ROUNDING * abs(point.value.objective))))

@@ -5,8 +5,8 @@ nodes that carry the posterior's mass are so cheap to visit that no expansion is
 """
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from raterlens.engine.compiling import compiled
 from raterlens.inference.cell_scores import DENSE, CellScores
-from raterlens.parallel import available_cores
+from raterlens.parallel import available_cores, in_threads
 
 Array = NDArray[np.float64]
 
@@ -35,28 +35,32 @@ def score_covariance(
     slopes = (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data)
     pattern = sparse.csr_array((1, size)) if size <= DENSE else scores.coupled()
     totals = [np.zeros(size * size if size <= DENSE else pattern.nnz) for _ in range(threads)]
-    with ThreadPoolExecutor(threads) as pool:
-        for rows, posterior, _ in posteriors:
-            cells, sums = scores.cells[rows], scores.sums[rows]
-            edges = np.linspace(0, len(posterior), threads + 1).astype(int)
-            work = partial(
-                _accumulate,
-                posterior,
-                (cells.indptr, cells.indices, cells.data),
-                (scores.first, scores.parameter, table),
-                (sums.indptr, sums.indices, sums.data),
-                slopes,
-                points,
-                (pattern.indptr, pattern.indices),
-                size,
-            )
-            list(pool.map(work, edges[:-1], edges[1:], totals))
+    for rows, posterior, _ in posteriors:
+        cells, sums = scores.cells[rows], scores.sums[rows]
+        edges = np.linspace(0, len(posterior), threads + 1).astype(int)
+        work = partial(
+            _accumulated,
+            posterior,
+            (cells.indptr, cells.indices, cells.data),
+            (scores.first, scores.parameter, table),
+            (sums.indptr, sums.indices, sums.data),
+            slopes,
+            points,
+            (pattern.indptr, pattern.indices),
+            size,
+        )
+        in_threads(work, list(zip(edges[:-1], edges[1:], totals, strict=True)))
     half = np.sum(totals, axis=0)
     if size <= DENSE:
         half = half.reshape(size, size)
         return sparse.csr_array(half + np.triu(half, 1).T)
     upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
     return sparse.csr_array(upper + sparse.triu(upper, 1).T)
+
+
+def _accumulated(*work: Any) -> None:
+    """With the part of the students last."""
+    _accumulate(*work[:-1], *work[-1])
 
 
 @compiled("contract", "reassoc", "nsz", "nnan")
