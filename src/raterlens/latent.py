@@ -5,6 +5,7 @@ eta = c - a / 2                how far above it the criterion stands: severity
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -12,12 +13,14 @@ import polars as pl
 from raterlens.design import examine
 from raterlens.errors import OptionError
 from raterlens.estimation.optimise import OnProgress
-from raterlens.inference.hrm import LatentClassFit, fit_latent_class
 from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Yardstick
 from raterlens.links import get_link
 from raterlens.ratings import Ratings
 from raterlens.results import Fit
 from raterlens.tabulate import level_table
+
+if TYPE_CHECKING:
+    from raterlens.inference.hrm import LatentClassFit
 
 LATENT_MODELS = {"hrm": "hierarchical rater model", "dawid-skene": "Dawid-Skene model"}
 
@@ -44,6 +47,8 @@ def fit_latent(
     progress: OnProgress | None,
 ) -> Fit:
     """Estimate a latent class model by marginal maximum likelihood."""
+    from raterlens.inference.hrm import fit_latent_class  # other models do without
+
     found = fit_latent_class(
         ratings,
         link=link or "logit",
@@ -81,7 +86,7 @@ def fit_latent(
     )
 
 
-def _raters(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
+def _raters(ratings: Ratings, found: "LatentClassFit") -> pl.DataFrame:
     link, half = get_link(found.link), found.slope / 2
     columns = {
         "rho": np.exp(link.log_pass(half)) - np.exp(link.log_pass(-half)),
@@ -98,12 +103,12 @@ def _raters(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
     )
 
 
-def _items(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
+def _items(ratings: Ratings, found: "LatentClassFit") -> pl.DataFrame:
     columns = {"delta": found.delta, "delta_se": found.delta_se, "prevalence": found.prevalence}
     return level_table(ratings.items, ratings.tally("item"), columns)
 
 
-def _students(ratings: Ratings, found: LatentClassFit) -> pl.DataFrame:
+def _students(ratings: Ratings, found: "LatentClassFit") -> pl.DataFrame:
     """Dawid-Skene knows no ability; its students have none."""
     unknown = np.full(ratings.n_students, np.nan)
     theta, error = (unknown, unknown) if found.moments is None else (found.moments.mean, found.moments.sd)

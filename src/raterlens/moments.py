@@ -175,8 +175,10 @@ def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
         slope, severity = a[block], eta[block]
         # As in probit, with f of variance v: 1 + a² becomes v + a², and 1 / (1 + a²) becomes v / (v + a²).
         precision = 1 / np.add.outer(_VARIANCES, slope * slope)
-        part = np.exp(-0.5 * severity * severity * precision) * np.sqrt(precision)
+        part = np.sqrt(precision)
         part *= (_WEIGHTS / _ROOT_2PI)[:, None]
+        if severity.any():  # not where only the best rater of a slope is asked for
+            part *= np.exp(-0.5 * severity * severity * precision)
         out[0, block] = part.sum(axis=0)
         if order:
             mean = slope * severity * precision

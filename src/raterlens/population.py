@@ -10,8 +10,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize_scalar
 
 from raterlens.curves import Curve, PassCurve
 from raterlens.errors import OptionError
@@ -192,6 +190,8 @@ def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float,
     distinct, place = np.unique(sigma, return_inverse=True)
     if len(distinct) <= _KNOTS:
         return np.array([_best_at(population, curve, float(one), span) for one in distinct])[place]
+    from scipy.interpolate import CubicSpline  # only here, and slow to load
+
     knots = np.linspace(distinct[0], distinct[-1], _KNOTS)
     return np.asarray(
         CubicSpline(knots, [_best_at(population, curve, float(one), span) for one in knots])(sigma)
@@ -200,6 +200,8 @@ def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float,
 
 def _best_at(population: Population, curve: Curve, sigma: float, span: tuple[float, float]) -> float:
     """Δ at one σ: T may have several peaks in η, so the best of many severities is refined."""
+    from scipy.optimize import minimize_scalar
+
     low, high = sigma * span[0] - curve.reach[1], sigma * span[1] - curve.reach[0]
     tried = np.linspace(low, high, _CANDIDATES)
     top = int(np.argmax(population.rate(curve, np.full(_CANDIDATES, sigma), tried)))

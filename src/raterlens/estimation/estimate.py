@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.climb import Value
-from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.corner import corner_step, fit_with_corner
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import REACH, nodes_for
-from raterlens.estimation.hierarchical import fit_hierarchical
-from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import FacetsMarginal, marginal
 from raterlens.estimation.mml import fit_mml
 from raterlens.estimation.optimise import OnProgress, Optimiser, maximise
@@ -199,6 +196,9 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
 
 
 def _laplace(task: _Task) -> Estimate:
+    from raterlens.estimation.conditional import Conditional
+    from raterlens.estimation.laplace import Laplace
+
     model = task.problem.model
     approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)
     optimum = maximise(
@@ -218,6 +218,9 @@ def _laplace(task: _Task) -> Estimate:
 
 
 def _hierarchical(task: _Task) -> Estimate:
+    from raterlens.estimation.conditional import Conditional
+    from raterlens.estimation.hierarchical import fit_hierarchical
+
     model = task.problem.model
     found = fit_hierarchical(
         Conditional(task.ratings, model, task.link),

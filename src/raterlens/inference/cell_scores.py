@@ -18,8 +18,8 @@ from raterlens.ratings import Ratings
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Numbers in the table of scores of whole essays, up to which it is worth having: 256 MB.
-_LARGEST = 2**25
+# Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB.
+_LARGEST = 2**26
 
 
 # Parameters up to which covariances are added up in a full matrix.

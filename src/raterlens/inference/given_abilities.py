@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, sparse
+from scipy import sparse
 
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import PSEUDO_NODES, Pseudo
@@ -125,7 +125,9 @@ def stretch_of_abilities(
     low, high = -2.0, 2.0
     if falls(low) * falls(high) > 0:
         return 1.0
-    return float(np.exp(optimize.brentq(falls, low, high)))
+    from scipy.optimize import brentq  # only here, and slow to load
+
+    return float(np.exp(brentq(falls, low, high)))
 
 
 def _cells(conditional: Conditional, model: FacetsModel, parameters: Array, theta: Array) -> _Cells:

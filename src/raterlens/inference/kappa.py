@@ -8,7 +8,7 @@ Where the yardstick is whoever discriminates best, a rater's draws compete with 
 came out on top might not be the best, so its rho of 1 is uncertain, too. Its rival is the runner-up.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from raterlens.inference.index import Gradient, Index
 from raterlens.inference.yardstick import Measure
 from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.parallel import in_threads
 
 Array = NDArray[np.float64]
 
@@ -245,14 +246,19 @@ def _intervals(on: Measured, value: Value) -> tuple[Array, Array]:
     """Quantiles of an index over draws of (a, eta, sigma), stretched where an estimate at the top is above them."""
     tail = (1 - _LEVEL) / 2
     low, high = np.empty_like(on.a), np.empty_like(on.a)
-    for rows, a, eta, sigma in _draws(on):
-        low[rows], high[rows] = np.quantile(value(a, eta, sigma), [tail, 1 - tail], axis=1)
+
+    drawn = _draws(on)
+
+    def quantiles(rows: slice) -> None:
+        low[rows], high[rows] = np.quantile(value(*drawn(rows)), [tail, 1 - tail], axis=1)
+
+    in_threads(quantiles, [slice(first, first + _BLOCK) for first in range(0, len(on.a), _BLOCK)])
     found = value(on.a, on.eta, on.sigmas)
     return np.minimum(low, found), np.maximum(high, found)
 
 
-def _draws(on: Measured) -> Iterator[tuple[slice, Array, Array, Array]]:
-    """Blocks of raters, each with draws of (a, eta, sigma): the same normal numbers for everyone."""
+def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:
+    """For some of the raters, draws of (a, eta, sigma): the same normal numbers for everyone."""
     assert on.joint is not None
     half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
     normal = np.concatenate([half, -half])
@@ -262,14 +268,16 @@ def _draws(on: Measured) -> Iterator[tuple[slice, Array, Array, Array]]:
     values, vectors = np.linalg.eigh(joint)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
     reversible = (on.a < 0).any()
-    for first in range(0, len(on.a), _BLOCK):
-        rows = slice(first, first + _BLOCK)
+
+    def of(rows: slice) -> tuple[Array, Array, Array]:
         draws = centre[rows, None] + np.einsum("rij,dj->rdi", root[rows], normal)
         a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
         sigma = np.abs(draws[..., 2])
         if on.is_most:
             sigma = np.maximum(np.abs(a), sigma)
-        yield rows, a, draws[..., 1], np.maximum(sigma, _FLATTEST)
+        return a, draws[..., 1], np.maximum(sigma, _FLATTEST)
+
+    return of
 
 
 def _one_sided(on: Measured, value: Value, low: Array, high: Array) -> tuple[Array, Array]:
