@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import accessibility_faults, fits_width, stays_here, watch
+from tests.screens import look, misplaced
 
 
 def test_a_page_from_disk_is_shown_and_checked(page, tmp_path: Path):
@@ -44,3 +45,29 @@ def test_errors_and_requests_are_noted_down(browser):
         "console error",
         "uncaught",
     ]
+
+
+def test_what_cannot_be_read_is_told(page, monkeypatch, tmp_path: Path):
+    """The checks of every picture that tests take can fail."""
+    drawn = '<svg role="img" width="100" height="40"><text y="20" {0}>one</text><text y="21" x="{1}">two</text></svg>'
+    page.set_content(f"<main>{drawn.format('', 60)}</main>")
+    assert misplaced(page) == []
+    for content, fault in (
+        (drawn.format("", 3), "two texts in one place: one | two"),
+        (drawn.format("", 90), "outside its chart: two"),
+        (drawn.format('font-size="6"', 60), "letters of 6.0 pixels: one"),
+        (
+            "<p style='width: 3em; overflow: hidden; white-space: nowrap'>cut off by its box</p>",
+            "cut off: cut off by its box",
+        ),
+        ("<p style='width: 5000px'>wide</p>", "beyond the page: wide"),
+        ("<pre>" + "wide " * 600 + "</pre>", "the page is"),
+    ):
+        page.set_content(f"<main>{content}</main>")
+        assert any(found.startswith(fault) for found in misplaced(page)), content
+    monkeypatch.setattr("tests.screens.SHOTS", tmp_path)
+    page.set_content("<body style='background: white'></body>")
+    with pytest.raises(AssertionError) as told:
+        look(page, "empty", sizes=["phone"], accessible=False)
+    assert "nothing to be seen" in str(told.value)
+    assert "not dark" in str(told.value)

@@ -1,6 +1,5 @@
 """The report in a real browser: read, sort, search, open a rater, move the slider, download, print."""
 
-import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +10,9 @@ from playwright.sync_api import expect
 
 import raterlens as rl
 from raterlens.results import Fit
-from tests.browser import accessibility_faults, fits_width
+from tests.browser import fits_width
 from tests.report.conftest import HOSTILE
+from tests.screens import look
 
 # Numbers in the page have four digits, curves three.
 CLOSE, CURVES = 6e-5, 2e-3
@@ -206,32 +206,27 @@ def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
     assert 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 12
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desk", "phone"])
-def test_every_page_is_accessible_and_fits(
-    new_page, example: Example, tmp_path: Path, dark: bool, phone: bool
-):
-    page = new_page(dark=dark, phone=phone)
-    for place in ("", "#rater=AM%3ASport"):
+def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(page, example: Example):
+    for name, place in (("report", ""), ("report-rater", "#rater=AM%3ASport")):
         page.goto("about:blank")
         page.goto(example.address + place)
-        assert accessibility_faults(page) == []
-        assert fits_width(page)
-        picture = page.screenshot(full_page=True, path=tmp_path / f"{place.strip('#')[:5] or 'report'}.png")
-        assert _is_dark(picture) == dark
+        look(page, name)
 
 
-def _is_dark(picture: bytes) -> bool:
-    """Whether the corner of a screenshot is dark paper."""
-    import struct
-    import zlib
-
-    stream = io.BytesIO(picture)
-    stream.read(8)
-    packed = b""
-    while head := stream.read(8):
-        length, kind = struct.unpack(">I4s", head)
-        body = stream.read(length + 4)
-        packed += body[:length] if kind == b"IDAT" else b""
-    # The first row after its filter byte; whatever the filter, the first pixel stands as it is.
-    return max(zlib.decompressobj().decompress(packed, 4)[1:4]) < 64
+def test_feedback_is_copied_or_left_selected(page, example: Example):
+    page.goto(f"{example.address}#rater=AM%3ASport")
+    feedback = page.locator("#rater [data-fill=feedback]").inner_text()
+    copy, said = page.locator("#rater [name=copy]"), page.locator("#rater [data-fill=copied]")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copy.click()
+    expect(said).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == feedback
+    # Another rater's page does not say that its text was copied.
+    page.locator("#rater [rel=prev]").click()
+    expect(said).to_have_text("")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('not here')) }")
+    copy.click()
+    expect(said).to_have_text("Press Ctrl+C to copy")
+    assert (
+        page.evaluate("getSelection().toString()") == page.locator("#rater [data-fill=feedback]").inner_text()
+    )

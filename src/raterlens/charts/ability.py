@@ -139,7 +139,7 @@ def curves(fit: Fit, raters: Sequence[object] | None = None, *, width: int = DES
         .mark_text(color=light("soft"))
         .encode(x=x, y=alt.Y("y:Q", scale=scale), text="words:N")
     )
-    others = _others(every, x, scale)
+    others = _others(every, x, scale) + _key(every, top, x, scale)
     style = line_scales([printable(name) for name in names], "rater", width)
     base = alt.Chart(values(shown))
     certainty = base.mark_area(opacity=0.14, interpolate="monotone").encode(
@@ -169,6 +169,17 @@ def _others(every: pl.DataFrame, x: Any, scale: Any) -> Any:
         return drawn.encode(x=x, y=alt.Y("kappa:Q", scale=scale), detail="rater:N")
     band = alt.Chart(values(panel_data(every))).mark_area(color=grey, opacity=0.25)
     return band.encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+
+
+def _key(every: pl.DataFrame, top: float, x: Any, scale: Any) -> Any:
+    """What the grey is, in words in the corner."""
+    import altair as alt
+
+    n = every.filter(pl.col("place").is_null())["rater"].n_unique()
+    words = ["grey: the other raters" if n <= MOST_OTHERS else "grey: the middle 8 of 10 raters"] if n else []
+    data = pl.DataFrame({"theta": [-3.4] * len(words), "y": [0.96 * top] * len(words), "words": words})
+    text = alt.Chart(values(data)).mark_text(color=light("soft"), align="left")
+    return text.encode(x=x, y=alt.Y("y:Q", scale=scale), text=alt.Text("words:N"))
 
 
 def _chosen(fit: Fit, raters: Sequence[object] | None) -> list[str]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.charts.figures import lines
+from raterlens.charts.theme import extent
 
 Array = NDArray[np.float64]
 
@@ -97,7 +98,7 @@ def figures() -> dict[str, Any]:
 
 def _pair(data: Callable[[], tuple[pl.DataFrame, pl.DataFrame]], title: str) -> Any:
     left, right = data()
-    top = float(np.ceil(float(left["y"].max()) * 5) / 5)  # type: ignore[arg-type]
+    top = float(np.ceil(extent(left["y"])[1] * 5) / 5)
     one = right["curve"].n_unique() == 1
     first = _panel(left, "Ability θ", _KAPPA, "Rater", (-10, 10), title, top)
     second = _panel(right, "Severity η", _MEAN, None if one else "Rater", (-6, 6), " ", 1.0)

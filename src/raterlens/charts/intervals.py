@@ -23,7 +23,7 @@ MOST_ROWS = 60
 
 ROW = 18
 COMPACT = 340
-TITLE = "Capability κ̄ with 95 % interval"
+TITLE = "Capability κ̄"
 
 
 def capability_data(fit: Fit) -> pl.DataFrame:
@@ -92,7 +92,7 @@ def _rows(data: pl.DataFrame, width: int) -> Any:
     )
     points = base.mark_point(size=70, opacity=1, strokeWidth=1.5, aria=True).encode(
         y=y,
-        x=alt.X("kappa:Q", title=TITLE, scale=scale, axis=_axis(width)),
+        x=alt.X("kappa:Q", title=_title(data), scale=scale, axis=_axis(width)),
         description="words:N",
         tooltip=_tooltip(),
         **kind_scales(data, width),
@@ -112,7 +112,7 @@ def _ranked(data: pl.DataFrame, width: int) -> Any:
         axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
     )
     scale = alt.Scale(domain=_domain(data), nice=False)
-    y = alt.Y("kappa:Q", title=TITLE, scale=scale)
+    y = alt.Y("kappa:Q", title=_title(data), scale=scale)
     base = alt.Chart(values(with_verdicts(data)))
     thin = max(0.6, min(3.0, 0.7 * width / n))
     rules = (
@@ -157,6 +157,15 @@ def _line(scale: Any, *, across: bool = True) -> Any:
     )
 
 
+def _sure(data: pl.DataFrame) -> bool:
+    """Whether there are intervals: a fit can be made without."""
+    return bool(data["kappa_low"].is_finite().any())
+
+
+def _title(data: pl.DataFrame) -> str:
+    return TITLE + " with 95 % interval" * _sure(data)
+
+
 def _domain(data: pl.DataFrame) -> list[float]:
     """0 to 1, unless a rater scores against ability or beats the yardstick."""
     reach = data.select("kappa", "kappa_low", "kappa_high").to_numpy()
@@ -182,7 +191,7 @@ def _tooltip() -> list[Any]:
 
 def _words(data: pl.DataFrame) -> str:
     known = data.filter(pl.col("kappa").is_finite())
-    said = f"Capability of {counted(data.height, 'rater')}, each with its 95 % interval"
+    said = f"Capability of {counted(data.height, 'rater')}{', each with its 95 % interval' * _sure(data)}"
     if known.height:
         first, last = known.row(0, named=True), known.row(-1, named=True)
         said += (

@@ -11,7 +11,7 @@ from raterlens.charts.labels import placed_names
 from raterlens.charts.lines import ROLES
 from raterlens.charts.palette import light
 from raterlens.charts.text import distinct
-from raterlens.charts.theme import DESK, check_width, finished, legend_columns, rimmed, values
+from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, rimmed, values
 from raterlens.diagnostics.network import MOST_LINKS, Network
 from raterlens.diagnostics.network import network as laid_out
 from raterlens.wording import counted
@@ -119,7 +119,7 @@ def _n_groups(raters: pl.DataFrame) -> int:
 def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
     import altair as alt
 
-    most = max(int(links["students"].max() or 1), 2)  # type: ignore[arg-type]
+    most = max(extent(links["students"])[1], 2)
     crowded = links.height > _CROWD
     kinds = [kind for kind in _LINES if kind in set(links["kind"])]
     legend = alt.Legend(title=None, columns=legend_columns(kinds, width), symbolType="stroke", symbolSize=500)
@@ -127,7 +127,7 @@ def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
     dashes, colours = ([_LINES[kind][part] for kind in kinds] for part in (0, 1))
     return (
         alt.Chart(values(links))
-        .mark_rule(opacity=0.3 if crowded else 0.6)
+        .mark_rule(opacity=float(np.clip(90 / max(links.height, 1), 0.12, 0.3)) if crowded else 0.6)
         .encode(
             x=x,
             y=y,
@@ -152,10 +152,11 @@ def _raters(raters: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
         if len(kinds) == 1
         else alt.Legend(title=None, columns=legend_columns(kinds, width), symbolSize=80)
     )
-    size = 130 if raters.height <= _MANY else 40
+    # Together the marks of a large panel cover a fixed share of the picture, so that its links are seen.
+    size = 130 if raters.height <= _MANY else float(np.clip(0.12 * width**2 / raters.height, 5, 40))
     return (
         alt.Chart(values(raters))
-        .mark_point(opacity=1, size=size, stroke=light("paper"), strokeWidth=1.2, aria=True)
+        .mark_point(opacity=1, size=size, stroke=light("paper"), strokeWidth=min(1.2, size / 30), aria=True)
         .encode(
             x=x,
             y=y,

@@ -29,6 +29,8 @@ CLEAR = 3.0
 HEIGHT = 400
 _MARGIN = 80
 _NAMED = 30
+_APART = 30
+"""Pixels from one tick to the next, at least."""
 
 EXPECTED, NOISY, TAME = "as expected", "noisier than expected", "more predictable than expected"
 _KINDS = {EXPECTED: ("accent", "circle"), NOISY: ("severe", "triangle-up"), TAME: ("weak", "square")}
@@ -86,10 +88,8 @@ def fit_statistics(fit: Fit, ratings: Ratings | Diagnosis, *, width: int = DESK)
     low = min(0.45, 0.95 * float(np.nanmin(reach)))
     high = max(1.6, 1.05 * float(np.nanmax(reach)))
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    marks = [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0) if low <= tick <= high]
-    axis = alt.Axis(grid=False, values=marks, format=".1f")
-    x = alt.X("infit:Q", title="Infit mean square", scale=scale, axis=axis)
-    y = alt.Y("outfit:Q", title="Outfit mean square", scale=scale, axis=axis)
+    x = alt.X("infit:Q", title="Infit mean square", scale=scale, axis=_axis(low, high, width - _MARGIN))
+    y = alt.Y("outfit:Q", title="Outfit mean square", scale=scale, axis=_axis(low, high, HEIGHT))
     square = pl.DataFrame({"x": [USUAL[0]], "x2": [USUAL[1]], "y": [USUAL[0]], "y2": [USUAL[1]]})
     harmless = (
         alt.Chart(square)
@@ -135,6 +135,18 @@ def fit_statistics(fit: Fit, ratings: Ratings | Diagnosis, *, width: int = DESK)
         f"{counted(odd, 'rater differs', 'raters differ')} clearly from what the model expects."
     )
     return finished(harmless + cross + points + texts, words, width=width, height=HEIGHT)
+
+
+def _axis(low: float, high: float, room: int) -> Any:
+    """As many ticks as stand apart, 1 always among them."""
+    import altair as alt
+
+    ticks: list[float] = []
+    for tick in (1.0, 0.5, 2.0, 0.1, 10.0, 1.5, 0.7, 0.2, 5.0, 0.3, 3.0, 0.05, 0.02, 0.01):
+        apart = [abs(np.log(tick / other)) for other in ticks]
+        if low <= tick <= high and min(apart, default=np.inf) * room > _APART * np.log(high / low):
+            ticks.append(tick)
+    return alt.Axis(grid=False, values=sorted(ticks), format="~g")
 
 
 def _names(data: pl.DataFrame, low: float, high: float, width: int) -> pl.DataFrame:

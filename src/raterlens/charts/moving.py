@@ -10,7 +10,7 @@ import polars as pl
 from raterlens.charts.palette import light
 from raterlens.charts.raters import not_for, rater_name
 from raterlens.charts.text import number, printable
-from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
+from raterlens.charts.theme import DESK, check_width, extent, finished, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def what_if(fit: Fit, rater: object, *, width: int = DESK) -> Any:
     curve = data.filter(pl.col("point").is_null())
     points = data.drop_nulls("point")
     now, best = points.rows(named=True)
-    reach = float(curve["severity"].max())  # type: ignore[arg-type]
+    reach = extent(curve["severity"])[1]
     gap = "\u00a0" * (12 if width >= 480 else 4)
     x = alt.X(
         "severity:Q",
@@ -74,12 +74,12 @@ def what_if(fit: Fit, rater: object, *, width: int = DESK) -> Any:
         scale=alt.Scale(domain=[-reach, reach], nice=False),
         axis=alt.Axis(grid=False),
     )
-    low = min(0.0, float(data["kappa"].min()))  # type: ignore[arg-type]
-    high = max(1.0, float(data["kappa"].max()))  # type: ignore[arg-type]
+    least, most = extent(data["kappa"])
+    low, high = min(0.0, least), max(1.0, most)
     y = alt.Y(
         "kappa:Q",
         title="Capability κ̄",
-        scale=alt.Scale(domain=[low, 1.06 * high], nice=False),
+        scale=alt.Scale(domain=[low, 1.12 * high], nice=False),
         axis=alt.Axis(tickCount=5),
     )
     line = alt.Chart(values(curve)).mark_line(stroke=light("accent"), strokeWidth=2.4).encode(x=x, y=y)

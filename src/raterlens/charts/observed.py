@@ -10,7 +10,7 @@ from raterlens.charts.evidence import evidence
 from raterlens.charts.palette import light
 from raterlens.charts.raters import not_for, rater_name
 from raterlens.charts.text import number, printable
-from raterlens.charts.theme import DESK, check_width, finished, legend_columns, values
+from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, values
 from raterlens.wording import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ _SURE = 1.96
 
 def expected_data(fit: Fit, ratings: Ratings | Diagnosis, rater: object) -> pl.DataFrame:
     """A row a group of students, from the weakest to the ablest according to the other raters: group, n, ability,
-    observed, expected, low, high (between which 95 of 100 observed means would lie), words."""
+    observed, expected, low, high (between which 95 of 100 observed means would lie), words. The lowest
+    score is 0, the next 1, and so on."""
     not_for(fit, "expected", "it expects categories, not scores along ability", "capability")
     name = rater_name(fit, rater)
     rows = evidence(fit, ratings, "curves").filter(rater=name).drop("rater").sort("group")
@@ -35,9 +36,10 @@ def expected_data(fit: Fit, ratings: Ratings | Diagnosis, rater: object) -> pl.D
         for row in rows.iter_rows(named=True)
     ]
     reach = _SURE * pl.col("se")
+    most = float(_highest(fit))
     return rows.with_columns(
-        low=pl.col("expected") - reach,
-        high=pl.col("expected") + reach,
+        low=(pl.col("expected") - reach).clip(0.0, most),
+        high=(pl.col("expected") + reach).clip(0.0, most),
         words=pl.Series(words, dtype=pl.String),
     ).drop("se")
 
@@ -74,14 +76,15 @@ def expected(fit: Fit, ratings: Ratings | Diagnosis, rater: object, *, width: in
 
     check_width(width)
     data = expected_data(fit, ratings, rater)
-    top = max(1.0, float(max(data["observed"].max(), data["high"].max())))  # type: ignore[type-var, arg-type]
+    top = max(1.0, extent(data["observed"], data["high"])[1])
     x = alt.X(
         "ability:Q",
         title="Ability θ according to the other raters",
-        scale=alt.Scale(zero=False, padding=16),
+        scale=alt.Scale(zero=False, nice=False, padding=16),
         axis=alt.Axis(grid=False, tickCount=6),
     )
-    scale = alt.Scale(domain=[min(0.0, float(data["low"].min())), top], nice=False, clamp=True)  # type: ignore[arg-type]
+    # A little beyond both ends, so that points on them are whole.
+    scale = alt.Scale(domain=[-0.04 * top, 1.04 * top], nice=False)
     base = alt.Chart(values(data))
     band = base.mark_area(color=light("faint"), opacity=0.25).encode(
         x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"
@@ -100,7 +103,7 @@ def expected(fit: Fit, ratings: Ratings | Diagnosis, rater: object, *, width: in
         .mark_point(filled=True, size=90, opacity=1, aria=True)
         .encode(
             x=x,
-            y=alt.Y("observed:Q", title="Mean score", scale=scale, axis=alt.Axis(tickCount=5)),
+            y=alt.Y("observed:Q", title=_title(fit), scale=scale, axis=alt.Axis(tickCount=5)),
             color=alt.Color("kind:N", scale=kinds, legend=legend),
             description="words:N",
             tooltip=[
@@ -115,3 +118,16 @@ def expected(fit: Fit, ratings: Ratings | Diagnosis, rater: object, *, width: in
         f"{counted(data.height, 'group')} of students outside the 95 % margin."
     )
     return finished(band + line + points, words, width=width, height=HEIGHT)
+
+
+def _highest(fit: Fit) -> int:
+    assert fit.calibration is not None
+    return len(fit.calibration.scores) - 1
+
+
+def _title(fit: Fit) -> str:
+    """Scores other than 0, 1, 2 ... are counted from the lowest."""
+    assert fit.calibration is not None
+    scores, highest = fit.calibration.scores, _highest(fit)
+    counted_on = scores != tuple(range(highest + 1))
+    return "Mean score" + f" ({scores[0]} as 0, {scores[-1]} as {highest})" * counted_on

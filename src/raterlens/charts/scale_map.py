@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from raterlens.charts.palette import light
 from raterlens.charts.raters import not_for
 from raterlens.charts.text import distinct, number, printable
-from raterlens.charts.theme import DESK, check_width, finished, values
+from raterlens.charts.theme import DESK, check_width, extent, finished, values
 from raterlens.errors import OptionError
 from raterlens.models import FACETS_MODELS
 from raterlens.wording import counted
@@ -96,10 +96,10 @@ def wright(fit: Fit, *, width: int = DESK) -> Any:
     check_width(width)
     data = wright_data(fit)
     others = [name for name in data["facet"].unique(maintain_order=True) if name != STUDENTS]
-    ends = data["location"].to_numpy()
+    low, high = extent(data["location"])
     # A little beyond the ends, so that their ticks leave the titles in line.
-    beyond = 0.03 * float(np.ptp(ends)) + 0.1
-    low, high = float(ends.min()) - beyond, float(ends.max()) + beyond
+    beyond = 0.03 * (high - low) + 0.1
+    low, high = low - beyond, high + beyond
     scale = alt.Scale(domain=[low, high], nice=False)
     room = width - _AXIS - 14
     share = 0.3 if width >= 480 else 0.22
@@ -211,8 +211,8 @@ def _dots(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
     """Side by side within a line, as a histogram of dots."""
     step = (span[1] - span[0]) / 90
     line = (pl.col("location") / step).round()
-    most = rows.group_by(line.alias("line")).len()["len"].max()
-    apart = min(5.0, 100.0 / max(int(most or 1), 1))  # type: ignore[arg-type]
+    most = extent(rows.group_by(line.alias("line")).len()["len"])[1]
+    apart = min(5.0, 90.0 / max(most, 1.0))
     return _described(rows.sort("location")).with_columns(x=6 + apart * pl.int_range(pl.len()).over(line))
 
 
@@ -224,6 +224,6 @@ def _described(rows: pl.DataFrame) -> pl.DataFrame:
 def _words(data: pl.DataFrame) -> str:
     said = []
     for (facet,), rows in data.group_by("facet", maintain_order=True):
-        low, high = (number(float(end), 1) for end in (rows["location"].min(), rows["location"].max()))  # type: ignore[arg-type]
+        low, high = (number(end, 1) for end in extent(rows["location"]))
         said.append(f"{counted(rows.height, str(facet).lower().removesuffix('s'))} from {low} to {high}")
     return f"Students, raters and items on one scale: {', '.join(said)}."

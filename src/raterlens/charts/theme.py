@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from raterlens.charts.palette import light
@@ -39,6 +40,20 @@ def values(frame: pl.DataFrame) -> Any:
     import altair as alt
 
     return alt.InlineData(values=frame.to_dicts())
+
+
+def extent(*columns: pl.Series) -> tuple[float, float]:
+    """The least and the greatest number of some columns; 0 and 0 where there is none.
+
+    Examples
+    --------
+    >>> extent(pl.Series([2, None]), pl.Series([0.5, float("nan")]))
+    (0.5, 2.0)
+    """
+    known = np.concatenate(
+        [column.cast(pl.Float64).drop_nulls().drop_nans().to_numpy() for column in columns]
+    )
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
 
 def legend_columns(names: Iterable[str], width: int) -> int:

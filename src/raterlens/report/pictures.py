@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from raterlens.results import Fit
 
 WIDE, NARROW = 960, 360
-FRAME, FRAME_HEIGHT = 440, 260
+FRAME, FRAME_HEIGHT = 400, 240
 
 # The rectangle that the chart library draws around the data, after the shift of the whole drawing.
 _PLACE = re.compile(r'<g[^>]*transform="translate\(([\d.]+),([\d.]+)\)"')
@@ -56,7 +56,12 @@ def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
     grid = np.linspace(theta[0], theta[-1], 61)
     hill = bottom + 0.35 * (top - bottom) * np.exp(-(grid**2) / 2)
     data = pl.DataFrame({"theta": grid, "hill": hill, "floor": np.full(61, bottom)})
-    x = alt.X("theta:Q", title=words.AXES["theta"], scale=alt.Scale(domain=[theta[0], theta[-1]], nice=False))
+    x = alt.X(
+        "theta:Q",
+        title=words.AXES["theta"],
+        scale=alt.Scale(domain=[theta[0], theta[-1]], nice=False),
+        axis=alt.Axis(tickCount=7, format="d"),
+    )
     y = alt.Y("hill:Q", title=words.AXES["curve"], scale=alt.Scale(domain=[bottom, top], nice=False))
     area = (
         alt.Chart(values(data)).mark_area(color=light("faint"), opacity=0.25).encode(x=x, y=y, y2="floor:Q")

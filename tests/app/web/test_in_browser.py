@@ -1,15 +1,12 @@
 """The whole way in a real browser: send, map, fit, explore, compare, cancel, download; and what may go wrong."""
 
-import os
-from pathlib import Path
-
 import polars as pl
 import pytest
 from openpyxl import load_workbook
 
 from raterlens.studies.simulate import simulate
 from tests.app.web.servers import serving
-from tests.browser import DESKTOP, PHONE, accessibility_faults, fits_width
+from tests.screens import look
 
 SCRIPT, FORMULA = "<script>alert(1)</script>", "=cmd()"
 HOSTILE = {"R1": SCRIPT, "R2": FORMULA, "R3": "<img src=x onerror=alert(1)>"}
@@ -21,14 +18,6 @@ WAIT = 90_000
 def server(tmp_path_factory):
     with serving(tmp_path_factory.mktemp("work"), "--fits", "1") as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def shots(tmp_path_factory):
-    """Where pictures go: RATERLENS_SHOTS, to be looked at."""
-    folder = Path(os.environ.get("RATERLENS_SHOTS") or tmp_path_factory.mktemp("shots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +142,7 @@ def test_a_file_that_is_no_table_is_told_and_another_can_follow(server, new_page
     assert "dropped.csv" in page.inner_text("main")
 
 
-def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page, shots, tmp_path):
+def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page, tmp_path):
     large = tmp_path / "large.csv"
     block = "".join(f"student {n},rater {n % 9},{n % 2},{'padding ' * 8}\n" for n in range(5_000))
     with large.open("w") as file:
@@ -174,7 +163,7 @@ def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page,
     other.wait_for_selector("#findings strong", timeout=WAIT)
     other.get_by_role("button", name="Estimate").click()
     other.wait_for_selector("text=you are next", timeout=WAIT)
-    look(other, shots, "waiting")
+    look(other, "web-waiting")
     other.get_by_role("button", name="Cancel").click()
     other.wait_for_selector("text=This fit was cancelled", timeout=WAIT)
 
@@ -183,44 +172,31 @@ def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page,
     page.wait_for_selector("text=This fit was cancelled", timeout=WAIT)
     assert page.url == running
     page.reload()
-    look(page, shots, "cancelled")
+    look(page, "web-cancelled")
 
 
-def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(server, new_page, shots):
+def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(server, new_page):
     page = new_page(expect=["404"])
     page.goto(server.address)
     page.get_by_role("button", name="Try it with example data").click()
     page.wait_for_selector("#findings strong", timeout=WAIT)
     table = page.url
-    look(page, shots, "table")
+    look(page, "web-table")
     fit(page)
-    look(page, shots, "fit")
+    look(page, "web-fit")
     page.locator("#raters tbody a").last.click()
     page.wait_for_selector("#rater:visible")
-    look(page, shots, "rater")
+    look(page, "web-rater")
     page.goto(table)
     fit(page, "tfm")
     page.goto(f"{server.address}compare")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("#comparison table", timeout=WAIT)
-    look(page, shots, "compare")
+    look(page, "web-compare")
     page.goto(server.address)
-    look(page, shots, "start")
+    look(page, "web-start")
     page.goto(f"{server.address}fits/gone")
-    look(page, shots, "gone")
-
-
-def look(page, shots, name):
-    """The page as it stands, in all four ways; axe-core where all is shown."""
-    for colours in ("light", "dark"):
-        page.emulate_media(color_scheme=colours)
-        for size, viewport in (("phone", PHONE), ("desk", DESKTOP)):
-            page.set_viewport_size(viewport)
-            picture = f"web-{name}-{colours}-{size}.png"
-            page.screenshot(path=shots / picture, full_page=True)
-            assert fits_width(page), picture
-        assert accessibility_faults(page) == [], picture
-    page.emulate_media(color_scheme="light")
+    look(page, "web-gone")
 
 
 def test_a_server_that_went_away_is_told(tmp_path, new_page):

@@ -39,7 +39,8 @@ class RaterPage {
     document.title = `${name} – ${this.title}`;
     setSign(this.page.querySelector("h1 .sign"), text("mark", place));
     put("rater", name);
-    put("label", text("label", place) + ".");
+    const label = text("label", place);
+    put("label", label.charAt(0).toUpperCase() + label.slice(1) + ".");
     put("sentence", raters.sentence[place]);
     put("advice", text("advice", place));
     put("kappa", number(raters.kappa[place]));
