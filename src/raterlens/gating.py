@@ -171,7 +171,7 @@ def _misfit(fit: Fit, ratings: Ratings | None) -> pl.DataFrame:
         )
     if fit.calibration is None:
         raise OptionError(f"model {fit.model!r} has no infit or outfit; fit 'gmf', 'tfm' or 'probit'")
-    return rater_fit(residuals(fit.calibration, ratings))
+    return rater_fit(residuals(fit, ratings))
 
 
 def _judged(

@@ -85,8 +85,8 @@ def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:
 def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) -> Array:
     """The calibrated effects of the levels that occur in these ratings."""
     x, effects = np.zeros(model.blocks.size), calibration.effects
-    rater = _places(ratings.raters, calibration.labels["rater"], "raters")
-    item = _places(ratings.items, calibration.labels["item"], "items")
+    rater = places_of(ratings.raters, calibration.labels["rater"], "raters")
+    item = places_of(ratings.items, calibration.labels["item"], "items")
     x[model.blocks["slope"]], x[model.blocks["severity"]] = (
         effects["slope"][rater],
         effects["severity"][rater],
@@ -103,7 +103,7 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         )
     for facet in ratings.facets:
         name = f"facet {facet.name}"
-        place = _places(facet.labels, calibration.labels[name], f"levels of facet {facet.name!r}")
+        place = places_of(facet.labels, calibration.labels[name], f"levels of facet {facet.name!r}")
         x[model.blocks[name]] = effects[name][place]
     if model.thresholds is not None:
         thresholds = effects["threshold"]
@@ -115,7 +115,7 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     return x
 
 
-def _places(labels: pl.Series, known: pl.Series, what: str) -> Codes:
+def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:
     """Where each label stands among the known ones."""
     place = dict(zip(known.cast(pl.String), range(len(known)), strict=True))
     strangers = [label for label in labels.cast(pl.String) if label not in place]

@@ -60,7 +60,6 @@ def test_columns_at_fault_are_named(table: pl.DataFrame, tmp_path: Path, capsys)
         (["--time", "dya"], "no column 'dya'"),
         (["--time", "day"], "neither a number nor a date"),
         (["--groups", "school,"], "--groups 'school,' has an empty name"),
-        (["--groups", "school", "--model", "hrm"], "leave them out, or fit 'gmf'"),
     ):
         assert main(["fit", str(path), *options, "--out", str(tmp_path / "results")]) == 2
         assert message in capsys.readouterr().err

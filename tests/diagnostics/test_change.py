@@ -15,7 +15,7 @@ DRIFTS = ("drift", "discrimination")
 
 
 def changes(ratings: rl.Ratings, time: np.ndarray) -> pl.DataFrame:
-    got = residuals(rl.fit(ratings, standard_errors=False).calibration, ratings)
+    got = residuals(rl.fit(ratings, standard_errors=False), ratings)
     distinct, codes = np.unique(time, return_inverse=True)
     return change(got, codes.astype(np.int32), pl.Series(distinct))
 

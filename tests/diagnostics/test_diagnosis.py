@@ -41,7 +41,7 @@ def test_residuals_equal_brute_force(options):
     """Posterior and cavity of every student on a grid, rating by rating."""
     ratings = rl.simulate(students=150, raters=4, items=3, raters_per_student=2, slope=1.0, seed=6).ratings
     fit = rl.fit(ratings, **options)
-    got = residuals(fit.calibration, ratings)
+    got = residuals(fit, ratings)
     effects = fit.calibration.effects
     t = np.linspace(-6.5, 6.5, 2001)
     shape = special.ndtr if "probit" in str(options) else special.expit
@@ -72,7 +72,7 @@ def test_residuals_equal_brute_force(options):
 @pytest.mark.parametrize("model", ["gmf", "tfm"])
 def test_mean_squares_average_one_and_severity_scores_vanish_at_the_fit(model):
     ratings = rl.simulate(students=600, raters=8, items=4, raters_per_student=3, model=model, seed=8).ratings
-    got = residuals(rl.fit(ratings, model=model).calibration, ratings)
+    got = residuals(rl.fit(ratings, model=model), ratings)
     assert got.squared.sum() / got.variance.sum() == pytest.approx(1, abs=0.02)
     assert np.bincount(ratings.rater, got.score) == pytest.approx(0, abs=0.01)
 
@@ -80,7 +80,7 @@ def test_mean_squares_average_one_and_severity_scores_vanish_at_the_fit(model):
 def test_probabilities_of_ratings_are_calibrated():
     """Of ratings whose probability is p according to others, a share p was given."""
     ratings = rl.simulate(students=2_000, raters=8, items=4, raters_per_student=3, seed=9).ratings
-    got = residuals(rl.fit(ratings).calibration, ratings)
+    got = residuals(rl.fit(ratings), ratings)
     passed = np.where(ratings.score == 1, got.probability, 1 - got.probability)
     for low in np.arange(0.05, 0.95, 0.1):
         inside = (passed >= low) & (passed < low + 0.1)
@@ -89,7 +89,7 @@ def test_probabilities_of_ratings_are_calibrated():
 
 def test_one_step_bias_is_the_size_that_was_planted():
     ratings = panel(3, "item")
-    got = residuals(rl.fit(ratings).calibration, ratings)
+    got = residuals(rl.fit(ratings), ratings)
     row = interaction(got, ratings.item, ratings.items, "item").row(0, named=True)
     assert abs(row["severity"] - 2.0) < 3 * row["severity_se"]
 
@@ -98,7 +98,7 @@ def test_interaction_p_values_are_uniform_where_there_is_none():
     p = []
     for seed in range(8):
         ratings = panel(seed)
-        got = residuals(rl.fit(ratings, standard_errors=False).calibration, ratings)
+        got = residuals(rl.fit(ratings, standard_errors=False), ratings)
         p += interaction(got, ratings.item, ratings.items, "item")["p"].to_list()
     assert np.mean(np.array(p) < 0.05) == pytest.approx(0.05, abs=0.025)
 

@@ -56,7 +56,7 @@ def test_a_capable_rater_who_is_flagged_is_introduced_with_the_evidence(make_fit
     assert [card["rater"] for card in first["standing_out"]] == [best]
     html = render(fit, diagnosis=diagnosis)
     assert words.STAND_OUT in html
-    assert "scores fall where the other raters see ability rise" in html
+    assert "scores fall where the other raters see better work" in html
     assert "check that the scores were recorded the right way round" in html.lower()
 
 

@@ -26,7 +26,6 @@ def fit(
     """Read a table, fit a model to it, write and show the results."""
     arguments, besides = columns.arguments(), [] if look is None else look.columns()
     if besides:
-        check_model(model.model)
         arguments["facets"] = [*(arguments["facets"] or ()), *besides]
     if output.out is not None:
         check_folder(output.out)
@@ -155,17 +154,6 @@ def demo(out: Path) -> None:
     Terminal().fit(result, out=out)
 
 
-def check_model(model: str) -> None:
-    """Raise where drift and bias cannot be looked for, before the work."""
-    from raterlens.models import FACETS_MODELS
-
-    if model not in FACETS_MODELS:
-        raise OptionError(
-            f"--time and --groups look at residuals, which model {model!r} has none of; leave them out, or fit "
-            "'gmf', 'tfm' or 'probit'"
-        )
-
-
 def set_aside(ratings: "Ratings", columns: list[str], *, timed: bool) -> "tuple[Ratings, dict[str, Any]]":
     """Take columns that are no part of the model from the facets; return them as `Fit.diagnose` wants them."""
     if not columns:
@@ -182,10 +170,8 @@ def set_aside(ratings: "Ratings", columns: list[str], *, timed: bool) -> "tuple[
     return replace(ratings, facets=rest), aside
 
 
-def diagnosed(fit: "Fit", ratings: "Ratings", **aside: Any) -> "tuple[Fit, Diagnosis | None]":
+def diagnosed(fit: "Fit", ratings: "Ratings", **aside: Any) -> "tuple[Fit, Diagnosis]":
     """The fit with what stands out among its warnings, and the diagnosis behind them."""
-    if fit.calibration is None:
-        return fit, None
     found = fit.diagnose(ratings, **aside)
     return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
 

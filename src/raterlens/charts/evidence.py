@@ -26,5 +26,5 @@ def evidence(fit: Fit, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame
     elif fit.calibration is None:
         raise OptionError("this fit was made without a calibration, so it expects nothing; fit again")
     else:
-        found = _TABLES[table](residuals(fit.calibration, ratings))
+        found = _TABLES[table](residuals(fit, ratings))
     return found.with_columns(pl.col("rater").cast(pl.String))

@@ -82,13 +82,18 @@ def what_if(fit: Fit, rater: str, severity: float | Sequence[float] | None = Non
 def advice(fit: Fit) -> pl.DataFrame:
     """A row a rater: kappa, what was lost to severity and to discrimination, the best severity and its gain, the
     abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a
-    paragraph to send."""
-    on = _measurement(fit)
-    a, eta = on.on.a, on.on.eta
-    kappa = _kappa(on, a, eta)
-    best_severity, best_kappa = _best_of_all(on)
-    low, high = _range(on)
+    paragraph to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
     table = fit.table("raters")
+    if fit.calibration is None:
+        # The best criterion is halfway between the categories, where capability is rho.
+        kappa, eta, best_kappa = (table[name].to_numpy() for name in ("kappa", "eta", "rho"))
+        best_severity, low = np.zeros(len(kappa)), np.full(len(kappa), np.nan)
+        high = low
+    else:
+        on = _measurement(fit)
+        eta, kappa = on.on.eta, _kappa(on, on.on.a, on.on.eta)
+        best_severity, best_kappa = _best_of_all(on)
+        low, high = _range(on)
     verdicts = judged(table, Scale.of(fit))
     label = dict(zip(verdicts["rater"].cast(pl.String), verdicts.iter_rows(named=True), strict=True))
     names = table["rater"].cast(pl.String).to_list()
@@ -213,6 +218,11 @@ def _feedback(
         lines.append(
             "To tell stronger and weaker work apart still more clearly, going through a few benchmark pieces and the "
             "reasons for their scores is a good way."
+        )
+    if "sensitivity" in verdict:
+        lines.append(
+            f"Of work that deserves to pass you passed about {100 * verdict['sensitivity']:.0f} %; of work that does "
+            f"not, you failed about {100 * verdict['specificity']:.0f} %."
         )
     if np.isfinite(best_range[0]):
         middle = (best_range[0] + best_range[1]) / 2

@@ -178,7 +178,7 @@ def _less_common(found: Residuals, time: NDArray[np.integer], n_times: int) -> t
     ratings, info = found.ratings, found.information
     count = np.bincount(time, minlength=n_times)
     stretch = ((np.cumsum(count) - count) * _STRETCHES // ratings.n_ratings)[time]
-    slope, theta = found.slopes[ratings.rater], found.students.mean[ratings.student]
+    slope, theta = found.slopes[ratings.rater], found.ability.mean[found.judged]
 
     def summed(values: Array) -> Array:
         return np.bincount(stretch, values, _STRETCHES).astype(np.float64)
@@ -195,7 +195,7 @@ def _less_common(found: Residuals, time: NDArray[np.integer], n_times: int) -> t
 def _paths(found: Residuals, line: _Timeline, of_severity: Array, of_slope: Array) -> Iterator[_Path]:
     """Severity, and slope with changes of severity taken out, from the scores of every rating in both."""
     ratings, n, info = found.ratings, found.ratings.n_raters, found.information
-    theta = found.students.mean[ratings.student]
+    theta = found.ability.mean[found.judged]
     weight = np.maximum(np.bincount(ratings.rater, info, n), 1e-12)
     centre = np.bincount(ratings.rater, info * theta, n) / weight
     away = theta - centre[ratings.rater]
@@ -215,7 +215,7 @@ def _paths(found: Residuals, line: _Timeline, of_severity: Array, of_slope: Arra
     lever = np.where(inner, both / np.where(inner, own, 1.0), 0.0)
 
     pairs = found.pairs
-    middle, width = found.students.mean[pairs.student], found.students.sd[pairs.student] ** 2
+    middle, width = found.ability.mean[pairs.judged], found.ability.sd[pairs.judged] ** 2
     # What not knowing abilities costs, with residuals taken as linear in ability across a posterior.
     lost = (found.tilt_of_pair - middle * found.score_of_pair) ** 2 / np.maximum(width, 1e-12)
     beyond = (middle - centre[pairs.rater]) ** 2

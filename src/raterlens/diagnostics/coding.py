@@ -16,7 +16,8 @@ PERIODS = 4
 
 def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
     """Codes of labels, one a rating."""
-    column = values if isinstance(values, pl.Series) else pl.Series(name, list(values))
+    known = isinstance(values, pl.Series) or (isinstance(values, np.ndarray) and values.dtype.kind in "iufM")
+    column = pl.Series(name, values if known else list(values))
     if len(column) != ratings.n_ratings:
         raise InputError(
             f"{name} has {len(column):,} values for {ratings.n_ratings:,} ratings; give one for every rating, in their "

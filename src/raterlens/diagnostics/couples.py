@@ -34,7 +34,7 @@ class Couples:
 
 
 def couples_of(ratings: Ratings, units: Groups) -> Couples | None:
-    """All couples, those of a student together; None where there are more than 20 million.
+    """All couples, those of the same work together, students in order; None where there are more than 20 million.
 
     `units`: the ratings of the same student and item.
     """
@@ -53,7 +53,7 @@ def couples_of(ratings: Ratings, units: Groups) -> Couples | None:
         return Couples(nobody, nobody, nobody, np.empty(0))
     first, second = np.concatenate(found, axis=1)
     if len(found) > 1:
-        together = order_of(ratings.student[first], ratings.n_students)
+        together = order_of(units.of_row[first], len(units))
         first, second = first[together], second[together]
     return Couples(first, second, ratings.student[first].astype(np.int64), np.empty(0))
 

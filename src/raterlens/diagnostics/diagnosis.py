@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.change import change
@@ -22,13 +24,15 @@ from raterlens.diagnostics.fit_statistics import (
 )
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import interaction
-from raterlens.diagnostics.reliability import fair_raters, fair_students, reliability
-from raterlens.diagnostics.residuals import residuals
+from raterlens.diagnostics.reliability import fair_raters, fair_shares, fair_students, reliability
+from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.errors import OptionError, choose
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 from raterlens.results import Fit
 from raterlens.wording import counted, listed
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +121,8 @@ def diagnose(
     Parameters
     ----------
     fit
-        Of model `gmf`, `tfm` or `probit`.
+        Of any model. Under latent classes (`hrm`, `dawid-skene`) a rating is compared with the true category of its
+        work; infit and outfit of raters and halo are not defined there.
     ratings
         The ratings that were fitted (or others by the same raters on the same items).
     time
@@ -139,26 +144,19 @@ def diagnose(
     >>> found.table("raters").columns[:4]
     ['rater', 'n', 'infit', 'infit_z']
     """
-    if fit.calibration is None:
-        raise OptionError(
-            f"model {fit.model!r} has no residuals to diagnose yet; diagnose a fit of 'gmf', 'tfm' or 'probit'"
-        )
     if not isinstance(ratings, Ratings):
         ratings = read(ratings)
     levels = {name: levels_of(name, values, ratings) for name, values in (groups or {}).items()}
     moment = None if time is None else time_of(time, ratings)
 
-    found = residuals(fit.calibration, ratings)
+    found = residuals(fit, ratings)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
     sums = sums_of_contexts(found)
+    fair_rater, fair_student = _fair_averages(fit, found)
     tables = {
-        "raters": rater_fit(found, sums).with_columns(
-            fair_average=fair_raters(fit.calibration, ratings.raters),
-        ),
+        "raters": rater_fit(found, sums).with_columns(fair_average=fair_rater),
         "items": item_fit(found, sums),
-        "students": student_fit(found).with_columns(
-            fair_average=fair_students(fit.calibration, found.students.mean),
-        ),
+        "students": student_fit(found).with_columns(fair_average=fair_student),
         "effects": effects(found),
         "unexpected": unexpected(found, labels),
         "curves": curves(found),
@@ -181,3 +179,13 @@ def diagnose(
     tables |= {f"bias {name}": table for name, table in interactions.items()}
     tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes)
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
+
+
+def _fair_averages(fit: Fit, found: Residuals) -> tuple[Array, Array]:
+    """What each rater would give, and each student would get, were all rated alike."""
+    if fit.calibration is None:
+        return fair_shares(found, fit.table("raters"))
+    return (
+        fair_raters(fit.calibration, found.ratings.raters),
+        fair_students(fit.calibration, found.ability.mean),
+    )

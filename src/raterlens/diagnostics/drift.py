@@ -1,6 +1,7 @@
 """Each rater period by period: severity, discrimination and kappa-bar, on the scale of the whole."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,21 +27,22 @@ class Periods:
         """A row for every rater and period: n, rho, eta and kappa with standard errors and 95 % intervals.
 
         The ratings are fitted again with each rater's periods as raters of their own, items (and facets and
-        thresholds) held at the fit's estimates, so that all numbers are on its scale.
+        thresholds) held at the fit's estimates, so that all numbers are on its scale; error rates of latent class
+        models need none.
         """
         fit, ratings, n = self.fit, self.ratings, len(self.names)
-        assert fit.calibration is not None
         kept, place = np.unique(ratings.rater.astype(np.int64) * n + self.period, return_inverse=True)
         rater, period = ratings.raters.gather(kept // n), self.names.gather(kept % n)
         labels = pl.Series("rater", [f"{r} in {p}" for r, p in zip(rater, period, strict=True)])
+        known, options = fit.calibration, dict[str, Any]()
+        if known is not None:
+            options = {"scale": known.scale, "item_slopes": known.item_slopes, "anchors": fit}
         again = estimate(
             replace(ratings, rater=place.astype(np.int32), raters=labels),
             model=fit.model,
             method="laplace" if fit.method == "laplace" else "mml",
             link=fit.link,
-            scale=fit.calibration.scale,
-            item_slopes=fit.calibration.item_slopes,
-            anchors=fit,
+            **options,
         )
         return (
             pl.DataFrame({"rater": rater, "period": period})

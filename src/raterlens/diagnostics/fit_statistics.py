@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 UNEXPECTED = 0.05
 """A score that had at most this probability is unexpected."""
 MOST_LISTED = 1_000
+_MEAN_SQUARES = ("infit", "infit_z", "outfit", "outfit_z")
 
 
 def sums_of_contexts(found: Residuals) -> dict[str, Array]:
@@ -43,7 +44,9 @@ def rater_fit(found: Residuals, sums: dict[str, Array] | None = None) -> pl.Data
     of = _folded(sums or sums_of_contexts(found), found.contexts.rater, ratings.n_raters)
     infit = rater_moment(found, pairs.sums(found.squared - found.variance))
     outfit = rater_moment(found, pairs.sums(found.standardised - 1))
-    return pl.DataFrame({"rater": ratings.raters, **_statistics(of, infit.z, outfit.z)})
+    table = pl.DataFrame({"rater": ratings.raters, **_statistics(of, infit.z, outfit.z)})
+    # Two error rates a rater fit mean squares of 1 exactly, whatever the rater does: they say nothing.
+    return table.with_columns(pl.lit(float("nan")).alias(name) for name in _MEAN_SQUARES * found.categories)
 
 
 def item_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
@@ -156,5 +159,6 @@ def _statistics(of: dict[str, Array], infit_z: Array, outfit_z: Array) -> dict[s
 
 
 def _cube_root(mean_square: Array, variance: Array) -> Array:
-    q = np.sqrt(np.maximum(variance, 1e-12))
+    # Beyond that the cube root is no longer near normal, and would call single surprises certain.
+    q = np.sqrt(np.clip(variance, 1e-12, 2.0))
     return np.asarray((np.cbrt(mean_square) - 1) * 3 / q + q / 3)

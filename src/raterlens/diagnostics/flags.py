@@ -91,7 +91,7 @@ def _reversed(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             "reversed",
             *_interval(size[r], se[r]),
             p[r],
-            f"scores fall where the other raters see ability rise: {100 * size[r]:.0f} % of the typical response",
+            f"scores fall where the other raters see better work: {100 * size[r]:.0f} % of the typical response",
             "check that the scores were recorded the right way round; if so, leave these ratings out until explained",
         )
 
@@ -106,7 +106,7 @@ def _random(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             "random",
             *_interval(size[r], se[r]),
             p[r],
-            f"scores have no clear relation to the ability that other raters see: {100 * max(size[r], 0):.0f} % of the "
+            f"scores have no clear relation to what other raters see in the work: {100 * max(size[r], 0):.0f} % of the "
             f"typical response, at most {100 * (size[r] + 1.96 * se[r]):.0f} %",
             "check that scores belong to the right students; then train on benchmark work before rating on",
         )

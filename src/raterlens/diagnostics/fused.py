@@ -13,10 +13,10 @@ Indices = NDArray[np.int64]
 def sweep(work: Pass, block: Block, context: Indices, given: Indices) -> Array:
     """Fill in one block from the contexts and scores of its ratings; return the posteriors of its students."""
     tables, nodes = work.tables, work.nodes
-    posterior = np.empty((block.students.stop - block.students.start, len(nodes.points)))
+    posterior = np.empty((block.judged.stop - block.judged.start, len(nodes.points)))
     _sweep(
-        block.students.start,
-        block.students.stop,
+        block.judged.start,
+        block.judged.stop,
         work.first_pair,
         work.first_rating,
         block.ratings,
@@ -29,10 +29,11 @@ def sweep(work: Pass, block: Block, context: Indices, given: Indices) -> Array:
         tables.variance,
         tables.kurtosis,
         nodes.points,
-        nodes.log_weights,
+        work.prior,
+        work.prior_apart,
         work.of_rating,
         work.of_pair,
-        work.of_student,
+        work.of_judged,
         posterior,
     )
     return posterior
@@ -113,27 +114,32 @@ def _sweep(  # type: ignore[no-untyped-def]
     variance,
     kurtosis,
     t,
-    log_weights,
+    prior,
+    prior_apart,
     of_rating,
     of_pair,
-    of_student,
+    of_judged,
     posterior,
 ):
     size, n_scores = len(t), prob.shape[1]
     offset = first_rating[first_pair[start]]
     joint, without, cavity, away = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     for n in range(start, stop):
-        joint[:] = log_weights
+        before = prior[n if len(prior) > 1 else 0]
+        joint[:] = before
         for i in range(first_rating[first_pair[n]] - offset, first_rating[first_pair[n + 1]] - offset):
             row = log_prob[context[i] * n_scores + given[i]]
             for q in range(size):
                 joint[q] += row[q]
         own = posterior[n - start]
         ability, sd = _normalise(joint, own, t)
-        of_student[0, n], of_student[1, n] = ability, sd
+        of_judged[0, n], of_judged[1, n] = ability, sd
         for p in range(first_pair[n], first_pair[n + 1]):
             first, last = first_rating[p] - offset, first_rating[p + 1] - offset
             without[:] = joint
+            if len(prior_apart) > 0:
+                for q in range(size):
+                    without[q] += prior_apart[p, q] - before[q]
             for i in range(first, last):
                 row = log_prob[context[i] * n_scores + given[i]]
                 for q in range(size):

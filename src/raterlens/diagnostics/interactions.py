@@ -31,12 +31,12 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     ratings, pairs, n_levels = found.ratings, found.pairs, len(labels)
     cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
     n_cells = ratings.n_raters * n_levels
-    theta = found.students.mean[ratings.student]
+    theta = found.ability.mean[found.judged]
     # Cov(residual, ability) over the posterior, and that of a whole pair.
     lean = found.tilt - theta * found.score
-    ability = found.students.mean[pairs.student]
+    ability = found.ability.mean[pairs.judged]
     of_pair = _Pair(found.tilt_of_pair - ability * found.score_of_pair, found.score_of_pair, ability)
-    width = np.maximum(found.students.sd[pairs.student] ** 2, 1e-12)
+    width = np.maximum(found.ability.sd[pairs.judged] ** 2, 1e-12)
 
     # The ratings of a pair on one level.
     part = grouped(pairs.of_rating, len(pairs), level, n_levels)

@@ -96,22 +96,30 @@ OF_RATING = (
     "foreseen_variance",
 )
 OF_PAIR = ("together", "alone", "rest", "rest_sd")
-OF_STUDENT = ("mean", "sd")
+OF_JUDGED = ("mean", "sd")
 
 
 class Pass:
     """One pass: the model, the ratings sorted by student and rater, and what is found, filled in block by block."""
 
     def __init__(
-        self, tables: Tables, nodes: Nodes, pairs: Groups, student_of_pair: Indices, n_students: int
+        self,
+        tables: Tables,
+        nodes: Nodes,
+        pairs: Groups,
+        judged: Indices,
+        n_judged: int,
+        prior: Array,
+        prior_apart: Array,
     ) -> None:
         self.tables, self.nodes, self.order = tables, nodes, pairs.order
-        self.student_of_pair, self.n_students = student_of_pair, n_students
-        self.first_pair = np.searchsorted(student_of_pair, np.arange(n_students + 1))
+        self.judged, self.n_judged = judged, n_judged
+        self.prior, self.prior_apart = prior, prior_apart
+        self.first_pair = np.searchsorted(judged, np.arange(n_judged + 1))
         self.first_rating = pairs.first
         self.of_rating = np.empty((len(OF_RATING), len(pairs.order)))
         self.of_pair = np.empty((len(OF_PAIR), len(pairs)))
-        self.of_student = np.empty((len(OF_STUDENT), n_students))
+        self.of_judged = np.empty((len(OF_JUDGED), n_judged))
 
     def found(self) -> dict[str, Array]:
         """All of it by name."""
@@ -119,13 +127,13 @@ class Pass:
         return {name: row for names, rows in named for name, row in zip(names, rows, strict=True)}
 
     def blocks(self) -> Iterator["Block"]:
-        """Whole students, about `_BLOCK` numbers at a time."""
+        """Whole students (or pieces of work), about `_BLOCK` numbers at a time."""
         before = self.first_rating[self.first_pair]
         size = max(1, _BLOCK // len(self.nodes.points))
         start = 0
-        while start < self.n_students:
+        while start < self.n_judged:
             last = int(np.searchsorted(before, before[start] + size, side="right")) - 1
-            stop = min(max(last, start + 1), self.n_students)
+            stop = min(max(last, start + 1), self.n_judged)
             pairs = slice(int(self.first_pair[start]), int(self.first_pair[stop]))
             ratings = self.order[self.first_rating[pairs.start] : self.first_rating[pairs.stop]]
             yield Block(slice(start, stop), pairs, ratings)
@@ -134,9 +142,9 @@ class Pass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Consecutive students, their pairs and their ratings (places among all ratings, sorted by pair)."""
+    """Consecutive students (or pieces of work), their pairs and their ratings (places among all, sorted by pair)."""
 
-    students: slice
+    judged: slice
     pairs: slice
     ratings: Indices
 
@@ -150,32 +158,36 @@ def sweep(work: Pass, block: Block, context: Indices, given: Indices) -> Array:
     cell = context * tables.n_categories + given
     marks = work.first_rating[block.pairs.start : block.pairs.stop + 1] - work.first_rating[block.pairs.start]
     pair = np.repeat(np.arange(len(marks) - 1), np.diff(marks))
-    whose = work.student_of_pair[block.pairs] - block.students.start
-    student, first = whose[pair], marks[:-1]
-    first_pair = work.first_pair[block.students] - block.pairs.start
+    whose = work.judged[block.pairs] - block.judged.start
+    mine, first = whose[pair], marks[:-1]
+    first_pair = work.first_pair[block.judged] - block.pairs.start
 
     of_pair = _summed(tables.log_prob, cell, marks)
-    joint = np.add.reduceat(of_pair, first_pair) + work.nodes.log_weights
-    posterior, cavity = _normalised(joint), _normalised(joint[whose] - of_pair)
-    ability, _ = work.of_student[:, block.students] = _moments(posterior, t)
+    prior = work.prior if len(work.prior) == 1 else work.prior[block.judged]
+    joint = np.add.reduceat(of_pair, first_pair) + prior
+    without = joint[whose] - of_pair
+    if len(work.prior_apart):
+        without += work.prior_apart[block.pairs] - prior[whose]
+    posterior, cavity = _normalised(joint), _normalised(without)
+    ability, _ = work.of_judged[:, block.judged] = _moments(posterior, t)
 
     def over(weights: Array, row: Indices, values: Array) -> Array:
         return np.asarray(np.einsum("iq,iq->i", weights[row], values))
 
     mean, variance_at = tables.mean[context], tables.variance[context]
     second = variance_at + mean**2
-    expected = over(posterior, student, mean)
-    variance = over(posterior, student, variance_at)
-    squared = y**2 - 2 * y * expected + over(posterior, student, mean**2)
+    expected = over(posterior, mine, mean)
+    variance = over(posterior, mine, variance_at)
+    squared = y**2 - 2 * y * expected + over(posterior, mine, mean**2)
     foreseen = over(cavity, pair, mean)
     work.of_rating[:, block.ratings] = (
         expected,
         variance,
         squared,
-        over(posterior, student, tables.standardised[cell]),
-        over(posterior, student, tables.kurtosis[context]),
+        over(posterior, mine, tables.standardised[cell]),
+        over(posterior, mine, tables.kurtosis[context]),
         y - expected,
-        y * ability[student] - over(posterior * t, student, mean),
+        y * ability[mine] - over(posterior * t, mine, mean),
         variance,
         over(cavity, pair, tables.prob.reshape(-1, len(t))[cell]),
         foreseen,

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.calibration import Calibration
+from raterlens.diagnostics.residuals import Residuals
+from raterlens.scoring import places_of
 
 Array = NDArray[np.float64]
 
@@ -44,6 +46,19 @@ def fair_students(calibration: Calibration, ability: Array) -> Array:
         float(np.mean(calibration.effects[name])) for name in ("slope", "severity", "difficulty")
     )
     return _scores(calibration, slope * ability - severity - difficulty)
+
+
+def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Array, Array]:
+    """Latent classes: the share of passes that each rater would give if they rated all work, and the share of each
+    student's work that deserves to pass."""
+    ratings, deserved = found.ratings, found.ability.mean
+    place = places_of(ratings.raters, raters["rater"], "raters")
+    sensitivity, specificity = (raters[name].to_numpy()[place] for name in ("sensitivity", "specificity"))
+    overall = float(deserved.mean())
+    student = ratings.student[found.units.example]
+    count = np.bincount(student, minlength=ratings.n_students)
+    share = np.bincount(student, deserved, ratings.n_students) / count
+    return overall * sensitivity + (1 - overall) * (1 - specificity), share
 
 
 def _scores(calibration: Calibration, predictor: Array) -> Array:

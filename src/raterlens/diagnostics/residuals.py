@@ -13,39 +13,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.calibration import Calibration
+from raterlens.diagnostics.abilities import of_abilities
 from raterlens.diagnostics.averages import averages_for
+from raterlens.diagnostics.categories import of_categories
 from raterlens.diagnostics.couples import Couples, couples_of
+from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.posterior import Block, Pass, Tables, sweep_for, tables_of
-from raterlens.engine.seam import Moments, Nodes
-from raterlens.estimation.grid import nodes_for
+from raterlens.engine.seam import Moments
 from raterlens.models.parameters import Contexts
 from raterlens.ratings import Ratings
-from raterlens.scoring import place
+from raterlens.results import Fit
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Of each student's averages, relative.
-_ACCURACY = 1e-8
-# A logistic curve of slope a is smooth only at steps well below its distance pi / a from a pole.
-_WIDEST_STEP = 0.35
-# Without the ratings of one rater a posterior may be as wide as the population.
-_PRIOR_REACH = 5.0
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """The ratings of a student by one rater ("essays"), sorted by student, then rater."""
+    """The ratings of one student (or piece of work: see `Expectation`) by one rater, sorted by student, then rater."""
 
-    student: Indices
+    judged: Indices
     rater: Indices
     of_rating: Indices
     """(ratings,) the pair of each rating, in the order of the ratings"""
 
     def __len__(self) -> int:
-        return len(self.student)
+        return len(self.judged)
 
     def sums(self, values: Array) -> Array:
         """Sum over the ratings of each pair."""
@@ -63,6 +57,10 @@ class Residuals:
     """Every rater has a slope of their own, which the fit has adapted to their ratings"""
     slopes: Array
     """(raters,)"""
+    categories: bool
+    """What is judged is a true category rather than an ability"""
+    judged: NDArray[np.integer]
+    """(ratings,) what each rating judges: the student, or the student's work on the item"""
     pairs: Pairs
     expected: Array
     """(ratings,) expected score"""
@@ -98,10 +96,11 @@ class Residuals:
     alone: Array
     """(pairs,) what `together` would be if all residuals of a pair were the same"""
     rest: Array
-    """(pairs,) mean ability of the student according to the other raters"""
+    """(pairs,) mean ability (category) according to the other raters"""
     rest_sd: Array
     """(pairs,) its uncertainty; 1 where there are no other raters"""
-    students: Moments
+    ability: Moments
+    """(judged) of the student; of work, the probability that it deserves to pass"""
     contexts: Contexts
     context: Indices
     """(ratings,) the context of each rating: its rater, item and further facets"""
@@ -116,18 +115,17 @@ class Residuals:
         return self.ratings.score - self.expected
 
 
-def residuals(calibration: Calibration, ratings: Ratings) -> Residuals:
-    """Average residuals of every rating over the posterior of its student."""
-    placed = place(calibration, ratings)
-    coded, model, response = placed.ratings, placed.problem.model, placed.problem.response
-    nodes = _nodes(placed.abilities())
-    tables = tables_of(response, model.predictor(placed.parameters), nodes)
-    groups = grouped(coded.student, coded.n_students, coded.rater, coded.n_raters)
-    known = groups.example
-    pairs = Pairs(coded.student[known].astype(np.int64), coded.rater[known].astype(np.int64), groups.of_row)
-    work = Pass(tables, nodes, groups, pairs.student, coded.n_students)
+def residuals(fit: Fit, ratings: Ratings) -> Residuals:
+    """Average residuals of every rating over the posterior of what it judges."""
+    known = fit.calibration
+    model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
+    coded, groups, nodes = model.ratings, model.pairs, model.nodes
+    tables = tables_of(model.response, model.predictor, nodes)
+    one = groups.example
+    pairs = Pairs(model.judged[one].astype(np.int64), coded.rater[one].astype(np.int64), groups.of_row)
+    work = Pass(tables, nodes, groups, pairs.judged, model.n_judged, model.prior, model.prior_apart)
     units = grouped(coded.student, coded.n_students, coded.item, coded.n_items)
-    further = _Further(coded, units, tables, nodes, model.contexts.places(coded))
+    further = _Further(model, units, tables)
     sweep = sweep_for(coded.n_ratings)
     for block in work.blocks():
         context, given = further.context[block.ratings], coded.score[block.ratings].astype(np.int64)
@@ -135,11 +133,13 @@ def residuals(calibration: Calibration, ratings: Ratings) -> Residuals:
     found = work.found() | further.found
     return Residuals(
         ratings=coded,
-        n_categories=response.n_categories,
-        slopes=placed.parameters[model.blocks["slope"]],
-        own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
+        n_categories=model.response.n_categories,
+        slopes=model.slopes,
+        own_slopes=model.own_slopes,
+        categories=model.categories,
+        judged=model.judged,
         pairs=pairs,
-        students=Moments(*work.of_student),
+        ability=Moments(*work.of_judged),
         contexts=model.contexts,
         context=further.context,
         units=units,
@@ -155,11 +155,12 @@ def residuals(calibration: Calibration, ratings: Ratings) -> Residuals:
 class _Further:
     """What only some models have, and what two ratings have together, filled in block by block."""
 
-    def __init__(
-        self, ratings: Ratings, units: Groups, tables: Tables, nodes: Nodes, context: Indices
-    ) -> None:
-        self.tables, self.nodes, self.context, self.student = tables, nodes, context, ratings.student
+    def __init__(self, model: Expectation, units: Groups, tables: Tables) -> None:
+        ratings = model.ratings
+        self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
+        self.context = model.contexts.places(ratings)
         self.couples = couples_of(ratings, units)
+        self.of_couple = np.empty(0, np.int64) if self.couples is None else model.judged[self.couples.first]
         self.agreeing = np.empty(len(self.couples or ()))
         names = ("score", "tilt", "information") * (tables.score is not None)
         names += ("centrality", "spread") * (tables.middle is not None)
@@ -168,25 +169,18 @@ class _Further:
 
     def fill(self, block: Block, posterior: Array, given: Indices) -> None:
         tables, found, average, at = self.tables, self.found, self._sums.averaged, block.ratings
-        context, student = self.context[at], self.student[at] - block.students.start
+        context, judged = self.context[at], self.judged[at] - block.judged.start
         if tables.score is not None and tables.information is not None:
             cell = context * tables.n_categories + given
-            found["score"][at] = average(posterior, student, tables.score, cell)
-            found["tilt"][at] = average(posterior * self.nodes.points, student, tables.score, cell)
-            found["information"][at] = average(posterior, student, tables.information, context)
+            found["score"][at] = average(posterior, judged, tables.score, cell)
+            found["tilt"][at] = average(posterior * self.nodes.points, judged, tables.score, cell)
+            found["information"][at] = average(posterior, judged, tables.information, context)
         if tables.middle is not None and tables.middle_variance is not None:
-            middle = average(posterior, student, tables.middle, context)
+            middle = average(posterior, judged, tables.middle, context)
             found["centrality"][at] = given * (tables.n_categories - 1 - given) - middle
-            found["spread"][at] = average(posterior, student, tables.middle_variance, context)
+            found["spread"][at] = average(posterior, judged, tables.middle_variance, context)
         if self.couples is not None:
-            edges = [block.students.start, block.students.stop]
-            here = slice(*np.searchsorted(self.couples.student, edges))
-            whose = self.couples.student[here] - block.students.start
+            here = slice(*np.searchsorted(self.of_couple, [block.judged.start, block.judged.stop]))
+            whose = self.of_couple[here] - block.judged.start
             one, two = self.context[self.couples.first[here]], self.context[self.couples.second[here]]
             self.agreeing[here] = self._sums.agreeing(posterior, whose, tables.prob, one, two)
-
-
-def _nodes(moments: Moments) -> Nodes:
-    fine = nodes_for(moments, _ACCURACY * len(moments.sd))
-    low, high = min(fine.low, -_PRIOR_REACH), max(fine.high, _PRIOR_REACH)
-    return Nodes.equally_spaced(low, high, min(fine.step, _WIDEST_STEP))

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.advice import advice
 from raterlens.measuring import Measurement, measured
-from raterlens.report import words
 from raterlens.report.encode import coded, rounded, thousandths
 from raterlens.report.panel import scale_of
 
@@ -47,7 +46,7 @@ def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") 
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
         "curve": curves(fit, order),
         "what_if": what_ifs(fit, order),
-        "feedback": _feedback(fit, raters, order),
+        "feedback": advice(fit)["feedback"].gather(order).to_list(),
         **_fit_statistics(raters, diagnosis),
     }
 
@@ -110,14 +109,6 @@ def _places(fit: "Fit", raters: pl.DataFrame) -> NDArray[np.int64]:
     """Where each rater of the report stands in the fit."""
     places = {name: place for place, name in enumerate(fit.table("raters")["rater"].cast(pl.String))}
     return np.array([places[name] for name in raters["rater"]], np.int64)
-
-
-def _feedback(fit: "Fit", raters: pl.DataFrame, order: NDArray[np.int64]) -> list[str]:
-    """A paragraph to send to each rater."""
-    if fit.calibration is not None:
-        return advice(fit)["feedback"].gather(order).to_list()
-    columns = raters.select("rater", "n", "sentence", "advice")
-    return [words.PLAIN_FEEDBACK.format(**row | {"n": f"{row['n']:,}"}) for row in columns.to_dicts()]
 
 
 def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:

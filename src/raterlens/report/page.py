@@ -59,7 +59,7 @@ def content(
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
     linking = None if ratings is None else examine_links(ratings)
-    if diagnosis is None and ratings is not None and fit.calibration is not None:
+    if diagnosis is None and ratings is not None:
         diagnosis = fit.diagnose(ratings)
     raters = panel(fit, diagnosis)
     numbers = rater_data(fit, raters, diagnosis)
@@ -92,7 +92,7 @@ def content(
                 "tables": tables,
                 "rows": ROWS,
                 "words": words.SCRIPT,
-                "no_evidence": words.NO_EVIDENCE["ratings" if ratings is None else "model"],
+                "no_evidence": words.NO_EVIDENCE,
             }
         ),
     }

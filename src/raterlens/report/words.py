@@ -239,13 +239,7 @@ RATER: Mapping[str, str] = {
     "to_now": "Back to the estimate",
 }
 
-NO_EVIDENCE = {
-    "ratings": "Fit statistics need the ratings: they are shown where the report is made together with them.",
-    "model": "Under this model single ratings are not compared with what was expected; a fit of gmf shows that.",
-}
-PLAIN_FEEDBACK = (
-    "Dear {rater}, thank you for your {n} ratings. What they show: {sentence} Suggested next step: {advice}"
-)
+NO_EVIDENCE = "Fit statistics need the ratings: they are shown where the report is made together with them."
 
 SCRIPT: Mapping[str, str] = {
     "missing": "–",

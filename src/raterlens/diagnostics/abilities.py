@@ -1,0 +1,45 @@
+"""What facets models expect: a rating judges the student's ability."""
+
+import numpy as np
+
+from raterlens.calibration import Calibration
+from raterlens.diagnostics.expectation import Expectation
+from raterlens.diagnostics.grouping import grouped
+from raterlens.engine.seam import Moments, Nodes
+from raterlens.estimation.grid import nodes_for
+from raterlens.ratings import Ratings
+from raterlens.scoring import place
+
+# Of each student's averages, relative.
+_ACCURACY = 1e-8
+# A logistic curve of slope a is smooth only at steps well below its distance pi / a from a pole.
+_WIDEST_STEP = 0.35
+# Without the ratings of one rater a posterior may be as wide as the population.
+_PRIOR_REACH = 5.0
+
+
+def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
+    """Facets models: a student's ratings all judge one ability."""
+    placed = place(calibration, ratings)
+    coded, model = placed.ratings, placed.problem.model
+    nodes = _nodes(placed.abilities())
+    return Expectation(
+        ratings=coded,
+        contexts=model.contexts,
+        response=placed.problem.response,
+        predictor=model.predictor(placed.parameters),
+        nodes=nodes,
+        judged=coded.student,
+        n_judged=coded.n_students,
+        pairs=grouped(coded.student, coded.n_students, coded.rater, coded.n_raters),
+        prior=nodes.log_weights[None],
+        prior_apart=np.empty((0, len(nodes.points))),
+        slopes=placed.parameters[model.blocks["slope"]],
+        own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
+    )
+
+
+def _nodes(moments: Moments) -> Nodes:
+    fine = nodes_for(moments, _ACCURACY * len(moments.sd))
+    low, high = min(fine.low, -_PRIOR_REACH), max(fine.high, _PRIOR_REACH)
+    return Nodes.equally_spaced(low, high, min(fine.step, _WIDEST_STEP))
