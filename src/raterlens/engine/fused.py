@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.compiling import compiled
@@ -27,6 +28,8 @@ from raterlens.parallel import available_cores, in_threads
 
 # Products within exp(+-600) stay well inside the range of doubles.
 _RANGE = 600.0
+# Cells that are kept together at least.
+_BLOCK = 32
 
 
 class FusedEngine(ReferenceEngine):
@@ -35,29 +38,42 @@ class FusedEngine(ReferenceEngine):
     compiled = True
 
     def __init__(
-        self, counts: sparse.csr_array, sums: sparse.csr_array | None = None, threads: int | None = None
+        self,
+        counts: sparse.csr_array,
+        sums: sparse.csr_array | None = None,
+        threads: int | None = None,
+        *,
+        reorder: bool = False,
     ) -> None:
+        """`reorder` the students for the processor's cache, which takes as long as one evaluation and saves a quarter
+        of each."""
         super().__init__(counts, sums)
-        self._threads = threads or available_cores()
+        self._order = neighbours(counts) if reorder else None
+        work = counts, sums if sums is not None else sparse.csr_array((self.n_students, 1))
+        self._work = work if self._order is None else tuple(matrix[self._order] for matrix in work)
         # Parts of equal work, by nonzeros.
-        marks = np.linspace(0, counts.nnz, self._threads + 1)
-        edges = np.searchsorted(counts.indptr, marks)
+        marks = np.linspace(0, counts.nnz, (threads or available_cores()) + 1)
+        edges = np.searchsorted(self._work[0].indptr, marks)
         edges[0], edges[-1] = 0, self.n_students
         self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
         self._whole = bool(np.all(counts.data == np.rint(counts.data)))
-        self._linear = sums if sums is not None else sparse.csr_array((self.n_students, 1))
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         return self._run(tables, nodes, np.empty(0))[0]
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        return self._run(tables, nodes, np.empty(self.n_students))[1]
+        found = self._run(tables, nodes, np.empty(self.n_students))[1]
+        if self._order is None:
+            return found
+        mean, sd = np.empty_like(found.mean), np.empty_like(found.sd)
+        mean[self._order], sd[self._order] = found.mean, found.sd
+        return Moments(mean, sd)
 
     def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
         rows = _rows(tables, nodes, whole=self._whole)
         mean = np.empty(self.n_students)
         linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
-        counts, sums = self.counts, self._linear
+        counts, sums = self._work
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(rows.factors), np.zeros(len(linear))
@@ -85,6 +101,20 @@ class FusedEngine(ReferenceEngine):
         expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
         loglik = sum(part[0] for part in done)
         return Expected(loglik, expected, None if self.sums is None else weighted), Moments(mean, sd)
+
+
+def neighbours(counts: sparse.csr_array) -> NDArray[np.int64]:
+    """Students in an order in which those with cells close to each other follow each other.
+
+    Cells are taken in blocks, the larger the fewer students there are for each pair of blocks.
+    """
+    students, cells = counts.shape
+    if not counts.nnz:
+        return np.arange(students)
+    block = max(_BLOCK, cells**2 // students)
+    begin = np.minimum(counts.indptr[:-1], counts.nnz - 1)
+    first, last = (counts.indices[at] // block for at in (begin, counts.indptr[1:] - 1))
+    return np.argsort(first.astype(np.int64) * (cells // block + 1) + last, kind="stable")
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,12 @@ def _covariance(
     ratings: Ratings | None = None,
 ) -> sparse.csr_array:
     """Covariances of the scores of an engine's students, by compiled code."""
+    from raterlens.engine.fused import neighbours
     from raterlens.inference.fused import score_covariance
 
+    if ratings is None:
+        order = neighbours(engine.counts)
+        engine = ReferenceEngine(engine.counts[order], None if engine.sums is None else engine.sums[order])
     scores = cell_scores(problem, engine, parameters, nodes, ratings)
     return score_covariance(scores, engine.posteriors(problem.tables(parameters, nodes), nodes), nodes.points)
 
