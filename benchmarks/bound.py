@@ -20,7 +20,7 @@ def operations() -> int:
 
 def rate() -> float:
     """Multiply-adds a second of one core, on rows as long as a posterior."""
-    from raterlens.engine.compiling import compiled
+    from raterlens.compiled.compiling import compiled
 
     @compiled("contract", "reassoc", "nsz")
     def repeated(rows, others, times):  # type: ignore[no-untyped-def]

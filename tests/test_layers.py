@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "raterlens"
 # Top to bottom: data goes down the list once.
 LAYERS = [
     ("errors", "wording", "parallel", "cluster", "datasets", "spreadsheets"),
+    ("compiled",),
     ("ratings",),
     ("stored",),
     ("reading",),

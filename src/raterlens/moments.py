@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _BLOCK = 2048
 """Raters in one pass over a grid: their table stays in the processor's cache."""
+_MANY = 400_000
+"""Values from which on compiled code pays for being loaded."""
 
 
 def moments(slope: Array, severity: Array, link: Link, order: int = 0) -> Array:
@@ -170,6 +172,10 @@ _VARIANCES, _WEIGHTS = _logistic_mixture()
 
 
 def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
+    if order == 0 and a.size >= _MANY:
+        from raterlens.compiled.mixture import mean_density
+
+        return mean_density(a, eta, _VARIANCES, _WEIGHTS / _ROOT_2PI)[None]
     out = np.empty((order + 1, a.size))
     for block in _blocks(np.arange(a.size)):
         slope, severity = a[block], eta[block]

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.compiling import compiled
-from raterlens.engine.exponential import exponentials, padded
+from raterlens.compiled.compiling import compiled
+from raterlens.compiled.exponential import exponentials, padded
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
 from raterlens.parallel import available_cores, in_threads

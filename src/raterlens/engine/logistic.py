@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from raterlens.engine.compiling import compiled
-from raterlens.engine.exponential import exponentials, padded
+from raterlens.compiled.compiling import compiled
+from raterlens.compiled.exponential import exponentials, padded
 from raterlens.engine.seam import Array
 from raterlens.parallel import available_cores, in_threads
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.compiling import compiled
+from raterlens.compiled.compiling import compiled
 from raterlens.inference.cell_scores import DENSE, CellScores
 from raterlens.parallel import available_cores, in_threads
 

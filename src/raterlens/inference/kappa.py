@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from raterlens.inference.index import Gradient, Index
 from raterlens.inference.yardstick import Measure
 from raterlens.models.facets import LARGEST_SLOPE
-from raterlens.parallel import in_threads
 
 Array = NDArray[np.float64]
 
@@ -27,7 +26,7 @@ _LEVEL = 0.95
 _ONE_SIDED = 1.6449
 _DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
-_BLOCK = 100
+_BLOCK = 1_000
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
 
@@ -246,13 +245,11 @@ def _intervals(on: Measured, value: Value) -> tuple[Array, Array]:
     """Quantiles of an index over draws of (a, eta, sigma), stretched where an estimate at the top is above them."""
     tail = (1 - _LEVEL) / 2
     low, high = np.empty_like(on.a), np.empty_like(on.a)
-
     drawn = _draws(on)
 
-    def quantiles(rows: slice) -> None:
+    for first in range(0, len(on.a), _BLOCK):
+        rows = slice(first, first + _BLOCK)
         low[rows], high[rows] = np.quantile(value(*drawn(rows)), [tail, 1 - tail], axis=1)
-
-    in_threads(quantiles, [slice(first, first + _BLOCK) for first in range(0, len(on.a), _BLOCK)])
     found = value(on.a, on.eta, on.sigmas)
     return np.minimum(low, found), np.maximum(high, found)
 

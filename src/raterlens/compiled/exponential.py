@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.engine.compiling import compiled
+from raterlens.compiled.compiling import compiled
 
 # Arrays are padded to whole vectors of the processor, unrolled.
 LANE = 16

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = """
-from raterlens.engine.compiling import compiled
+from raterlens.compiled.compiling import compiled
 
 @compiled()
 def twice(x):
