@@ -1,14 +1,17 @@
-"""How cost grows: CPU time of an evaluation by students, raters, items and nodes; a fit by workers, one of them killed.
+"""How cost grows. docs/scale.md quotes the lines of JSON that these commands print:
 
-`python -m benchmarks.scaling slopes` draws its own ratings; `python -m benchmarks.scaling workers FILE.rlpack` fits
-packed ratings on a cluster of processes of this machine. Both print lines of JSON; docs/scale.md quotes them.
+`python -m benchmarks.scaling slopes`: CPU time of an evaluation by students, raters, items and nodes.
+`python -m benchmarks.scaling per-rating FILE.rlpack ...`: CPU time of whole fits of small and large files, a rating.
+`python -m benchmarks.scaling large FILE.parquet`: pack and fit, against reading the file and counting by polars.
+`python -m benchmarks.scaling workers FILE.rlpack [fits]`: one worker of a cluster against two, and one of two killed.
 """
 
-import json
 import os
-import signal
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from json import dumps, loads
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -16,111 +19,173 @@ from typing import Any
 import numpy as np
 
 from benchmarks.draw import draw
+from benchmarks.say import say
 
-BASE = {"students": 100_000, "raters": 500, "items": 10, "per_student": 2}
+BASE = {"students": 20_000, "raters": 500, "items": 10, "per_student": 2}
 FACTORS = {
-    "students": (0.25, 0.5, 1, 2, 4),
-    "raters": (0.2, 1, 4, 10),
-    "items": (0.3, 1, 3),
+    "students": (1, 2, 4, 8, 16),
+    "raters": (0.2, 0.5, 1, 2, 4),
+    "items": (0.5, 1, 2, 4),
     "per_student": (1, 2, 4),
 }
-NODES = (16, 32, 64, 128, 256)
+NODES, GRIDS = 64, (32, 64, 128, 256)
+ROUNDS = 7
+# ru_maxrss is in KiB on Linux and in bytes on macOS.
+_GIB = 2**30 if sys.platform == "darwin" else 2**20
+
+
+# ---------------------------------------------------------------------------------------------- slopes
 
 
 def slopes() -> None:
-    """One evaluation on one thread, along each dimension; the slope is that of logarithms, by least squares."""
+    """One evaluation on one thread, along each dimension; a slope is that of logarithms, by least squares."""
     with tempfile.TemporaryDirectory() as folder:
         for name, factors in FACTORS.items():
-            rows = []
-            for factor in factors:
-                size = BASE | {name: int(BASE[name] * factor)}
-                rows.append((size[name], _evaluation(Path(folder), size, 64)))
-            _say(name, rows)
-        _say("nodes", [(nodes, _evaluation(Path(folder), BASE, nodes)) for nodes in NODES])
+            sizes = [BASE | {name: int(BASE[name] * factor)} for factor in factors]
+            _slope(name, [(size[name], *_evaluation(Path(folder), size, NODES)) for size in sizes])
+        _slope("nodes", [(nodes, *_evaluation(Path(folder), BASE, nodes)) for nodes in GRIDS])
 
 
-def _say(name: str, rows: list[tuple[int, float]]) -> None:
-    x, y = np.log(np.array(rows)).T
-    slope = float(np.polyfit(x, y, 1)[0])
-    seconds = {str(size): round(value, 4) for size, value in rows}
-    print(
-        json.dumps({"by": name, "cpu_seconds_an_evaluation": seconds, "slope": round(slope, 2)}), flush=True
-    )
+def _slope(name: str, rows: list[tuple[int, float, float]]) -> None:
+    for column, what in ((1, "students' part"), (2, "model's part")):
+        x, y = np.log([row[0] for row in rows]), np.log([row[column] for row in rows])
+        seconds = {str(row[0]): float(f"{row[column]:.3g}") for row in rows}
+        say(by=name, of=what, cpu_seconds=seconds, slope=float(np.polyfit(x, y, 1)[0]))
 
 
-def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> float:
-    """CPU seconds, the least of several."""
-    from raterlens.engine.compress import essays
+def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float, float]:
+    """CPU seconds over the students, and of the model's tables and gradient: the least of several."""
+    from benchmarks.likelihood import Likelihood
     from raterlens.engine.fused import FusedEngine
-    from raterlens.engine.seam import Nodes, Tables
-    from raterlens.models.parameters import Contexts
+    from raterlens.parallel import one_thread
     from raterlens.reading import read
 
-    path = folder / "-".join(str(value) for value in size.values())
-    path = path.with_suffix(".parquet")
+    path = folder / ("-".join(str(value) for value in size.values()) + ".parquet")
     if not path.exists():
         draw(path, **size)
-    ratings = read(path)
-    contexts = Contexts.of(ratings)
-    found = essays(ratings, contexts, contexts.rater, 2)
-    engine = FusedEngine(found.counts, found.sums, threads=1)
-    nodes = Nodes.equally_spaced(-6, 6, 12 / (n_nodes - 2))
-    log_partition = -found.sets.members @ np.log1p(np.exp(np.outer(np.ones(len(contexts)), nodes.points)))
-    tables = Tables(log_partition, np.ones(ratings.n_raters))
-    times = []
-    for _ in range(5):
-        before = process_time()
-        engine.evaluate(tables, nodes)
-        times.append(process_time() - before)
-    return min(times[1:])
+    found = Likelihood.of(read(path), n_nodes)
+    problem, whole, engine = [], [], found.problem.engine
+    with one_thread():
+        # Compiled, however small.
+        found.problem.engine = FusedEngine(engine.counts, engine.sums)
+        tables = found.problem.tables(found.parameters, found.nodes)
+        for _ in range(ROUNDS):
+            start = process_time()
+            found.problem.engine.evaluate(tables, found.nodes)
+            middle = process_time()
+            found.evaluate()
+            problem.append(middle - start)
+            whole.append(process_time() - middle)
+    return min(problem), max(min(whole) - min(problem), 1e-6)
 
 
-def workers(path: Path) -> None:
-    """One worker against two, and two of which one is killed in the middle."""
+# ------------------------------------------------------------------------- whole fits, each in a process
+
+
+def per_rating(paths: list[Path]) -> None:
+    """An evaluation and whole fits, out of core, by CPU time: imports and compiled code are loaded before."""
+    for kind in (("evaluate",), ("fit", "false"), ("fit", "true")):
+        found = [_apart(kind[0], str(path), *kind[1:]) for path in paths]
+        spent = [one["of_it"] / one["ratings"] for one in found]
+        name = {"false": "fit without standard errors", "true": "fit"}.get(kind[-1], "an evaluation")
+        for one, nanoseconds in zip(found, 1e9 * np.array(spent), strict=True):
+            say(cpu_of=name, nanoseconds_a_rating=float(nanoseconds), **one)
+        say(cpu_of=name, most_against_least=max(spent) / min(spent))
+
+
+def large(path: Path) -> None:
+    """From parquet to estimates with standard errors, against counting the ratings of each rater."""
+    counting = min((_apart("count", str(path)) for _ in range(3)), key=lambda one: one["wall"])
+    say(step="polars reads and counts", **counting)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        packed = Path(folder) / "packed.rlpack"
+        packing = _apart("pack", str(path), str(packed))
+        say(step="pack", **packing)
+        for errors in (False, True):
+            fitting = _apart("fit", str(packed), dumps(errors))
+            say(
+                step="fit",
+                standard_errors=errors,
+                **fitting,
+                pack_and_fit_against_counting=(packing["wall"] + fitting["wall"]) / counting["wall"],
+                fit_against_counting=fitting["wall"] / counting["wall"],
+            )
+
+
+def _apart(*command: str) -> dict[str, Any]:
+    """One of the steps below in a fresh process, and what it took."""
+    start, load = perf_counter(), os.getloadavg()[0]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.scaling", "step", *command], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return {
+        **loads(said.splitlines()[-1]),
+        "wall": perf_counter() - start,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "memory_gib": usage.ru_maxrss / _GIB,
+        "load": load,
+    }
+
+
+def step(name: str, path: Path, *more: str) -> dict[str, Any]:
     import raterlens as rl
     from raterlens.stored.file import open_packed
     from raterlens.stored.ratings import StoredRatings
 
+    if name == "count":
+        import polars as pl
+
+        table = pl.scan_parquet(path).group_by("rater").len().collect()
+        return {"ratings": int(table["len"].sum())}
+    if name == "pack":
+        rl.pack(path, more[0])
+        return {}
     ratings = StoredRatings(open_packed(path))
-    plan: list[tuple[str, int, int | None]] = [
-        ("one worker", 1, None),
-        ("two workers", 2, None),
-        ("one of two killed", 2, 15),
-    ]
-    for name, count, kill_at in plan:
-        with _cluster(count) as client:
-            start = perf_counter()
-            steps: list[float] = []
+    if name == "evaluate":
+        from benchmarks.likelihood import Likelihood
 
-            def on_progress(progress: Any, steps: list[float] = steps, kill_at: int | None = kill_at) -> None:
-                steps.append(perf_counter())
-                if len(steps) == kill_at:
-                    process = client.run(os.getpid)
-                    os.kill(process[min(process)], signal.SIGKILL)
-
-            fit = rl.fit(ratings, client=client, standard_errors=False, progress=on_progress)
-            whole = perf_counter() - start
-            found = {
-                "run": name,
-                "ratings": ratings.n_ratings,
-                "seconds": round(whole, 1),
-                "seconds_until_the_first_step": round(steps[0] - start, 1),
-                "seconds_of_steps": round(steps[-1] - steps[0], 1),
-                "evaluations": fit.optimiser.evaluations,
-                "load_average": os.getloadavg()[0],
-                "loglik": fit.loglik,
-                "kappa_sum": float(fit.table("raters")["kappa"].sum()),
-            }
-            print(json.dumps(found), flush=True)
+        ready = process_time()
+        found = Likelihood.of(ratings, NODES)
+        ready = process_time() - ready
+        return {
+            "ratings": ratings.n_ratings,
+            "of_it": min(_cpu(found.evaluate) for _ in range(4)),
+            "prepare": ready,
+        }
+    rl.fit(rl.load_example(), max_iterations=1)
+    start = process_time()
+    fit = rl.fit(ratings, standard_errors=loads(more[0]))
+    spent, done = process_time() - start, fit.optimiser
+    sizes = {"ratings": fit.n_ratings, "raters": fit.n_raters}
+    work = {"evaluations": done.evaluations, "nodes": done.n_nodes}
+    return {**sizes, "of_it": spent, **work, "loglik": fit.loglik}
 
 
-def _cluster(n_workers: int) -> Any:
-    from distributed import Client, LocalCluster
-
-    return Client(
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None)
-    )
+def _cpu(work: Callable[[], Any]) -> float:
+    start = process_time()
+    work()
+    return process_time() - start
 
 
 if __name__ == "__main__":
-    slopes() if sys.argv[1] == "slopes" else workers(Path(sys.argv[2]))
+    match sys.argv[1:]:
+        case ["slopes"]:
+            slopes()
+        case ["per-rating", *files]:
+            per_rating([Path(file) for file in files])
+        case ["large", file]:
+            large(Path(file))
+        case ["workers", file, *fits]:
+            from benchmarks.on_workers import workers
+
+            workers(Path(file), fits=fits == ["fits"])
+        case ["step", name, file, *more]:
+            print(dumps(step(name, Path(file), *more)))
+        case _:
+            raise SystemExit(__doc__)

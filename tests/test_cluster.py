@@ -14,7 +14,7 @@ import pytest
 import raterlens as rl
 from raterlens import cluster
 from raterlens.app.cli import main
-from raterlens.cluster import check_versions, cluster_at
+from raterlens.cluster import ClusterLostError, check_alive, check_versions, cluster_at
 from raterlens.engine.cluster import ClusterEngine, OnFile
 from raterlens.errors import InputError, OptionError
 from raterlens.parallel import ONE_THREAD, available_cores, one_thread
@@ -202,6 +202,8 @@ def test_what_hinders_a_cluster_is_said(address, client, ratings, fit, monkeypat
     ):
         pass
     assert "has no workers yet; waiting" in capsys.readouterr().err
+    with pytest.raises(ClusterLostError, match="the Dask cluster is gone: no worker for"):
+        check_alive(SimpleNamespace(wait_for_workers=lambda n, timeout: client.wait_for_workers(9, timeout)))
 
     with pytest.raises(OptionError, match="both workers=2 and client are given"):
         rl.bootstrap(fit, ratings, workers=2, client=client)

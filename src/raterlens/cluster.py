@@ -3,8 +3,8 @@
 import platform
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from raterlens.errors import InputError, OptionError
@@ -20,6 +20,10 @@ Result = TypeVar("Result")
 SCHEDULER, WORKERS = 10, 60
 # Workers with another release of these would misread what they are sent, or compute something else.
 _SAME = ("raterlens", "distributed")
+
+
+class ClusterLostError(ConnectionError):
+    """Nobody is left to do the work."""
 
 
 @contextmanager
@@ -93,17 +97,49 @@ def on_cluster(
 ) -> Generator[tuple[Task, Result], None, None]:
     """Each task with `work(shared, task)`, in the order in which they get ready; those of a worker that dies go on
     elsewhere."""
-    from distributed import as_completed
-
     if not tasks:
         return
     sent = share(client, shared)
     waiting = dict(zip(client.map(_work, tasks, work=work, shared=sent, pure=False), tasks, strict=True))
     try:
-        for future in as_completed(list(waiting)):
+        for future in _ready(client, waiting):
             yield waiting.pop(future), future.result()
     finally:
-        client.cancel(list(waiting))
+        with suppress(Exception):  # of a cluster that is gone
+            client.cancel(list(waiting))
+
+
+def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]":
+    """Tasks as they get ready, until none is waiting any more."""
+    from distributed import as_completed
+
+    while waiting:
+        try:
+            yield from as_completed(list(waiting), timeout=WORKERS)
+        except TimeoutError:
+            check_alive(client)
+
+
+def result(client: "Client", future: "Future") -> Any:
+    """What a task came to, as long as there are workers."""
+    while True:
+        try:
+            return future.result(timeout=WORKERS)
+        except TimeoutError:
+            if future.status == "error":
+                raise
+            check_alive(client)
+
+
+def check_alive(client: "Client") -> None:
+    """Raise where no worker is there, nor comes."""
+    try:
+        client.wait_for_workers(1, timeout=WORKERS)
+    except Exception as error:
+        raise ClusterLostError(
+            f"the Dask cluster is gone: no worker for {WORKERS} s ({error}); start it again, and where the fit has a "
+            "checkpoint, go on with resume"
+        ) from error
 
 
 def share(client: "Client", value: Any) -> "Future":

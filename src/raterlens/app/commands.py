@@ -54,7 +54,9 @@ def fit(
             result = replace(result, warnings=(*result.warnings, *seen))
     except KeyboardInterrupt:
         if work.checkpoint is None or not work.checkpoint.exists():
-            raise
+            raise KeyboardInterrupt(
+                "interrupted, and nothing is kept; with --checkpoint FILE a fit can go on after that"
+            ) from None
         raise KeyboardInterrupt(f"interrupted; to go on: {command} {work.going_on()}") from None
     if output.out is not None:
         write_results(result, output.out, command=command, ratings=ratings, diagnosis=found, xlsx=output.xlsx)

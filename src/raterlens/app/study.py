@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from raterlens.errors import OptionError, choose
 from raterlens.studies.catalogue import FIGURES, STUDIES
+from raterlens.wording import counted
 from raterlens.writing import check_folder
 
 if TYPE_CHECKING:
@@ -83,10 +84,9 @@ def _study(
             )
     except KeyboardInterrupt:
         kept = len(list(Folder(out, name).parts.glob("*.parquet"))) + Folder(out, name).finished()
-        print(
-            f"raterlens: {kept} replications are kept; the same command goes on from there", file=sys.stderr
-        )
-        raise
+        raise KeyboardInterrupt(
+            f"interrupted; {counted(kept, 'replication')} kept, and the same command goes on from there"
+        ) from None
     results = chosen.summarise(rows)
     for table, frame in results.tables.items():
         frame.write_csv(out / f"{name}-{table}.csv")

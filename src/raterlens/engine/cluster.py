@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.cluster import lost, share
+from raterlens.cluster import ClusterLostError, check_alive, lost, result, share
 from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.parts import Part, add, among, cell_part, essay_part
 from raterlens.engine.reference import ReferenceEngine
@@ -112,7 +112,7 @@ class ClusterEngine(ReferenceEngine):
                 yield slice(first + rows.start, min(first + rows.stop, last)), posterior, loglik
 
     def _fetched(self, which: int) -> Part:
-        part: Part = self._parts[which].result()
+        part: Part = result(self._client, self._parts[which])
         return part
 
     def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
@@ -128,7 +128,7 @@ class ClusterEngine(ReferenceEngine):
                 level = self._client.map(
                     plus, [level[at : at + _FAN] for at in range(0, len(level), _FAN)], pure=False
                 )
-            return level[0].result()
+            return result(self._client, level[0])
 
         return self._persistently(attempt)
 
@@ -137,12 +137,12 @@ class ClusterEngine(ReferenceEngine):
         for remaining in reversed(range(_ATTEMPTS)):
             try:
                 return attempt()
-            except RaterlensError:
+            except (RaterlensError, ClusterLostError):
                 raise
             except Exception as error:
                 if not remaining or not lost(error):
                     raise
-                self._client.wait_for_workers(1)
+                check_alive(self._client)
                 self._restore()
         raise AssertionError
 

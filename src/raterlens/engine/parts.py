@@ -169,7 +169,8 @@ def essay_part(
 
 def among(whole: Sets, part: Part, own: Sets) -> Part:
     """The part with its sets known by their places among all."""
-    return Part(part.counts, part.sums, np.searchsorted(whole.keys, own.keys), len(whole.keys))
+    places = None if len(own.keys) == len(whole.keys) else np.searchsorted(whole.keys, own.keys)
+    return Part(part.counts, part.sums, places, len(whole.keys))
 
 
 def _kept(matrix: sparse.csr_array, scratch: Scratch) -> sparse.csr_array:

@@ -84,7 +84,12 @@ class Checkpoint:
         """The objective, from the journal where it is there."""
         key = _key(parameters, nodes)
         if key not in self._known:
-            self._known[key] = found = compute(parameters, nodes)
+            try:
+                found = compute(parameters, nodes)
+            except KeyboardInterrupt as interrupt:
+                interrupt.add_note(f"to go on, fit again with checkpoint={str(self.path)!r}, resume=True")
+                raise
+            self._known[key] = found
             self._write(key, found)
         return self._known[key]
 

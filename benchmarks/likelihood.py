@@ -1,0 +1,36 @@
+"""The GMF's likelihood on given ratings, ready to be evaluated over and over."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.engine.seam import Nodes
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.start import starting_values
+from raterlens.links import get_link
+from raterlens.models import FACETS_MODELS
+from raterlens.models.build import SCALES, Options, build
+from raterlens.ratings import Ratings
+
+
+@dataclass(frozen=True, slots=True)
+class Likelihood:
+    problem: FacetsMarginal
+    parameters: NDArray[np.float64]
+    nodes: Nodes
+
+    @staticmethod
+    def of(ratings: Ratings, n_nodes: int, client: Any = None) -> "Likelihood":
+        """On the workers of a Dask client, where there is one."""
+        link = get_link("logit")
+        model, response = build(ratings, Options(FACETS_MODELS["gmf"], link, SCALES[0], False), 2)
+        problem = marginal(ratings, model, response, pseudo_ratings(model, 2), client)
+        nodes = Nodes.equally_spaced(-6, 6, 12 / (n_nodes - 2))
+        return Likelihood(problem, starting_values(ratings, model, link), nodes)
+
+    def evaluate(self) -> None:
+        """Log-likelihood and gradient, as in a step of a fit."""
+        self.problem.value(self.parameters, self.nodes)

@@ -1,0 +1,14 @@
+"""What was measured, as lines of JSON."""
+
+import json
+from typing import Any
+
+
+def say(**found: Any) -> None:
+    """One line; numbers to four significant digits, except what has to agree to the last."""
+    exact = ("loglik", "kappa_sum")
+    short = {
+        name: float(f"{value:.4g}") if isinstance(value, float) and name not in exact else value
+        for name, value in found.items()
+    }
+    print(json.dumps(short), flush=True)
