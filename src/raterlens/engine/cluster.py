@@ -108,7 +108,7 @@ class ClusterEngine(ReferenceEngine):
         edges = np.concatenate([[0], np.cumsum(self._sizes)])
         for which, (first, last) in enumerate(pairwise(edges)):
             part: Part = self._persistently(partial(self._fetched, which))
-            for rows, posterior, loglik in part.engine().posteriors(part.tables(tables), nodes):
+            for rows, posterior, loglik in part.posteriors(tables, nodes):
                 yield slice(first + rows.start, min(first + rows.stop, last)), posterior, loglik
 
     def _fetched(self, which: int) -> Part:
@@ -206,7 +206,7 @@ def _from_memory(
     """Parts of what is in memory here, which stays the source of those that get lost."""
     offsets = np.concatenate([[0], np.cumsum(ratings.tally("student").n)])
     parts = [
-        Part(counts[first:last], None if sums is None else sums[first:last], None, counts.shape[1])
+        Part.of(counts[first:last], None if sums is None else sums[first:last])
         for first, last in pairwise(_edges(offsets))
     ]
 

@@ -5,7 +5,7 @@ where there is room, the system keeps them in memory, and an evaluation reads no
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.compress import Sets, essays, rating_cells
-from raterlens.engine.fused import FusedEngine
+from raterlens.engine.fused import FusedEngine, neighbours
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
 from raterlens.models.parameters import Contexts
@@ -35,6 +35,14 @@ class Part:
     """Which of all cells those of the part are; None where it has all."""
     n_cells: int
     """Of all parts together."""
+    order: Indices
+    """Which student each row is: in an order that suits the processor's cache."""
+
+    @staticmethod
+    def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
+        """A part with all cells."""
+        order = neighbours(counts)
+        return Part(counts[order], None if sums is None else sums[order], None, counts.shape[1], order)
 
     @property
     def n_students(self) -> int:
@@ -64,11 +72,20 @@ class Part:
         return Expected(found.loglik, counts, found.linear)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        return self.engine().moments(self.tables(tables), nodes)
+        found = self.engine().moments(self.tables(tables), nodes)
+        mean, sd = np.empty_like(found.mean), np.empty_like(found.sd)
+        mean[self.order], sd[self.order] = found.mean, found.sd
+        return Moments(mean, sd)
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        """As of an engine, in the students' own order."""
+        back = np.argsort(self.order)
+        sums = None if self.sums is None else self.sums[back]
+        return FusedEngine(self.counts[back], sums).posteriors(self.tables(tables), nodes)
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)
-        return Part(_kept(self.counts, scratch), sums, self.own, self.n_cells)
+        return replace(self, counts=_kept(self.counts, scratch), sums=sums, order=scratch.keep(self.order))
 
     def forget(self) -> None:
         for matrix in (self.counts, self.sums):
@@ -122,7 +139,7 @@ class PartsEngine(ReferenceEngine):
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         for rows, part in self._placed():
-            for some, posterior, loglik in part.engine().posteriors(part.tables(tables), nodes):
+            for some, posterior, loglik in part.posteriors(tables, nodes):
                 stop = min(some.stop, part.n_students)
                 yield slice(rows.start + some.start, rows.start + stop), posterior, loglik
             part.forget()
@@ -142,8 +159,7 @@ def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int
 
 def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
     """Students whose cells are contexts with scores."""
-    counts = rating_cells(ratings, contexts, n_categories)
-    return Part(counts, None, None, counts.shape[1])
+    return Part.of(rating_cells(ratings, contexts, n_categories), None)
 
 
 def essays_by_parts(
@@ -164,13 +180,13 @@ def essay_part(
 ) -> tuple[Part, Sets]:
     """Students whose cells are the essays that occur among them."""
     found = essays(ratings, contexts, slope_of_context, n_categories)
-    return Part(found.counts, found.sums, None, len(found.sets.keys)), found.sets
+    return Part.of(found.counts, found.sums), found.sets
 
 
 def among(whole: Sets, part: Part, own: Sets) -> Part:
     """The part with its sets known by their places among all."""
     places = None if len(own.keys) == len(whole.keys) else np.searchsorted(whole.keys, own.keys)
-    return Part(part.counts, part.sums, places, len(whole.keys))
+    return replace(part, own=places, n_cells=len(whole.keys))
 
 
 def _kept(matrix: sparse.csr_array, scratch: Scratch) -> sparse.csr_array:
