@@ -230,12 +230,15 @@ def serve(
     open: Annotated[bool, Parameter(negative=(), show_default=False, help="Open it in a browser.")] = False,
     max_megabytes: Annotated[float, Parameter(help="Largest file that is taken.")] = 200,
     max_rows: Annotated[int, Parameter(help="Longest table that is taken.")] = 5_000_000,
+    max_memory: Annotated[
+        float | None, Parameter(help="Gigabytes of one fit; half of the machine's if left out.")
+    ] = None,
     fits: Annotated[int | None, Parameter(help="Fits at a time; all cores if left out.")] = None,
 ) -> None:
     """Use Raterlens in a browser: drop in a table, see which raters need attention."""
     from raterlens.app.serving import serve as run
 
-    run(host, port, open, max_megabytes, max_rows, fits)
+    run(host, port, open, max_megabytes, max_rows, max_memory, fits)
 
 
 @app.command(help_epilogue=STUDY_HELP)

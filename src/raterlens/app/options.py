@@ -23,9 +23,13 @@ _LOOK = Group("Diagnostics", sort_key=2)
 class Columns:
     """Which columns hold what."""
 
-    student: Annotated[str | None, Parameter(help="Column of the student.")] = None
+    student: Annotated[str | None, Parameter(help="Column of the student; several (a,b) are combined.")] = (
+        None
+    )
     rater: Annotated[str | None, Parameter(help="Column of the rater; several (a,b) are combined.")] = None
-    item: Annotated[str | None, Parameter(help="Column of the item, where a row is one rating.")] = None
+    item: Annotated[
+        str | None, Parameter(help="Column of the item, where a row is one rating; several are combined.")
+    ] = None
     score: Annotated[str | None, Parameter(help="Column of the score, where a row is one rating.")] = None
     items: Annotated[str | None, Parameter(help="Columns of scores (a,b,c), where a row has several.")] = None
     wide: Annotated[
@@ -54,14 +58,16 @@ class Columns:
 
     def arguments(self) -> dict[str, Any]:
         """As `raterlens.read` takes them."""
-        rater, items = several("--rater", self.rater), several("--items", self.items)
+        combined = {
+            name: names[0] if names and len(names) == 1 else names
+            for name in ("student", "rater", "item")
+            for names in [several(f"--{name}", getattr(self, name))]
+        }
         whole = self.cut is not None and self.cut.is_integer()
         return {
-            "student": self.student,
-            "rater": rater[0] if rater and len(rater) == 1 else rater,
-            "item": self.item,
+            **combined,
             "score": self.score,
-            "items": items,
+            "items": several("--items", self.items),
             "facets": several("--facets", self.facets),
             "cut": int(self.cut) if whole and self.cut is not None else self.cut,
             "table": self.table,

@@ -10,7 +10,13 @@ NEEDED = ("starlette", "uvicorn", "python_multipart")
 
 
 def serve(
-    host: str, port: int, open_browser: bool, max_megabytes: float, max_rows: int, fits: int | None
+    host: str,
+    port: int,
+    open_browser: bool,
+    max_megabytes: float,
+    max_rows: int,
+    max_memory: float | None,
+    fits: int | None,
 ) -> None:
     """Listen until interrupted."""
     missing = [name for name in NEEDED if find_spec(name) is None]
@@ -22,6 +28,7 @@ def serve(
         ("--port", port, 0 <= port <= 65_535),
         ("--max-megabytes", max_megabytes, max_megabytes > 0),
         ("--max-rows", max_rows, max_rows > 0),
+        ("--max-memory", max_memory, max_memory is None or max_memory > 0),
         ("--fits", fits, fits is None or fits > 0),
     ):
         if not ok:
@@ -29,9 +36,11 @@ def serve(
                 f"{option} {value} is out of range; give {RANGES.get(option, 'a number above 0')}"
             )
     from raterlens.app.web.server import serve as run
-    from raterlens.app.web.settings import MEGABYTE, Settings
+    from raterlens.app.web.settings import GIGABYTE, MEGABYTE, Settings
 
     settings = Settings(host=host, port=port, max_bytes=int(max_megabytes * MEGABYTE), max_rows=max_rows)
+    if max_memory is not None:
+        settings = replace(settings, max_memory=int(max_memory * GIGABYTE))
     run(settings if fits is None else replace(settings, fits_at_once=fits), open_browser=open_browser)
 
 

@@ -144,7 +144,7 @@ def _inconsistent(labels: list[str], raters: pl.DataFrame) -> Iterator[Flag]:
 
 def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
     size, se = _column(effects, "centrality"), _column(effects, "centrality_se")
-    p = adjusted(two_sided(size / se))
+    p = adjusted(two_sided(_in_errors(size, se)))
     for r in np.flatnonzero((p <= LEVEL) & (np.abs(size) >= MATTERS["central"])):
         middle = size[r] > 0
         yield Flag(
@@ -159,9 +159,14 @@ def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
         )
 
 
+def _in_errors(size: Array, se: Array) -> Array:
+    """In standard errors; NaN, which is never flagged, where a few identical ratings leave no error."""
+    return np.divide(size, se, out=np.full_like(size, np.nan), where=se > 0)
+
+
 def _halo(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
     size, se = _column(effects, "halo"), _column(effects, "halo_se")
-    p = adjusted(_upper(size / se))
+    p = adjusted(_upper(_in_errors(size, se)))
     for r in np.flatnonzero((p <= LEVEL) & (size >= MATTERS["halo"])):
         yield Flag(
             labels[r],

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,7 @@ def slow(tmp_path_factory):
     return {
         "path": str(path),
         "name": "slow.parquet",
+        "sheet": None,
         "roles": {name: name for name in columns},
         "cut": None,
         "model": {"model": "gmf"},
@@ -82,7 +84,7 @@ def test_fits_are_bounded_queued_cancelled_and_told_when_interrupted(tmp_path, s
             await third.answer()
 
         # The pool goes on: a task at fault says so, and its worker is kept for the next.
-        fault = pool.submit("preview", path=str(tmp_path / "table.csv"), name="gone.csv")
+        fault = pool.submit("preview", path=str(tmp_path / "table.csv"), name="gone.csv", sheet=None)
         with pytest.raises(RefusedError, match=r"no such file: 'gone\.csv'"):
             await fault.answer()
         (worker,) = pool._idle
@@ -106,5 +108,21 @@ def test_workers_end_with_their_server_and_remove_its_files(tmp_path):
         process.stdin.close()
         await asyncio.wait_for(process.wait(), 20)
         assert not root.exists()
+
+    asyncio.run(story())
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="this system does not say what a process holds"
+)
+def test_a_fit_that_takes_too_much_memory_is_ended_and_told(tmp_path, slow):
+    async def story():
+        pool = Pool(tmp_path, size=1, max_waiting=1, max_memory=60_000_000)  # less than the imports take
+        greedy = pool.submit("fit", **slow)
+        with pytest.raises(RefusedError, match=r"more than 0\.06 GB of memory.*--max-memory N") as refused:
+            await asyncio.wait_for(greedy.answer(), 60)
+        assert refused.value.status == 422
+        await until(lambda: not pool._workers)
+        await pool.close()
 
     asyncio.run(story())

@@ -62,14 +62,16 @@ def test_a_port_in_use_and_options_out_of_range_are_told(tmp_path):
     with serving(tmp_path) as server:
         port = urlsplit(server.address).port
         with pytest.raises(OptionError, match=f"port {port}.*--port 0"):
-            serve("127.0.0.1", port, False, 200, 1000, None)
+            serve("127.0.0.1", port, False, 200, 1000, None, None)
     with pytest.raises(OptionError, match="--port 70000 is out of range"):
-        serve("127.0.0.1", 70_000, False, 200, 1000, None)
+        serve("127.0.0.1", 70_000, False, 200, 1000, None, None)
     with pytest.raises(OptionError, match="--max-rows 0"):
-        serve("127.0.0.1", 0, False, 200, 0, None)
+        serve("127.0.0.1", 0, False, 200, 0, None, None)
+    with pytest.raises(OptionError, match="--max-memory -1 "):
+        serve("127.0.0.1", 0, False, 200, 1000, -1, None)
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
     monkeypatch.setattr("raterlens.app.serving.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r"pip install 'raterlens\[web\]'"):
-        serve("127.0.0.1", 0, False, 200, 1000, None)
+        serve("127.0.0.1", 0, False, 200, 1000, None, None)

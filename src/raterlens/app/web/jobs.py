@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.settings import GIGABYTE
 from raterlens.parallel import ONE_THREAD
+
+LOOK = 0.25
+"""Seconds between two looks at the memory of a process."""
 
 WIDEST = 1 << 26
 """Bytes in one answer of a worker; results themselves are files."""
@@ -75,8 +79,25 @@ class Worker:
             )
         )
 
-    async def do(self, job: Job) -> None:
+    async def do(self, job: Job, max_memory: int = 0) -> None:
         """Follow a task to its end; a process that dies on the way leaves the job without one."""
+        watching = asyncio.create_task(self._watch(job, max_memory))
+        try:
+            await self._follow(job)
+        finally:
+            watching.cancel()
+
+    async def _watch(self, job: Job, most: int) -> None:
+        """End a process that takes too much memory, before the machine suffers. From outside: what is at work in it
+        may be compiled code that listens to nobody."""
+        while most:
+            await asyncio.sleep(LOOK)
+            if memory_of(self._process.pid) > most:
+                job.end(State.FAULT, message=TOO_LARGE.format(most / GIGABYTE))
+                await self.kill()
+                return
+
+    async def _follow(self, job: Job) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(ConnectionError):
@@ -103,11 +124,20 @@ class Worker:
         await self._process.wait()
 
 
+def memory_of(process: int) -> int:
+    """Bytes that a process holds; 0 where the system does not say."""
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 class Pool:
     """At most `size` tasks at a time; the others wait their turn. Workers are kept, warm, for the next task."""
 
-    def __init__(self, root: Path, size: int, max_waiting: int) -> None:
-        self._root, self._size, self._max_waiting = root, size, max_waiting
+    def __init__(self, root: Path, size: int, max_waiting: int, max_memory: int = 0) -> None:
+        self._root, self._size, self._max_waiting, self._max_memory = root, size, max_waiting, max_memory
         self._waiting: deque[Job] = deque()
         self._running: dict[Job, asyncio.Task[None]] = {}
         self._workers: dict[Job, Worker] = {}
@@ -161,7 +191,7 @@ class Pool:
             worker = await self._worker()
             self._workers[job] = worker
             if not job.ended:
-                await worker.do(job)
+                await worker.do(job, self._max_memory)
             if worker.ready and job.state is not State.CANCELLED and job.ended:
                 self._idle.append(worker)
             else:
@@ -180,6 +210,10 @@ class Pool:
         return await Worker.start(self._root)
 
 
+TOO_LARGE = (
+    "this takes more than {:.3g} GB of memory, the limit here; try with a part of the data or a simpler model, use "
+    "raterlens fit on the command line, or start with another limit: raterlens serve --max-memory N"
+)
 INTERRUPTED = (
     "the work was interrupted: its process ended, perhaps for want of memory. Nothing is lost but this attempt; start "
     "it again, or try with a part of the data"

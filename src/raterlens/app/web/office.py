@@ -35,8 +35,10 @@ class Office:
     async def open(self) -> AsyncIterator[None]:
         root = Path(tempfile.mkdtemp(prefix="raterlens-"))  # readable by its owner only
         self.sessions = Sessions(root, self.settings)
-        self.quick = Pool(root, QUICK, self.settings.max_waiting)
-        self.fits = Pool(root, self.settings.fits_at_once, self.settings.max_waiting)
+        self.quick = Pool(root, QUICK, self.settings.max_waiting, self.settings.max_memory)
+        self.fits = Pool(
+            root, self.settings.fits_at_once, self.settings.max_waiting, self.settings.max_memory
+        )
         await self.quick.warm()
         sweeping = asyncio.create_task(self._sweep())
         try:

@@ -1,11 +1,21 @@
 """What a server allows, in one record."""
 
+import os
 from dataclasses import dataclass, field
 
 from raterlens.parallel import available_cores
 
 MEGABYTE = 1_000_000
+GIGABYTE = 1_000_000_000
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def half_of_memory() -> int:
+    """Of this machine, in bytes; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,8 @@ class Settings:
     """Of one file."""
     max_rows: int = 5_000_000
     """Of one table."""
+    max_memory: int = field(default_factory=half_of_memory)
+    """Bytes of each process that reads or fits; 0 for no limit."""
     fits_at_once: int = field(default_factory=available_cores)
     max_waiting: int = 20
     """Fits in the queue, of all sessions together."""

@@ -2,6 +2,8 @@
 
 import shutil
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -51,6 +53,21 @@ async def show(request: Request) -> Response:
     return page(request, "table.html", table=table, findings=None)
 
 
+async def turn(request: Request) -> Response:
+    """Another sheet of a workbook."""
+    office: Office = request.app.state.office
+    _, table = office.table(request)
+    async with request.form() as form:
+        sheet = str(form.get("sheet", ""))
+    if sheet not in table.preview["sheets"]:
+        raise RefusedError(
+            f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one of those listed", 404
+        )
+    table.preview = await _preview(office, table.path, table.name, sheet)
+    table.roles = table.preview["roles"]
+    return RedirectResponse(f"/tables/{table.id}", 303)
+
+
 async def check(request: Request) -> Response:
     """What the columns as chosen give, and who can be compared with whom."""
     office: Office = request.app.state.office
@@ -95,7 +112,13 @@ def choose(table: Table, form: FormData) -> None:
 
 def reading(table: Table) -> dict[str, object]:
     """The arguments of a task that reads a table."""
-    return {"path": str(table.path), "name": table.name, "roles": table.roles, "cut": _number(table.cut)}
+    return {
+        "path": str(table.path),
+        "name": table.name,
+        "sheet": table.preview["sheet"],
+        "roles": table.roles,
+        "cut": _number(table.cut),
+    }
 
 
 def _number(text: str) -> float | None:
@@ -120,12 +143,18 @@ def _room(office: Office, request: Request) -> Session:
 
 
 async def _looked_at(office: Office, upload: Upload) -> Table:
-    job = office.quick.submit("preview", path=str(upload.path), name=upload.name)
-    preview = await job.answer()
-    if preview["n_rows"] > office.settings.max_rows:
-        raise too_many_rows(preview["n_rows"], office.settings)
+    preview = await _preview(office, upload.path, upload.name)
     await office.fits.warm()  # while the columns are looked at
     return Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, preview["roles"])
+
+
+async def _preview(office: Office, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = await office.quick.submit(
+        "preview", path=str(path), name=name, sheet=sheet
+    ).answer()
+    if found["n_rows"] > office.settings.max_rows:
+        raise too_many_rows(found["n_rows"], office.settings)
+    return found
 
 
 def _opened(request: Request, session: Session, table: Table) -> Response:
@@ -143,6 +172,7 @@ ROUTES = [
     Route("/example", example, methods=["POST"]),
     Route("/forget", forget, methods=["POST"]),
     Route("/tables/{id}", show),
+    Route("/tables/{id}/sheet", turn, methods=["POST"]),
     Route("/tables/{id}/check", check, methods=["POST"]),
     Route("/tables/{id}/remove", remove, methods=["POST"]),
 ]

@@ -6,13 +6,15 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from raterlens.app.commands import diagnosed
 from raterlens.app.options import Columns, Model, Output, command_line
 from raterlens.app.web.guesses import guess_roles, reading_arguments
+from raterlens.charts.compared import compared
+from raterlens.charts.output import svg
 from raterlens.charts.text import sentence
 from raterlens.comparing import compare as side_by_side
 from raterlens.design import examine
@@ -25,6 +27,7 @@ from raterlens.fitting import fit as estimate
 from raterlens.ratings import Ratings
 from raterlens.reading import read
 from raterlens.reading.formats import Opening, open_table
+from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.results import load
 from raterlens.wording import counted, listed
 from raterlens.workbook import check_excel
@@ -32,24 +35,46 @@ from raterlens.writing import write_results
 
 Say = Callable[[dict[str, Any]], None]
 
+WIDE, NARROW = 640, 358
+"""Pixels of pictures for a desk and for a phone."""
+
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
 """Of a table, in its preview."""
 
 
-def preview(path: str, name: str, progress: Say) -> dict[str, Any]:
-    """What a file holds: columns, first rows, number of rows, and which column may be what."""
+def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
+    """What a file holds: columns, first rows, number of rows, and which column may be what; of a workbook, the sheet
+    asked for, else the one in which most columns are recognised."""
     with _speaking_of(path, name):
-        with open_table(path, Opening()) as table:
-            if len(table.columns) > SHOWN_COLUMNS:
-                raise InputError(
-                    f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}; keep the "
-                    "columns of student, rater, item and scores, or use raterlens fit on the command line"
-                )
-            frame = table.take(table.columns).frame
-        if frame.is_empty():
+        sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
+        if len(sheets) < 2:
+            return _looked_at(path, name, None) | {"sheets": [], "sheet": None}
+        if sheet is None:
+            sheet = _likeliest(path, name, sheets)
+        return _looked_at(path, name, sheet) | {"sheets": sheets, "sheet": sheet}
+
+
+def _likeliest(path: str, name: str, sheets: list[str]) -> str:
+    """The sheet that looks most like ratings: people keep notes and key tables in others."""
+    known = dict.fromkeys(sheets, 0)
+    for sheet in sheets:
+        with suppress(InputError):  # an empty sheet, most often
+            known[sheet] = 1 + len(set(_looked_at(path, name, sheet)["roles"].values()))
+    return max(sheets, key=known.__getitem__)
+
+
+def _looked_at(path: str, name: str, sheet: str | None) -> dict[str, Any]:
+    with open_table(path, Opening(table=sheet)) as table:
+        if len(table.columns) > SHOWN_COLUMNS:
             raise InputError(
-                f"{name!r} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
+                f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}; keep the "
+                "columns of student, rater, item and scores, or use raterlens fit on the command line"
             )
+        frame = table.take(table.columns).frame
+    if frame.is_empty():
+        raise InputError(
+            f"{table.name} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
+        )
     head = frame.head(SHOWN_ROWS)
     return {
         "columns": list(frame.columns),
@@ -61,9 +86,11 @@ def preview(path: str, name: str, progress: Say) -> dict[str, Any]:
     }
 
 
-def check(path: str, name: str, roles: dict[str, str], cut: float | None, progress: Say) -> dict[str, Any]:
+def check(
+    path: str, name: str, sheet: str | None, roles: dict[str, str], cut: float | None, progress: Say
+) -> dict[str, Any]:
     """What was understood, and who can be compared with whom."""
-    ratings = _read(path, name, roles, cut)
+    ratings = _read(path, name, sheet, roles, cut)
     return {
         "data": _size(ratings),
         "notes": [sentence(note) for note in ratings.notes],
@@ -77,6 +104,7 @@ def check(path: str, name: str, roles: dict[str, str], cut: float | None, progre
 def fit(
     path: str,
     name: str,
+    sheet: str | None,
     roles: dict[str, str],
     cut: float | None,
     model: dict[str, Any],
@@ -85,12 +113,12 @@ def fit(
 ) -> dict[str, Any]:
     """Fit, diagnose and write everything that can be looked at or downloaded."""
     progress({"phase": "reading", "share": 0.02})
-    ratings = _read(path, name, roles, cut)
+    ratings = _read(path, name, sheet, roles, cut)
     result = estimate(ratings, **model, progress=_Bar(progress))
     progress({"phase": "checking", "share": 0.75})
     result, found = diagnosed(result, ratings)
     progress({"phase": "writing", "share": 0.85})
-    command = _command(name, roles, cut, model)
+    command = _command(name, sheet, roles, cut, model)
     xlsx = _fits_excel(ratings)
     write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found, xlsx=xlsx)
     raters = judged(result.table("raters"), Scale.of(result))
@@ -106,6 +134,10 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
         ],
         "words": found.words(),
         "warnings": [sentence(warning) for warning in found.warnings],
+        "pictures": {
+            kind: svg(compared(found.raters, names, width=width), name=kind)
+            for kind, width in (("wide", WIDE), ("narrow", NARROW))
+        },
         "raters": [
             {
                 "rater": str(row["rater"]),
@@ -151,9 +183,9 @@ class _Bar:
         )
 
 
-def _read(path: str, name: str, roles: dict[str, str], cut: float | None) -> Ratings:
+def _read(path: str, name: str, sheet: str | None, roles: dict[str, str], cut: float | None) -> Ratings:
     with _speaking_of(path, name):
-        return read(path, **reading_arguments(roles, cut))
+        return read(path, table=sheet, **reading_arguments(roles, cut))
 
 
 @contextmanager
@@ -166,9 +198,11 @@ def _speaking_of(path: str, name: str) -> Iterator[None]:
         raise type(error)(re.sub(ours, lambda _: name, str(error))) from None
 
 
-def _command(name: str, roles: dict[str, str], cut: float | None, model: dict[str, Any]) -> str:
+def _command(
+    name: str, sheet: str | None, roles: dict[str, str], cut: float | None, model: dict[str, Any]
+) -> str:
     """The command line that does the same to the visitor's own file."""
-    given = reading_arguments(roles, cut)
+    given = reading_arguments(roles, cut) | {"table": sheet}
     columns: dict[str, Any] = {
         key: _joined(value) if isinstance(value, list) else value
         for key, value in given.items()

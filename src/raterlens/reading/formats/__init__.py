@@ -18,7 +18,7 @@ from raterlens.reading.formats.parquet import read_folder, read_parquet
 from raterlens.reading.formats.spool import STANDARD_INPUT, plain_file
 from raterlens.reading.formats.statistics import read_r, read_spss_or_stata
 from raterlens.reading.formats.table import Opening, Rows, Table
-from raterlens.reading.formats.workbook import read_workbook
+from raterlens.reading.formats.workbook import WORKBOOKS, read_workbook
 from raterlens.stored.file import SUFFIX
 
 __all__ = ["READERS", "Opening", "Rows", "Table", "located", "open_table"]
@@ -29,7 +29,7 @@ Reader = Callable[[Path, Opening], Table]
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), read_delimited),
     ".parquet": read_parquet,
-    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), read_workbook),
+    **dict.fromkeys(WORKBOOKS, read_workbook),
     **dict.fromkeys((".sav", ".zsav", ".dta"), read_spss_or_stata),
     **dict.fromkeys((".rda", ".rdata", ".rds"), read_r),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), read_json),

@@ -15,6 +15,18 @@ PEEK = 20
 """Rows among which the header is looked for."""
 
 
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+
+
+def sheet_names(path: Path) -> list[str]:
+    """The sheets of a workbook, in their order."""
+    fastexcel = require("fastexcel", "excel", path.name)
+    try:
+        return list(fastexcel.read_excel(path).sheet_names)
+    except fastexcel.FastExcelError as error:
+        raise _damaged(path, error) from error
+
+
 def read_workbook(path: Path, opening: Opening) -> Table:
     """Open a sheet: the one asked for, else the first. Titles above the table are left out, two header rows joined."""
     fastexcel = require("fastexcel", "excel", path.name)
@@ -27,10 +39,7 @@ def read_workbook(path: Path, opening: Opening) -> Table:
         # Counted from the first row of the sheet, so that a row has the number that Excel shows beside it.
         cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     except fastexcel.FastExcelError as error:
-        reason = str(error).splitlines()[0].removeprefix("calamine error: ")
-        raise InputError(
-            f"{path.name!r} is damaged or cut short ({reason}); copy it or save it again"
-        ) from error
+        raise _damaged(path, error) from error
     where = f"sheet {name!r} of {path.name!r}"
     if cells.is_empty():
         raise InputError(f"{where} is empty; {_others(names, name)}")
@@ -58,6 +67,11 @@ def read_workbook(path: Path, opening: Opening) -> Table:
     if any(skipped):
         notes.append(f"{counted(first, 'row')} above the header left out: {listed(filter(None, skipped))}")
     return Table(where, tuple(header), take, notes=tuple(notes), two_headers=two)
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    reason = str(error).splitlines()[0].removeprefix("calamine error: ")
+    return InputError(f"{path.name!r} is damaged or cut short ({reason}); copy it or save it again")
 
 
 def _others(names: Sequence[str], name: str) -> str:

@@ -1,0 +1,79 @@
+"""Tables as people keep them: workbooks with several sheets, names in two columns."""
+
+import html
+import re
+import shlex
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+from openpyxl import Workbook
+
+from raterlens.app.cli import main
+from raterlens.app.web.tasks import check, fit
+from raterlens.results import load
+from tests.app.web.clients import LONG, ORIGIN, send, visiting
+
+RATINGS = [line.split(",") for line in LONG.splitlines()]
+ROLES = ("student", "rater", "item", "score")
+
+
+def workbook(**sheets: list[list[str]]) -> bytes:
+    book = Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    file = BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+def test_the_sheet_that_looks_like_ratings_is_taken_and_another_can_be_chosen():
+    key = [["item", "meaning"], ["a", "first"], ["bb", "second"]]
+    fewer = [row for row in RATINGS if row[1] != "R2"]
+    with visiting() as client:
+        sent = send(client, workbook(Empty=[], Key=key, Ratings=RATINGS, Fewer=fewer), "panel.xlsx")
+        where = sent.headers["location"]
+        assert "<option selected>Ratings</option>" in client.get(where).text
+        roles = {f"role-{place}": role for place, role in enumerate(ROLES)}
+        assert "by 3 raters" in client.post(f"{where}/check", data=roles, headers=ORIGIN).text
+        turned = client.post(f"{where}/sheet", data={"sheet": "Fewer"}, headers=ORIGIN)
+        assert turned.headers["location"] == where
+        assert "<option selected>Fewer</option>" in client.get(where).text
+        assert "by 2 raters" in client.post(f"{where}/check", data=roles, headers=ORIGIN).text
+        unknown = client.post(f"{where}/sheet", data={"sheet": "<b>"}, headers=ORIGIN)
+        assert unknown.status_code == 404
+        assert "&lt;b&gt;" in unknown.text
+        empty = client.post(f"{where}/sheet", data={"sheet": "Empty"}, headers=ORIGIN)
+        assert empty.status_code == 422
+        assert "is empty" in empty.text
+
+
+def test_a_book_of_one_sheet_asks_for_none():
+    with visiting() as client:
+        where = send(client, workbook(Only=RATINGS), "panel.xlsx").headers["location"]
+        assert "Take this sheet" not in client.get(where).text
+
+
+def test_the_command_in_the_report_does_the_same(tmp_path: Path, monkeypatch):
+    """Where a student has two columns, one with a comma in its name, each row several scores, on a second sheet."""
+    drawn = pl.DataFrame(RATINGS[1:], schema=ROLES, orient="row").pivot("item", index=["student", "rater"])
+    students = drawn["student"].str.slice(1).cast(pl.Int64)
+    rows = zip(students % 4, students // 4, drawn["rater"], drawn["a"], drawn["bb"], strict=True)
+    header = ["class, year", "seat", "rater", "a", "bb"]
+    path = tmp_path / "by class.xlsx"
+    path.write_bytes(workbook(Notes=[["nothing"]], Marks=[header, *map(list, rows)]))
+    roles = dict(zip(header, ("student", "student", "rater", "score", "score"), strict=True))
+    chosen = {"path": str(path), "name": path.name, "sheet": "Marks", "roles": roles, "cut": None}
+    assert "of 12 students by 3 raters on 2 items" in check(**chosen, progress=print)["data"]
+    (tmp_path / "app").mkdir()
+    fit(**chosen, model={"model": "tfm"}, folder=str(tmp_path / "app"), progress=lambda said: None)
+    report = (tmp_path / "app" / "report.html").read_text(encoding="utf-8")
+    (command,) = re.findall(r"<pre[^>]*>(raterlens fit .*?)</pre>", report)
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(html.unescape(command))[1:]) == 0
+    again, here = (load(tmp_path / folder / "fit.json") for folder in ("results", "app"))
+    assert again.raters.equals(here.raters)
+    assert again.n_students == here.n_students == 12
