@@ -1,59 +1,16 @@
-"""The command line, as a person meets it: commands, bad input, odd terminals, closed pipes."""
+"""The command line, as a person meets it: what works."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
-from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.app import commands
-from raterlens.app.cli import AT_FAULT, DONE, FAILED, INTERRUPTED, main
-from raterlens.app.options import Columns, Model, Output, command_line
-from raterlens.app.progress import watching
+from raterlens.app.cli import DONE, main
+from raterlens.app.options import Columns, Model, Output, as_options, command_line
 from raterlens.writing import FILES, FLAGS
-
-Captured = pytest.CaptureFixture[str]
-
-RUN = "from raterlens.app.cli import main; raise SystemExit(main())"
-
-
-def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """The program as its own process."""
-    command = [sys.executable, "-W", "error", "-c", RUN, *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, env=os.environ | environment, timeout=120, check=False
-    )
-
-
-@pytest.fixture(scope="session")
-def ratings() -> pl.DataFrame:
-    """60 students, 4 raters of whom one is severe, 3 items; one row a rating."""
-    rng = np.random.default_rng(7)
-    student, rater, item = (
-        a.ravel() for a in np.meshgrid(np.arange(60), np.arange(4), np.arange(3), indexing="ij")
-    )
-    ability, severity = rng.normal(0, 1.5, 60), np.array([0.0, 0.3, -0.5, 2.0])
-    chance = 1 / (1 + np.exp(-ability[student] + severity[rater]))
-    names = np.array(["Ann", "Bob", "Cid", "Dot"])
-    table = {"student": student, "rater": names[rater], "item": item, "score": rng.binomial(1, chance)}
-    return pl.DataFrame(table)
-
-
-@pytest.fixture
-def table(ratings: pl.DataFrame, tmp_path: Path) -> Path:
-    path = tmp_path / "ratings.csv"
-    ratings.write_csv(path)
-    return path
-
-
-# ------------------------------------------------------------------------------------------ what works
+from tests.app.running import Captured
 
 
 def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -194,249 +151,24 @@ def test_command_for_the_report_gives_the_same_fit() -> None:
     )
 
 
-# ------------------------------------------------------------------------------------------ bad input
-
-HEADER = "student,rater,item,score\n"
-GOOD = HEADER + "1,A,x,1\n1,B,x,0\n2,A,x,0\n2,B,x,1\n"
-
-BAD_FILES: dict[str, tuple[str | bytes, Sequence[str], str]] = {
-    "empty file": ("", (), "empty"),
-    "header only": (HEADER, (), "no rows"),
-    "not a table": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\xff\xfe", (), "bad.csv"),
-    "ragged rows": (GOOD + "3,A,x,1,9,9\n", (), "6"),
-    "wrong encoding": ("student,rater,item,score\n1,J\xfcrgen,x,1\n2,A,x,0\n".encode("latin-1"), (), "utf-8"),
-    "unknown encoding": (GOOD, ("--encoding", "klingon"), "klingon"),
-    "missing column": (GOOD, ("--rater", "judge"), "judge"),
-    "doubled column": ("student,rater,item,score,score\n1,A,x,1,0\n2,A,x,0,1\n", (), "score"),
-    "text score": (GOOD + "3,A,x,good\n", (), "good"),
-    "fractional score": (GOOD + "3,A,x,0.5\n", (), "0.5"),
-    "negative score": (GOOD + "3,A,x,-1\n", (), "-1"),
-    "infinite score": (GOOD + "3,A,x,inf\n", (), "inf"),
-    "ordered scores for a model of pass and fail": (GOOD + "3,A,x,7\n", ("--model", "probit"), "7"),
-    "unknown scale": (GOOD, ("--scale", "likert"), "likert"),
-    "all scores missing": (HEADER + "1,A,x,\n2,A,x,\n", (), "missing"),
-    "one rating": (HEADER + "1,A,x,1\n", (), "1 rating"),
-    "one student": (HEADER + "77,A,x,1\n77,B,x,0\n", (), "77"),
-    "all pass": (HEADER + "1,A,x,1\n2,A,x,1\n", (), "all 2 ratings are passes"),
-    "all fail": (HEADER + "1,A,x,0\n2,A,x,0\n", (), "all 2 ratings are fails"),
-    "unknown model": (GOOD, ("--model", "gmff"), "did you mean 'gmf'?"),
-    "unknown method": (GOOD, ("--method", "reml"), "reml"),
-    "unknown link": (GOOD, ("--link", "logti"), "did you mean 'logit'?"),
-    "unknown option": (GOOD, ("--modle", "gmf"), "--modle"),
-    "cut that is no number": (GOOD, ("--cut", "high"), "high"),
-    "cut that is not finite": (GOOD, ("--cut", "nan"), "nan"),
-    "empty column name": (GOOD, ("--rater", "rater,"), "'rater,'"),
-    "option without a value": (GOOD, ("--student",), "--student"),
-}
-
-
-def at_fault(capsys: Captured, arguments: Sequence[str | Path], seen: str) -> None:
-    """Exit code 2, and one message that holds the value seen."""
-    assert main([str(argument) for argument in arguments]) == AT_FAULT
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("raterlens: ")
-    assert shown.err.count("raterlens: ") == 1
-    assert "Traceback" not in shown.err
-    assert seen in shown.err
-
-
-@pytest.mark.parametrize("case", BAD_FILES)
-def test_bad_table_or_option(case: str, tmp_path: Path, capsys: Captured) -> None:
-    content, options, seen = BAD_FILES[case]
-    path, out = tmp_path / "bad.csv", tmp_path / "results"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    at_fault(capsys, ["fit", path, "--out", out, *options], seen)
-    assert sorted(tmp_path.iterdir()) == [path]
-
-
-def test_no_such_file(tmp_path: Path, capsys: Captured) -> None:
-    at_fault(capsys, ["fit", tmp_path / "nowhere.csv", "--out", tmp_path / "results"], "nowhere.csv")
-    assert not (tmp_path / "results").exists()
-
-
-def test_a_folder(tmp_path: Path, capsys: Captured) -> None:
-    at_fault(capsys, ["fit", tmp_path], tmp_path.name)
-
-
-def test_no_file_given(capsys: Captured) -> None:
-    at_fault(capsys, ["fit"], "FILE")
-
-
-def test_unknown_command(capsys: Captured) -> None:
-    at_fault(capsys, ["fitt"], "fitt")
-
-
-def test_out_is_checked_before_anything_is_read(
-    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "taken").write_text("mine")
-    at_fault(capsys, ["fit", "nowhere.csv", "--out", tmp_path / "taken"], "taken")
-    at_fault(capsys, ["fit", "nowhere.csv", "--out", tmp_path / "taken" / "below"], "below")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "raterlens-demo").write_text("mine")
-    at_fault(capsys, ["demo"], "raterlens-demo")
-    assert (tmp_path / "taken").read_text() == "mine"
-
-
-def test_bad_input_as_a_process(tmp_path: Path) -> None:
-    done = run("fit", tmp_path / "nowhere.csv")
-    assert (done.returncode, done.stdout) == (AT_FAULT, b"")
-    assert done.stderr.count(b"\n") == 1
-
-
-# ------------------------------------------------------------------- what is nobody's or our own fault
-
-
-def broken(error: BaseException) -> Callable[..., None]:
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
-
-
-def test_a_bug_says_how_to_report_it(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr(commands, "fit", broken(RuntimeError("unlucky")))
-    monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
-    assert main(["fit", str(table)]) == FAILED
-    message = capsys.readouterr().err
-    assert "RuntimeError: unlucky" in message
-    assert "RATERLENS_DEBUG=1" in message
-    assert "Traceback" not in message
-    monkeypatch.setenv("RATERLENS_DEBUG", "1")
-    assert main(["fit", str(table)]) == FAILED
-    assert "Traceback" in capsys.readouterr().err
-
-
-def test_a_full_disk_is_not_called_a_bug(
-    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    monkeypatch.setattr(commands, "fit", broken(OSError(28, "No space left on device")))
-    assert main(["fit", str(table)]) == FAILED
-    message = capsys.readouterr().err
-    assert "No space left on device" in message
-    assert "fault in Raterlens" not in message
-
-
-def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr(commands, "fit", broken(KeyboardInterrupt()))
-    assert main(["fit", str(table)]) == INTERRUPTED
-    assert capsys.readouterr().err == "raterlens: interrupted\n"
-
-
-def test_closed_stderr_leaves_stdout_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    monkeypatch.setattr(sys, "stderr", None)
-    assert main(["fit", str(tmp_path / "nowhere.csv")]) == AT_FAULT
-    assert capsys.readouterr().out == ""
-
-
-def test_closed_pipe_is_quiet(table: Path) -> None:
-    for options in ([], ["--json"]):
-        command = [sys.executable, "-c", RUN, "fit", str(table), *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        complaint = process.stderr.read()
-        process.stderr.close()
-        assert (process.wait(timeout=120), complaint) == (DONE, b"")
-
-
-# ------------------------------------------------------------------------------------------- terminals
-
-
-@pytest.fixture
-def foreign(ratings: pl.DataFrame, tmp_path: Path) -> Path:
-    """Labels that a plain terminal cannot show, or must not obey."""
-    names = {"Ann": "Åsa 王", "Bob": "[red]Bob[/red]", "Cid": "Cid\x1b[2J", "Dot": "D" * 90}
-    path = tmp_path / "foreign.csv"
-    ratings.with_columns(pl.col("rater").replace(names)).write_csv(path)
-    return path
+def test_several_columns_make_a_student(ratings: pl.DataFrame, tmp_path: Path, capsys: Captured) -> None:
+    half = ratings.with_columns(day=pl.col("item") % 2)
+    half.write_csv(tmp_path / "days.csv")
+    assert main(["check", str(tmp_path / "days.csv"), "--student", "student,day"]) == DONE
+    assert "of 120 students" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    "terminal",
+    ("message", "shown"),
     [
-        {"PYTHONIOENCODING": "ascii", "COLUMNS": "30"},
-        {"PYTHONIOENCODING": "latin-1", "NO_COLOR": "1"},
-        {"COLUMNS": "5", "TERM": "dumb"},
-        {"PYTHONIOENCODING": "utf-8", "FORCE_COLOR": "1", "COLUMNS": "300"},
+        ("name it with student=; the columns are", "name it with --student; the columns are"),
+        ("(encoding='cp1252' for most)", "(--encoding cp1252 for most)"),
+        ("give wide='{rater} {item}'", "give --wide '{rater} {item}'"),
+        ("give student=['student', 'epoch']", "give --student student,epoch"),
+        ("shrink=True with 2 raters", "--shrink with 2 raters"),
+        ("passes (score >= cut=3), so", "passes (score >= cut=3), so"),
+        ("the column 'cut=3'", "the column 'cut=3'"),
     ],
-    ids=lambda terminal: " ".join(f"{key}={value}" for key, value in terminal.items()),
 )
-def test_odd_terminals(foreign: Path, terminal: dict[str, str]) -> None:
-    done = run("fit", foreign, **terminal)
-    assert (done.returncode, done.stderr) == (DONE, b"")
-    assert b"\x1b[2J" not in done.stdout
-
-
-def test_labels_are_not_markup(foreign: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    main(["fit", str(foreign)])
-    shown = capsys.readouterr().out
-    assert "[red]Bob[/red]" in shown
-    assert "Åsa 王" in shown
-
-
-def test_json_survives_a_plain_terminal(foreign: Path) -> None:
-    done = run("fit", foreign, "--json", PYTHONIOENCODING="ascii")
-    assert done.stderr == b""
-    assert "Åsa 王" in json.loads(done.stdout)["tables"]["raters"]["rater"]
-
-
-class Screen(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    with watching("reading") as silent:
-        assert silent is None
-    screen = Screen()
-    monkeypatch.setattr(sys, "stderr", screen)
-    with watching("reading", unless=True) as silent:
-        assert silent is None
-    assert screen.getvalue() == ""
-    with watching("reading [bold]a.csv"):
-        pass
-    assert "reading [bold]a.csv" in screen.getvalue()
-    with watching("reading") as report:
-        assert report is not None
-        report(SimpleNamespace(stage="mml", iteration=3, loglik=-3297.7409))
-    assert "mml: step 3, log-likelihood -3,297.7409" in screen.getvalue()
-
-
-# -------------------------------------------------------------------------------------------- start-up
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--help"], ["fit", "--help"], ["--version"], ["fit", "--modle", "x"], ["fitt"]]
-)
-def test_help_and_mistakes_are_answered_without_heavy_imports(arguments: list[str]) -> None:
-    heavy = ("scipy", "polars", "numpy", "jinja2", "narwhals", "numba", "altair", "pandas", "pyarrow")
-    probe = (
-        "import sys; from raterlens.app.cli import main; main(sys.argv[1:]); "
-        f"sys.exit(','.join(m for m in {heavy} if m in sys.modules) or None)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", probe, *arguments], capture_output=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
-
-
-@pytest.mark.parametrize("report", [False, True])
-def test_a_fit_imports_no_dataframe_or_chart_library_it_does_not_need(
-    table: Path, tmp_path: Path, report: bool
-) -> None:
-    spare = ("pandas", "pyarrow", "numba", "scipy.stats", "matplotlib", *(() if report else ("altair",)))
-    probe = (
-        "import sys; from raterlens.app.cli import main; code = main(sys.argv[1:]); "
-        f"sys.exit(code or ','.join(m for m in {spare} if m in sys.modules) or None)"
-    )
-    arguments = ["fit", str(table), *(["--out", str(tmp_path / "results")] if report else [])]
-    done = subprocess.run(
-        [sys.executable, "-c", probe, *arguments], capture_output=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()
+def test_messages_name_options_instead_of_arguments(message: str, shown: str) -> None:
+    assert as_options(message) == shown

@@ -83,7 +83,7 @@ def test_mislabelled(kind: str, suffix: str, tmp_path: Path, capsys: pytest.Capt
     if kind in ("xlsx", "sav", "dta", "sqlite", "duckdb"):
         # What it really is, and the two ways out.
         assert "rename it to end in ." in message
-        assert "format='" in message
+        assert "--format " in message
 
 
 def test_a_workbook_with_a_password(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -68,7 +68,7 @@ def test_standard_input_that_is_not_what_was_said(
     assert main(["check", "-"]) == 2
     message = capsys.readouterr().err
     assert "'standard input.csv' is not a text table" in message
-    assert "format='xlsx'" in message
+    assert "--format xlsx" in message
 
 
 def test_a_format_that_the_extension_does_not_say(essays: pl.DataFrame, tmp_path: Path) -> None:

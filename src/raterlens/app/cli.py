@@ -16,7 +16,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from raterlens.app.options import Bounds, Columns, Look, Model, Output, Work
+from raterlens.app.options import Bounds, Columns, Look, Model, Output, Work, as_options
 from raterlens.app.plot import PLOT_HELP
 from raterlens.errors import OptionError, RaterlensError
 from raterlens.studies.catalogue import STUDY_HELP
@@ -276,7 +276,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         error.verbose = False
         return _complain(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
     except RaterlensError as error:
-        return _complain(str(error), AT_FAULT)
+        return _complain(as_options(str(error)), AT_FAULT)
     except KeyboardInterrupt as interrupt:
         return _complain(str(interrupt) or "interrupted", INTERRUPTED)
     except BrokenPipeError:

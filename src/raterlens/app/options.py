@@ -1,8 +1,9 @@
 """The options that commands share, as records."""
 
 import csv
+import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -246,3 +247,20 @@ def several(option: str, text: str | None) -> list[str] | None:
     if not names or "" in names:
         raise OptionError(f"{option} {text!r} has an empty name; give column names with commas between them")
     return names
+
+
+_NAMES = "|".join(field.name for kind in (Columns, Model, Look, Work) for field in fields(kind))
+_ARGUMENT = re.compile(rf"(?<![\w'])(?<!>= )(?<!< )({_NAMES})=('[^']*'|\[[^\]]*\]|[\w.]*)")
+
+
+def as_options(message: str) -> str:
+    """A message that names arguments of Python, with the options they are here: cut=3 -> --cut 3."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = f"--{found[1].replace('_', '-')}", found[2]
+        if value.startswith("["):
+            value = ",".join(re.findall(r"'([^']*)'", value))
+        value = value.strip("'")
+        return name if value in ("", "True") else f"{name} {shlex.quote(value)}"
+
+    return _ARGUMENT.sub(option, message)

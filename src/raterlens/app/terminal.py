@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from raterlens.app.options import as_options
 from raterlens.charts.text import MISSING, interval, number, printable, sentence
 from raterlens.diagnostics.panel import attention, caveats, headline, judged
 from raterlens.diagnostics.scale import Scale
@@ -113,7 +114,7 @@ class Terminal:
             style="bold",
         )
         for note in notes:
-            self._item(sentence(printable(note)))
+            self._item(sentence(printable(as_options(note))))
 
     def _raters(self, raters: pl.DataFrame) -> None:
         rows = list(raters.iter_rows(named=True))

@@ -29,7 +29,7 @@ USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "score": (
         ("score", "rating", "label", "y"),
-        ("verdict", "mark", "grade", "points", "pass", "passed", "outcome"),
+        ("verdict", "mark", "grade", "points", "pass", "passed", "outcome", "result"),
     ),
 }
 SUFFIX = re.compile(r"_?(id|name|no|nr|number|code)$")

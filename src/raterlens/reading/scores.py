@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from raterlens.errors import InputError, OptionError
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".")
-TRUTH = {"true": 1.0, "false": 0.0}
+VERDICTS = {
+    **dict.fromkeys(("true", "pass", "passed", "yes", "correct"), 1.0),
+    **dict.fromkeys(("false", "fail", "failed", "no", "incorrect"), 0.0),
+}
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"
 CUT = "give a cut: cut=3 makes every score >= 3 a pass and every other a fail"
@@ -47,16 +50,18 @@ def _numbers(column: pl.Series, place: Place) -> pl.Series:
     text = column.cast(pl.String).str.strip_chars()
     values = text.cast(pl.Float64, strict=False).fill_nan(None)
     unread = text.filter(values.is_null()).drop_nulls().unique().to_list()
-    bad = [word for word in unread if word.lower() not in (*MISSING, *TRUTH)]
+    bad = [word for word in unread if word.lower() not in (*MISSING, *VERDICTS)]
     if bad:
-        advice = f"{NEED}: write numbers, and leave a missing score blank"
+        advice = f"{NEED}: write numbers (or pass and fail), and leave a missing score blank"
         _refuse(column, text.is_in(bad), "is not a number", advice, place)
-    truth = {word: TRUTH[word.lower()] for word in unread if word.lower() in TRUTH}
-    return (
-        values.fill_null(text.replace_strict(truth, default=None, return_dtype=pl.Float64))
-        if truth
-        else values
-    )
+    verdicts = {word: VERDICTS[word.lower()] for word in unread if word.lower() in VERDICTS}
+    if not verdicts:
+        return values
+    if not values.drop_nulls().is_in([0.0, 1.0]).all():
+        _refuse(
+            column, text.is_in([*verdicts]), "stands among numbers", f"{NEED}: write one or the other", place
+        )
+    return values.fill_null(text.replace_strict(verdicts, default=None, return_dtype=pl.Float64))
 
 
 def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Place) -> None:

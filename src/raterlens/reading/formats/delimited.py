@@ -17,12 +17,14 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError, OptionError
-from raterlens.reading.formats.headers import is_upper, joined
+from raterlens.reading.formats.headers import is_upper, joined, title_rows
 from raterlens.reading.formats.table import Opening, Rows, Table
-from raterlens.wording import counted
+from raterlens.wording import counted, listed
 
 SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16
+TOP = 20
+"""Rows among which the header is looked for."""
 Text = Path | bytes
 """UTF-8 text, in a file or in memory."""
 Record = tuple[int, list[str]]
@@ -34,6 +36,7 @@ def read_delimited(path: Path, opening: Opening) -> Table:
     encoding = opening.encoding
     text = _as_utf8(path, encoding)
     try:
+        text, titles = _without_titles(text, path)
         separator, header, two = _header(text, path)
     except UnicodeDecodeError:
         _refuse_encoding(path, encoding)
@@ -52,7 +55,8 @@ def read_delimited(path: Path, opening: Opening) -> Table:
             chosen, row = chosen.filter(filled), row[filled.to_numpy()]
         return Rows(chosen, lambda i: f"line {_line(text, separator, int(row[i])):,}")
 
-    return Table(path.name, tuple(header), take, two_headers=two)
+    notes = [f"{counted(len(titles), 'row')} above the header left out: {listed(titles)}"] if titles else []
+    return Table(path.name, tuple(header), take, notes=tuple(notes), two_headers=two)
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
@@ -93,6 +97,31 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
             "(encoding='cp1252' for most files from Excel)"
         ) from None
     raise InputError(f"{path.name!r} changed while it was read; try again")
+
+
+def _without_titles(text: Text, path: Path) -> tuple[Text, list[str]]:
+    """The text with blank lines for titles above the header, and these titles: rows of one cell, then a table."""
+    if any(_cells(_first(text, path.name, guess, strict=False)) > 1 for guess in SEPARATORS):
+        return text, []
+    tops = [list(islice(_records(text, path.name, guess, strict=False), TOP)) for guess in SEPARATORS]
+    found = []
+    for top in tops:
+        place = title_rows([fields for _, fields in top])
+        header, *below = [fields for _, fields in top[place:] if fields] or [[]]
+        if place and below and len(below[0]) == len(header):
+            found.append((place, -len(header), top))
+    if not found:
+        return text, []
+    place, _, top = min(found, key=lambda one: one[:2])
+    titles = [" ".join(fields).strip() for _, fields in top[:place] if _cells(fields)]
+    above = top[place][0] - 1
+    whole = text if isinstance(text, bytes) else text.read_bytes()
+    return b"\n" * above + b"".join(whole.splitlines(keepends=True)[above:]), titles
+
+
+def _cells(fields: Sequence[str]) -> int:
+    """How many hold something."""
+    return sum(bool(field.strip()) for field in fields)
 
 
 def _header(text: Text, path: Path) -> tuple[str, list[str], bool]:
