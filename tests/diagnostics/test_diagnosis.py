@@ -1,6 +1,7 @@
 """Fit statistics against mirt, residuals against brute force, and flags against planted faults."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,15 @@ def test_interaction_p_values_are_uniform_where_there_is_none():
 def test_planted_faults_are_flagged(fault):
     """Two seeds of the hundred that `python -m benchmarks.planted_faults` runs."""
     assert all(found(fault, seed).flagged for seed in (0, 1))
+
+
+def test_turns_along_an_even_number_of_items_are_turns_and_nobody_else_seems_biased():
+    """Then every item always gets the same score, whatever the work."""
+    drawn = rl.simulate(students=200, raters=8, items=4, raters_per_student=3, seed=2).ratings
+    mine, score = np.flatnonzero(drawn.rater == 0), drawn.score.copy()
+    score[mine] = np.arange(len(mine)) % 2
+    flags = diagnosed(replace(drawn, score=score)).flags
+    assert flags.select("rater", "effect").rows() == [("R1", "alternating")]
 
 
 def test_clean_panels_are_left_alone():

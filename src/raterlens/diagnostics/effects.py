@@ -14,12 +14,15 @@ from scipy import special
 from raterlens.diagnostics.grouping import order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import rater_moment
+from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 FEWEST = 8
 """Students below which a rater's responsiveness is not judged: its standard error comes from their scatter."""
+_HARDLY = 0.05
+"""Share of a rater's variation that lies within items, below which it is all between them."""
 
 
 def effects(found: Residuals) -> pl.DataFrame:
@@ -80,6 +83,8 @@ def _alternation(found: Residuals, residual: Array) -> tuple[Array, Array]:
     rest = found.rest[pairs.of_rating]
     count = np.maximum(np.bincount(ratings.rater, minlength=ratings.n_raters), 1)
     rest = rest - (np.bincount(ratings.rater, rest, ratings.n_raters) / count)[ratings.rater]
+    own = ratings.score - (np.bincount(ratings.rater, ratings.score, ratings.n_raters) / count)[ratings.rater]
+    residual = np.where(_frozen(ratings, residual, own)[ratings.rater], own, residual)
     by_rater = order_of(ratings.rater, ratings.n_raters)
     context = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
     by_item = order_of(context, ratings.n_raters * ratings.n_items)
@@ -94,6 +99,14 @@ def _alternation(found: Residuals, residual: Array) -> tuple[Array, Array]:
     lowest = np.argmin(z, axis=0)[None]
     pick = np.take_along_axis
     return pick(correlation, lowest, 0)[0], _of_four(pick(z, lowest, 0)[0])
+
+
+def _frozen(ratings: Ratings, less_item: Array, less_mean: Array) -> NDArray[np.bool_]:
+    """(raters,) whose scores on an item hardly vary, as those of few others: pass, fail, pass, fail along an even
+    number of items is always the same score on each, and shows between the items only."""
+    within, all_of = (np.bincount(ratings.rater, x**2, ratings.n_raters) for x in (less_item, less_mean))
+    share = np.where(all_of > 0, within / np.maximum(all_of, 1e-12), 1.0)
+    return np.asarray((share < _HARDLY) & (np.median(share) > 5 * _HARDLY))
 
 
 def _of_four(z: Array) -> Array:
@@ -121,7 +134,7 @@ def _halo(found: Residuals) -> tuple[Array, Array]:
     reach = np.bincount(pairs.rater, found.alone, n)
     reach = np.where(reach > 1e-9, reach, np.nan)
     moment = rater_moment(found, found.together)
-    return moment.sum / reach, moment.sd / reach
+    return moment.sum / reach, np.where(moment.sd > 0, moment.sd, np.nan) / reach
 
 
 def _centrality(found: Residuals) -> tuple[Array, Array]:

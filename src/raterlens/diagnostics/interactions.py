@@ -68,9 +68,8 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
 
     score: Array = np.bincount(cell_of_rating, found.score, n_cells).astype(float)
     of_level = np.arange(n_cells) % n_levels
-    total, weight = (np.bincount(of_level, values, n_levels) for values in (score, own))
     # What holds for all raters, such as a group of abler students, is no rater's bias.
-    score = score - own * (total / np.maximum(weight, 1e-12))[of_level]
+    score = score - own * _common(score, own, of_level, n_levels)[of_level]
     seen = np.bincount(cell, score_part**2, n_cells)
     shared = np.bincount(cell, score_part * of_pair.score[pair], n_cells)
     whole = np.bincount(pairs.rater, of_pair.score**2, ratings.n_raters)[rater]
@@ -99,6 +98,23 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
             "p_adjusted": adjusted(p),
         }
     )
+
+
+def _common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:
+    """(levels,) the effect that raters have in common: their mean, each counting for at most two standard errors from
+    the median, so that one rater far off does not make the others look biased the other way."""
+    known = np.flatnonzero(weight > 1e-9)
+    value, w, at = score[known] / weight[known], weight[known], level[known]
+    order = np.lexsort((value, at))
+    value, w, at = value[order], w[order], at[order]
+    all_of = np.bincount(at, w, n_levels)
+    before = np.append(0.0, np.cumsum(all_of))[at]
+    middle = np.zeros(n_levels)
+    # The last assignment to a level stays: of its values in falling order, the first that half the weight is below.
+    past = np.flatnonzero(np.cumsum(w) - before >= all_of[at] / 2)[::-1]
+    middle[at[past]] = value[past]
+    away = np.clip(value - middle[at], -2 / np.sqrt(w), 2 / np.sqrt(w))
+    return np.asarray(middle + np.bincount(at, w * away, n_levels) / np.maximum(all_of, 1e-12))
 
 
 class _Pair:
