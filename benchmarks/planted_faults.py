@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
 import raterlens as rl
 from raterlens.diagnostics.diagnosis import Diagnosis
+from raterlens.diagnostics.linking import examine_links
 from raterlens.studies.simulate import Simulated, simulate
 
 Array = NDArray[np.float64]
@@ -154,6 +156,20 @@ def false_alarms(seed: int, ordered: bool = False, model: str = "gmf") -> tuple[
     return diagnosis.flags["rater"].n_unique(), severity, slope
 
 
+def disconnected(seed: int) -> bool:
+    """A panel in two halves without a common student: are they found, the whole one left alone, and does one further
+    rating, as the repair names it, connect them?"""
+    whole = panel(seed)
+    table = whole.table()
+    halves = table.filter((whole.rater < RATERS // 2) == (whole.student < STUDENTS // 2))
+    found = examine_links(rl.read(halves))
+    if examine_links(whole).n_groups > 1 or found.n_groups != 2 or found.repairs.height != 1:
+        return False
+    rater, student, _ = found.repairs.row(0)
+    mended = pl.concat([halves, halves[:1].with_columns(rater=pl.lit(rater), student=pl.lit(student))])
+    return examine_links(rl.read(mended)).n_groups == 1
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planted_faults", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
@@ -172,6 +188,11 @@ def main() -> None:
             f"{dated * FAULTS[fault][1].startswith('drift')}",
             flush=True,
         )
+    hits = sum(disconnected(seed) for seed in seeds)
+    print(
+        f"{'disconnected':16}{hits:>4}/{len(seeds):<3}{'':>15}   two halves without a common student",
+        flush=True,
+    )
     for ordered in (False, True):
         wrong = np.array([false_alarms(seed, ordered, chosen.model) for seed in seeds]).mean(axis=0) / RATERS
         kind = "four scores" if ordered else "pass or fail"

@@ -52,7 +52,7 @@ def test_wide_tables_have_facets_too(frame):
     )
     ratings = rl.read(essays, items=["s1", "s2"], facets=["topic"])
     assert ratings.facets[0].labels.gather(ratings.facets[0].codes).to_list() == ["a", "a", "b"]
-    assert "1 of 3 rows left out: no student, rater or facet label" in ratings.notes
+    assert "1 of 3 rows left out: no student, rater or 'topic' label" in ratings.notes
 
 
 def test_effects_of_facets_are_estimated(frame):

@@ -48,8 +48,9 @@ def effects(found: Residuals) -> pl.DataFrame:
 
 
 def _responsiveness(found: Residuals, of_rating: Array) -> tuple[Array, Array]:
-    """Slope of scores, each less the rater's mean on its item, on the ability that the other raters see, relative to
-    the panel's median. That ability is a posterior mean, so its error does not flatten the slope (Berkson)."""
+    """Slope of scores, each less the rater's mean on its item, on the ability that the other raters see, over the
+    variance of these scores (a very severe rater has little of both), relative to the panel's median. That ability is
+    a posterior mean, so its error does not flatten the slope (Berkson)."""
     pairs, n = found.pairs, found.ratings.n_raters
     given = pairs.sums(of_rating)
     rated = np.bincount(pairs.of_rating, minlength=len(pairs)).astype(np.float64)
@@ -61,6 +62,7 @@ def _responsiveness(found: Residuals, of_rating: Array) -> tuple[Array, Array]:
     known = (reach > 1e-6 * all_rated) & (students >= FEWEST)
     reach = np.where(known, reach, np.nan)
     slope = np.bincount(pairs.rater, given * away, n) / reach
+    spread = np.bincount(found.ratings.rater, of_rating**2, n) / all_rated
     left = given - slope[pairs.rater] * rated * away
     # HC3-like: few students with far abilities carry a slope, and their residuals are too small.
     leverage = np.minimum(rated * away**2 / reach[pairs.rater], 0.9)
@@ -68,11 +70,11 @@ def _responsiveness(found: Residuals, of_rating: Array) -> tuple[Array, Array]:
     varied = np.isfinite(slope) & (variance > 0)
     if not varied.any():
         return np.full(n, np.nan), np.full(n, np.nan)
-    typical = np.median(slope[varied])
+    unit = np.where(varied, spread, np.nan)
+    typical = np.nanmedian(slope / unit)
     if typical <= 0:
         return np.full(n, np.nan), np.full(n, np.nan)
-    slope, se = np.where(varied, slope, np.nan), np.where(varied, np.sqrt(variance) / reach, np.nan)
-    return slope / typical, se / typical
+    return slope / unit / typical, np.sqrt(variance) / reach / unit / typical
 
 
 def _alternation(found: Residuals, residual: Array) -> tuple[Array, Array]:

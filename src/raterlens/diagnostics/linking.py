@@ -234,8 +234,10 @@ def _say_confounded(table: pl.DataFrame) -> list[str]:
 def _say_few(table: pl.DataFrame, target_se: float) -> list[str]:
     if not table.height:
         return []
+    named = [f"{rater!r} with {n:,}" for rater, n in table.head(6).select("rater", "n").iter_rows()]
+    more = f" and {table.height - 6:,} more" if table.height > 6 else ""
     return [
-        f"{counted(table.height, 'rater has', 'raters have')} fewer than the {table['needed'][0]:,} ratings that a "
-        f"severity known to +-{1.96 * target_se:.1f} logits takes ({listed(table['rater'], 6)}; the fewest is "
-        f"{table['n'][0]:,}): collect more before acting on their numbers"
+        f"{counted(table.height, 'rater has', 'raters have')} too few ratings to know a severity to within "
+        f"{1.96 * target_se:.1f} logits, which takes about {table['needed'][0]:,}: {', '.join(named)}{more}; collect "
+        "more before acting on their numbers"
     ]

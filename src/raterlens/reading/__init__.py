@@ -252,7 +252,7 @@ def left_out(roles: Roles, found: Kept) -> list[str]:
     notes = []
     unlabelled = found.rows - found.labelled
     if unlabelled:
-        parts = ["student", "rater", *["item"] * bool(roles.item), *["facet"] * bool(roles.facets)]
+        parts = ["student", "rater", *["item"] * bool(roles.item), *(repr(name) for name in roles.facets)]
         what = f"{', '.join(parts[:-1])} or {parts[-1]}"
         notes.append(f"{unlabelled:,} of {counted(found.rows, 'row')} left out: no {what} label")
     unscored = found.labelled * len(roles.scores) - found.kept

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.advice import advice
 from raterlens.measuring import Measurement, measured
+from raterlens.report import words
 from raterlens.report.encode import coded, rounded, thousandths
 from raterlens.report.panel import scale_of
 
@@ -46,7 +47,10 @@ def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") 
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
         "curve": curves(fit, order),
         "what_if": what_ifs(fit, order),
-        "feedback": advice(fit)["feedback"].gather(order).to_list(),
+        "feedback": [
+            f"{text} {words.TOGETHER.format(**flags[0])}" if flags else text
+            for text, flags in zip(advice(fit)["feedback"].gather(order), raters["reasons"], strict=True)
+        ],
         **_fit_statistics(raters, diagnosis),
     }
 

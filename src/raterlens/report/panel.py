@@ -44,8 +44,14 @@ def panel(fit: "Fit", diagnosis: "Diagnosis | None") -> pl.DataFrame:
         "flagged" if flags and standing == "fine" else standing
         for flags, standing in zip(reasons, rows["standing"], strict=True)
     ]
+    # Who is fine but for what stands out has that to look into.
+    advice = [
+        _sentence(flags[0]["next_step"]) if how == "flagged" else given
+        for flags, how, given in zip(reasons, notice, rows["advice"], strict=True)
+    ]
     return rows.with_columns(
         pl.Series("notice", notice),
+        pl.Series("advice", advice),
         pl.Series("mark", [mark(label).name for label in rows["label"]]),
         pl.Series("eta_words", _severity_words(rows)),
         pl.Series("rho_words", [_sharpness(value) for value in rows["rho"]]),
@@ -120,6 +126,10 @@ def _numbers(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> list[tuple[
         if len(value) and np.isfinite(value[0]):
             found.append((words.NUMBERS["reliability"], f"{value[0]:.2f}"))
     return found
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _reasons(flags: pl.DataFrame) -> dict[str, list[Row]]:

@@ -239,6 +239,7 @@ RATER: Mapping[str, str] = {
     "to_now": "Back to the estimate",
 }
 
+TOGETHER = "Something to look at together: {evidence}."
 NO_EVIDENCE = "Fit statistics need the ratings: they are shown where the report is made together with them."
 
 SCRIPT: Mapping[str, str] = {
