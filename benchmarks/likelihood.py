@@ -1,9 +1,12 @@
 """The GMF's likelihood on given ratings, ready to be evaluated over and over."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.engine.seam import Nodes
@@ -14,6 +17,8 @@ from raterlens.links import get_link
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import SCALES, Options, build
 from raterlens.ratings import Ratings
+from raterlens.stored.file import open_packed
+from raterlens.stored.ratings import StoredRatings
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +39,14 @@ class Likelihood:
     def evaluate(self) -> None:
         """Log-likelihood and gradient, as in a step of a fit."""
         self.problem.value(self.parameters, self.nodes)
+
+
+def warm_up(client: Any = None) -> None:
+    """Fit a few packed ratings, so that everything is loaded and compiled that a large fit needs."""
+    import raterlens as rl
+
+    rows = [(s, r, i, (s + r * i) % 2) for s in range(60) for r in range(3) for i in range(3)]
+    table = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
+    with TemporaryDirectory() as folder:
+        packed = rl.pack(table, Path(folder) / "few.rlpack")
+        rl.fit(StoredRatings(open_packed(packed)), client=client)

@@ -13,12 +13,12 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.likelihood import Likelihood
+from benchmarks.likelihood import Likelihood, warm_up
 from benchmarks.say import say
 from raterlens.stored.file import open_packed
 from raterlens.stored.ratings import StoredRatings
 
-ROUNDS, NODES, KILLED_AT = 7, 92, 15
+ROUNDS, NODES, KILLED_AT = 7, 92, 8
 
 
 def workers(path: Path, *, fits: bool) -> None:
@@ -26,6 +26,8 @@ def workers(path: Path, *, fits: bool) -> None:
     ratings = StoredRatings(open_packed(path))
     with ExitStack() as stack:
         one, two = (_client(stack, n) for n in (1, 2))
+        for client in (one, two):
+            warm_up(client)
         _evaluations(ratings, {"one worker": one, "two workers": two})
         if fits:
             alone, both = _fit(ratings, one, "one worker"), _fit(ratings, two, "two workers")
@@ -43,8 +45,6 @@ def _client(stack: ExitStack, n: int) -> Any:
 def _evaluations(ratings: StoredRatings, clients: dict[str, Any]) -> None:
     """The likelihood and its gradient, on each cluster in turn; the best of several."""
     likelihoods = {name: Likelihood.of(ratings, NODES, client) for name, client in clients.items()}
-    for likelihood in likelihoods.values():
-        likelihood.evaluate()  # what is compiled, is now
     seen: dict[str, list[dict[str, float]]] = {name: [] for name in clients}
     for _ in range(ROUNDS):
         for name, likelihood in likelihoods.items():
@@ -102,6 +102,7 @@ def _fit(ratings: StoredRatings, client: Any, name: str, kill_at: int | None = N
     before, own, start = client.run(process_time), process_time(), perf_counter()
     fit = rl.fit(ratings, client=client, progress=on_progress)
     wall, own, after = perf_counter() - start, process_time() - own, client.run(process_time)
+    assert kill_at is None or len(steps) > kill_at
     say(
         fit=name,
         ratings=ratings.n_ratings,

@@ -135,6 +135,7 @@ def _apart(*command: str) -> dict[str, Any]:
 
 def step(name: str, path: Path, *more: str) -> dict[str, Any]:
     import raterlens as rl
+    from benchmarks.likelihood import Likelihood, warm_up
     from raterlens.stored.file import open_packed
     from raterlens.stored.ratings import StoredRatings
 
@@ -148,33 +149,21 @@ def step(name: str, path: Path, *more: str) -> dict[str, Any]:
         return {}
     ratings = StoredRatings(open_packed(path))
     if name == "evaluate":
-        from benchmarks.likelihood import Likelihood
-
         ready = process_time()
         found = Likelihood.of(ratings, NODES)
         ready = process_time() - ready
         return {
             "ratings": ratings.n_ratings,
-            "of_it": min(_cpu(found.evaluate) for _ in range(4)),
+            "of_it": min(_cpu(found.evaluate) for _ in range(max(4, 20_000_000 // ratings.n_ratings))),
             "prepare": ready,
         }
-    with tempfile.TemporaryDirectory() as folder:
-        small = rl.pack(_table(), Path(folder) / "small.rlpack")
-        rl.fit(StoredRatings(open_packed(small)))
+    warm_up()
     start = process_time()
     fit = rl.fit(ratings, standard_errors=loads(more[0]))
     spent, done = process_time() - start, fit.optimiser
     sizes = {"ratings": fit.n_ratings, "raters": fit.n_raters}
     work = {"evaluations": done.evaluations, "nodes": done.n_nodes}
     return {**sizes, "of_it": spent, **work, "loglik": fit.loglik}
-
-
-def _table() -> Any:
-    """A few ratings, so that everything is loaded and compiled that a large fit needs."""
-    import polars as pl
-
-    rows = [(s, r, i, (s + r * i) % 2) for s in range(60) for r in range(3) for i in range(3)]
-    return pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
 
 
 def _cpu(work: Callable[[], Any]) -> float:

@@ -8,7 +8,6 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
-import polars as pl
 import pytest
 
 import raterlens as rl
@@ -20,6 +19,7 @@ from raterlens.errors import InputError, OptionError
 from raterlens.parallel import ONE_THREAD, available_cores, one_thread
 from raterlens.stored import ratings as stored
 from raterlens.stored.file import open_packed
+from raterlens.studies.run import run
 from raterlens.studies.study import SEED, Task, get_study
 from tests.engine.test_parts import frame_of
 
@@ -167,14 +167,13 @@ def test_the_command_fits_on_the_cluster(address, table, fit, tmp_path, monkeypa
         np.testing.assert_allclose(found.raters[name], fit.raters[name], atol=ESTIMATES)
 
 
-def test_several_models_and_a_study_are_those_of_this_machine(address, client, ratings, fit, tmp_path):
+def test_several_models_and_a_study_are_those_of_this_machine(client, ratings, fit, tmp_path):
     found = rl.fit_models(ratings, {"free": {}, "equal": {"model": "tfm"}}, client=client)
     assert list(found) == ["free", "equal"]
     assert found["free"].loglik == fit.loglik
     assert found["free"].raters.equals(fit.raters)
     assert found["equal"].loglik == rl.fit(ratings, model="tfm").loglik
-    assert main(["study", "noise", "--replications", "1", "--cluster", address, "--out", str(tmp_path)]) == 0
-    rows = pl.read_parquet(tmp_path / "noise.parquet")
+    rows = run(get_study("noise"), tmp_path, replications=1, seed=SEED, client=client)
     assert rows.drop("replication").equals(get_study("noise").replicate(Task(SEED, 0)))
 
 
