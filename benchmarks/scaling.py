@@ -83,47 +83,55 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
 
 
 def per_rating(paths: list[Path]) -> None:
-    """An evaluation and whole fits, out of core, by CPU time: imports and compiled code are loaded before."""
-    for kind in (("evaluate",), ("fit", "false"), ("fit", "true")):
-        found = [_apart(kind[0], str(path), *kind[1:]) for path in paths]
-        spent = [one["of_it"] / one["ratings"] for one in found]
-        name = {"false": "fit without standard errors", "true": "fit"}.get(kind[-1], "an evaluation")
-        for one, nanoseconds in zip(found, 1e9 * np.array(spent), strict=True):
-            say(cpu_of=name, nanoseconds_a_rating=float(nanoseconds), **one)
-        say(cpu_of=name, most_against_least=max(spent) / min(spent))
+    """An evaluation and a whole fit, out of core, by CPU time: imports and compiled code are loaded before."""
+    for name in ("evaluate", "fit"):
+        found = [_apart(name, path) for path in paths]
+        for what in sorted(key for key in found[0] if key.startswith("cpu_of")):
+            spent = 1e9 * np.array([one[what] / one["ratings"] for one in found])
+            sizes = {
+                f"{one['ratings']:,}": float(f"{each:.4g}") for one, each in zip(found, spent, strict=True)
+            }
+            say(
+                nanoseconds_a_rating=what,
+                by_ratings=sizes,
+                most_against_least=float(spent.max() / spent.min()),
+            )
+        for one in found:
+            say(step=name, **one)
 
 
 def large(path: Path) -> None:
-    """From parquet to estimates with standard errors, against counting the ratings of each rater."""
-    counting = min((_apart("count", str(path)) for _ in range(3)), key=lambda one: one["wall"])
+    """From parquet to estimates, then standard errors, against counting the ratings of each rater."""
+    counting = min((_apart("count", path) for _ in range(3)), key=lambda one: one["wall_without_start"])
     say(step="polars reads and counts", **counting)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         packed = Path(folder) / "packed.rlpack"
-        packing = _apart("pack", str(path), str(packed))
+        packing = _apart("pack", path, packed)
         say(step="pack", **packing)
-        for errors in (False, True):
-            fitting = _apart("fit", str(packed), dumps(errors))
-            say(
-                step="fit",
-                standard_errors=errors,
-                **fitting,
-                pack_and_fit_against_counting=(packing["wall"] + fitting["wall"]) / counting["wall"],
-                fit_against_counting=fitting["wall"] / counting["wall"],
-            )
+        fitting = _apart("fit", packed)
+        say(step="fit", **fitting)
+    estimates = packing["wall"] + fitting["wall_until_estimates"]
+    say(
+        against_counting="pack, fit and standard errors, by wall time",
+        times=(packing["wall"] + fitting["wall"]) / counting["wall_without_start"],
+        times_without_standard_errors=estimates / counting["wall_without_start"],
+    )
 
 
-def _apart(*command: str) -> dict[str, Any]:
+def _apart(*command: str | Path) -> dict[str, Any]:
     """One of the steps below in a fresh process, and what it took."""
     start, load = perf_counter(), os.getloadavg()[0]
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.scaling", "step", *command], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "benchmarks.scaling", "step", *map(str, command)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     said = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed")
+        raise SystemExit(f"{' '.join(map(str, command))} failed")
     return {
         **loads(said.splitlines()[-1]),
         "wall": perf_counter() - start,
@@ -133,37 +141,47 @@ def _apart(*command: str) -> dict[str, Any]:
     }
 
 
-def step(name: str, path: Path, *more: str) -> dict[str, Any]:
+def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
+    if name == "count":
+        import polars as pl
+
+        begun = perf_counter()
+        table = pl.scan_parquet(path).group_by("rater").len().collect()
+        return {"ratings": int(table["len"].sum()), "wall_without_start": perf_counter() - begun}
     import raterlens as rl
     from benchmarks.likelihood import Likelihood, warm_up
     from raterlens.stored.file import open_packed
     from raterlens.stored.ratings import StoredRatings
 
-    if name == "count":
-        import polars as pl
-
-        table = pl.scan_parquet(path).group_by("rater").len().collect()
-        return {"ratings": int(table["len"].sum())}
     if name == "pack":
-        rl.pack(path, more[0])
+        assert to is not None
+        rl.pack(path, to)
         return {}
-    ratings = StoredRatings(open_packed(path))
-    if name == "evaluate":
-        ready = process_time()
-        found = Likelihood.of(ratings, NODES)
-        ready = process_time() - ready
-        return {
-            "ratings": ratings.n_ratings,
-            "of_it": min(_cpu(found.evaluate) for _ in range(max(4, 20_000_000 // ratings.n_ratings))),
-            "prepare": ready,
-        }
+    begun, ratings = perf_counter(), StoredRatings(open_packed(path))
+    sizes = {"ratings": ratings.n_ratings, "students": ratings.n_students, "raters": ratings.n_raters}
     warm_up()
+    if name == "evaluate":
+        start = process_time()
+        found = Likelihood.of(ratings, NODES)
+        ready, rounds = process_time() - start, max(4, 20_000_000 // ratings.n_ratings)
+        return {
+            **sizes,
+            "cpu_of_preparation": ready,
+            "cpu_of_an_evaluation": min(_cpu(found.evaluate) for _ in range(rounds)),
+        }
+    at: list[tuple[float, float]] = []
     start = process_time()
-    fit = rl.fit(ratings, standard_errors=loads(more[0]))
-    spent, done = process_time() - start, fit.optimiser
-    sizes = {"ratings": fit.n_ratings, "raters": fit.n_raters}
-    work = {"evaluations": done.evaluations, "nodes": done.n_nodes}
-    return {**sizes, "of_it": spent, **work, "loglik": fit.loglik}
+    fit = rl.fit(ratings, progress=lambda _: at.append((process_time(), perf_counter())))
+    whole, done = process_time() - start, fit.optimiser
+    return {
+        **sizes,
+        "cpu_of_estimates": at[-1][0] - start,
+        "cpu_of_estimates_and_standard_errors": whole,
+        "wall_until_estimates": at[-1][1] - begun,
+        "evaluations": done.evaluations,
+        "nodes": done.n_nodes,
+        "loglik": fit.loglik,
+    }
 
 
 def _cpu(work: Callable[[], Any]) -> float:
@@ -184,7 +202,7 @@ if __name__ == "__main__":
             from benchmarks.on_workers import workers
 
             workers(Path(file), fits=fits == ["fits"])
-        case ["step", name, file, *more]:
-            print(dumps(step(name, Path(file), *more)))
+        case ["step", name, file, *to]:
+            print(dumps(step(name, Path(file), Path(to[0]) if to else None)))
         case _:
             raise SystemExit(__doc__)
