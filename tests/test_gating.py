@@ -145,6 +145,7 @@ def test_the_result_is_machine_readable(table, fit, capsys):
     assert content["passed"] is False
     assert set(content["failed"]) == {"R5", "R6"}
     assert content["bounds"] == {"min_kappa": 0.5, "max_severity": 1.5}
+    assert "rater column: 'rater' (recognised)" in content["notes"]
     kappa = {row["rater"]: row["value"] for row in content["checks"] if row["measure"] == "kappa"}
     np.testing.assert_allclose(list(kappa.values()), fit.table("raters")["kappa"], atol=1e-6)
     assert main(["check", table, "--json"]) == DONE

@@ -37,6 +37,8 @@ class Gate:
     table: pl.DataFrame
     """A row for every rater and bound: rater, measure, bound, value, low, high, passed, certain (the 95 % interval
     lies wholly on one side of the bound)."""
+    notes: tuple[str, ...] = ()
+    """What was read, and what was left out: a rater whose rows were left out is not judged."""
     backend: Any = "polars"
 
     @property
@@ -77,6 +79,7 @@ class Gate:
             "decided_by": "interval" if self.confident else "estimate",
             "bounds": self.bounds,
             "checks": rows,
+            "notes": list(self.notes),
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
@@ -150,7 +153,7 @@ def gate(
     found = found.filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
     passed = not failed and fit.converged
-    return Gate(passed, failed, asked, confident, fit.converged, found, fit.backend)
+    return Gate(passed, failed, asked, confident, fit.converged, found, tuple(fit.notes), fit.backend)
 
 
 def _asked(**bounds: float | None) -> dict[str, float]:

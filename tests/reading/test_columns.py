@@ -62,3 +62,11 @@ def test_a_combination_of_other_types_is_their_text_and_lacks_a_label_where_a_pa
     assert ratings.raters.to_list() == ["10:2026-01-01", "10:2026-01-02", "9:2026-01-01"]
     assert ratings.students.to_list() == [1, 3, 4]
     assert read(frame, rater=["judge"]).raters.to_list() == [9, 10]
+
+
+def test_a_combination_that_lacks_a_part_is_left_out_and_said() -> None:
+    """People have no prompt version: without this note they would seem to have been read."""
+    prompts = pl.Series(["v1", "v1", None, None])
+    frame = pl.DataFrame({"student": [1, 2, 1, 2], "judge": ["a", "a", "Ann", "Ann"], "score": [0, 1, 1, 0]})
+    notes = read(frame.with_columns(prompt=prompts), rater=["judge", "prompt"]).notes
+    assert "2 of 4 rows left out: no student or rater label; a label takes each of 'judge', 'prompt'" in notes

@@ -106,6 +106,8 @@ class Terminal:
         self._line(answer, style="bold green" if gate.passed else "bold red")
         for line in rest:
             self._item(printable(line.strip()))
+        for note in gate.notes:
+            self._item(sentence(printable(as_options(note))))
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(

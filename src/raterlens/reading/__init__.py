@@ -254,7 +254,9 @@ def left_out(roles: Roles, found: Kept) -> list[str]:
     if unlabelled:
         parts = ["student", "rater", *["item"] * bool(roles.item), *(repr(name) for name in roles.facets)]
         what = f"{', '.join(parts[:-1])} or {parts[-1]}"
-        notes.append(f"{unlabelled:,} of {counted(found.rows, 'row')} left out: no {what} label")
+        combined = [names for names in (roles.student, roles.rater, roles.item) if len(names) > 1]
+        each = "".join(f"; a label takes each of {listed(names)}" for names in combined)
+        notes.append(f"{unlabelled:,} of {counted(found.rows, 'row')} left out: no {what} label{each}")
     unscored = found.labelled * len(roles.scores) - found.kept
     if unscored:
         notes.append(f"{unscored:,} of {counted(found.scores, 'rating')} left out: no score")
