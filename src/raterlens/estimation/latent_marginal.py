@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 # Dawid-Skene has one ability for all: a single node with all the weight.
 NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))
 _HALF_A_RATING = 0.5
+LARGE = 10_000
+"""Student-items from which on compiled code pays for being loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class LatentClassMarginal:
             yield part, mixture, part.engine.evaluate(Tables(mixture.log_prob), nodes)
 
     def complete(self, parameters: Array, nodes: Nodes) -> Complete:
+        if self.model.rasch and len(self.units.student) >= LARGE:
+            return self._complete_compiled(parameters, nodes)
         loglik = 0.0
         answers = self._pseudo_answers.copy()
         truths = self.pseudo_truths(nodes)
@@ -95,6 +99,18 @@ class LatentClassMarginal:
             truths[1] += part.of_item @ of_one
             truths[0] += part.of_item @ np.subtract(expected.counts, of_one, out=of_one)
         return Complete(loglik, answers, truths)
+
+    def _complete_compiled(self, parameters: Array, nodes: Nodes) -> Complete:
+        from raterlens.engine.truths import expected_truths
+
+        units, n_cells = self.units, len(self.units.item_of_cell)
+        log_given = units.members @ self.model.responses(parameters).log_prob.reshape(-1, 2)
+        found = expected_truths(units, log_given, self.model.prevalence(parameters, nodes.points), nodes)
+        both = np.stack(
+            [np.bincount(units.cell, share, n_cells) for share in (1 - found.one, found.one)], axis=1
+        )
+        answers = self._pseudo_answers + (units.members.T @ both).reshape(self._pseudo_answers.shape)
+        return Complete(found.loglik, answers, self.pseudo_truths(nodes) + found.at_nodes)
 
     def value(self, parameters: Array, nodes: Nodes) -> Value:
         complete = self.complete(parameters, nodes)
