@@ -58,6 +58,7 @@ DEFAULT_SIZES = ("7k", "80k", "800k", "4m")
 
 OURS = ("raterlens tfm", "raterlens gmf", "raterlens gmf, no standard errors")
 PEER = "mirt tfm"
+PEERS = (PEER, "RaschPy tfm")
 SLOW = ("lme4 tfm", "glmmTMB tfm")
 LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
@@ -65,7 +66,7 @@ LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 def programs_for(size: Size) -> tuple[str, ...]:
     """What is tried on it by default: peers that cannot end in time are left out."""
     if size.ratings <= 10_000:
-        return (*OURS, PEER, *LATENT, *SLOW)
+        return (*OURS, *PEERS, *LATENT, *SLOW)
     if size.ratings <= 400_000:
-        return (*OURS, PEER, *LATENT)
-    return (*OURS, PEER) if size.ratings <= 800_000 else OURS
+        return (*OURS, *PEERS, *LATENT)
+    return (*OURS, *PEERS) if size.ratings <= 800_000 else OURS

@@ -14,7 +14,9 @@ HERE = Path(__file__).parent
 _MIB = 2**20 if sys.platform == "darwin" else 2**10
 
 
-def measure(program: str, data: Path, limit: float, source: Path | None = None) -> dict[str, Any]:
+def measure(
+    program: str, data: Path, limit: float, source: Path | None = None, *, twice: bool = False
+) -> dict[str, Any]:
     """Run `program` on `data`; `source` is a folder whose `raterlens` is to be used instead of the installed one.
 
     The process reads, fits and writes its results, and says in a last line of JSON what came out. What went wrong is
@@ -25,7 +27,7 @@ def measure(program: str, data: Path, limit: float, source: Path | None = None) 
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile() as said:
         start = time.perf_counter()
         process = subprocess.Popen(
-            [*command, out],
+            [*command, out, *["twice"] * twice],
             cwd=HERE.parent,
             env=environment,
             stdout=said,

@@ -1,8 +1,9 @@
 """Raterlens and its peers on the same files: `python -m benchmarks.suite`, or `make bench`.
 
 Each program runs in its own fresh process: import, read a parquet file, fit, write tables of results. Programs take
-turns, so that a busy spell of the machine falls on all of them; the best of the repeats counts. Peers that are not
-installed, or not done in time, are named as such.
+turns, so that a busy spell of the machine falls on all of them; the best of the repeats counts. The time of the fit
+alone is taken in another process, where it is the second one and everything is loaded. Peers that are not installed, or
+not done in time, are named as such.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bound import bound
-from benchmarks.cases import DEFAULT_SIZES, HERE, SIZES, programs_for
+from benchmarks.cases import DEFAULT_SIZES, HERE, SIZES, SLOW, programs_for
 from benchmarks.measure import measure
 from benchmarks.page import console, write_page
 from benchmarks.programs import PROGRAMS
@@ -23,6 +24,8 @@ from benchmarks.programs import PROGRAMS
 Result = dict[str, Any]
 RESULTS = HERE.parent / "docs" / "performance.json"
 MEASURES = ("process_wall", "process_cpu", "fit_wall", "fit_cpu", "memory")
+# Seconds from which on it makes no difference to a fit whether modules are loaded before it.
+_LONG = 60
 
 
 def best(runs: list[Result]) -> Result:
@@ -39,12 +42,22 @@ def compare(size_name: str, programs: tuple[str, ...], repeat: int, limit: float
         for program in programs:
             if turn == 0 or "failed" not in runs[program][-1]:
                 print(f"  {size_name}, {program}, run {turn + 1} of {repeat}", flush=True)
-                runs[program].append(measure(program, data, limit))
+                runs[program].append(_measured(program, data, limit))
     return {
         "size": str(size),
         "ratings": size.ratings,
         "programs": {program: best(found) for program, found in runs.items()},
     }
+
+
+def _measured(program: str, data: Path, limit: float) -> Result:
+    found = measure(program, data, limit)
+    if program in SLOW or found.get("fit_wall", _LONG) >= _LONG:
+        return found
+    again = measure(program, data, 2 * limit, twice=True)
+    return (
+        again if "failed" in again else {**found, **{name: again[name] for name in ("fit_wall", "fit_cpu")}}
+    )
 
 
 def machine() -> Result:
@@ -58,7 +71,7 @@ def machine() -> Result:
 
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for name in ("raterlens", "mirt", "crowd-kit", "numpy", "scipy", "polars", "numba"):
+    for name in ("raterlens", "mirt", "RaschPy", "crowd-kit", "numpy", "scipy", "polars", "numba"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
