@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, sparse
 
-from raterlens.estimation.climb import Value
+from raterlens.estimation.climb import News, Value
 from raterlens.estimation.optimise import Progress, maximise
 
 FREE = (np.full(8, -np.inf), np.full(8, np.inf))
@@ -95,10 +95,12 @@ def test_an_objective_that_becomes_another_on_the_way_is_climbed_to_its_own_top(
 
     def nearer(_, gradient):
         gradients.append(gradient)
+        if len(gradients) == 2:
+            return News(inverse_curvature=sparse.eye_array(8, format="csr"))
         if len(gradients) != 4:
-            return False
+            return News()
         shift[:] = 0.0
-        return True
+        return News(objective_changed=True)
 
     found = maximise(objective, np.zeros(8), np.ones(8), FREE, stage="test", on_iteration=nearer)
     np.testing.assert_allclose(found.parameters, centre, atol=1e-5)
@@ -120,3 +122,30 @@ def test_progress_and_the_limit_of_iterations():
     assert seen[-1].loglik == found.value.loglik
     assert not found.record.converged
     assert "limit of 5 iterations" in found.record.stopped
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_the_curvature_itself_a_quadratic_takes_one_more_step(seed):
+    function, centre = quadratic(seed)
+    matrix = np.stack([function(centre + unit)[1] for unit in np.eye(8)])
+    news = News(inverse_curvature=sparse.csr_array(np.linalg.inv(matrix)))
+    found = maximise(
+        negative(function), np.zeros(8), np.full(8, 5.0), FREE, stage="test", on_iteration=lambda *_: news
+    )
+    assert found.record.iterations == 2
+    np.testing.assert_allclose(found.parameters, centre, atol=1e-6)
+
+
+def test_a_curvature_that_misleads_is_given_up():
+    function, centre = quadratic()
+    wrong = News(inverse_curvature=sparse.csr_array(-np.eye(8)))
+    told = iter([wrong])
+    found = maximise(
+        negative(function),
+        np.zeros(8),
+        np.ones(8),
+        FREE,
+        stage="test",
+        on_iteration=lambda *_: next(told, News()),
+    )
+    np.testing.assert_allclose(found.parameters, centre, atol=1e-5)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.float64]
 
@@ -44,13 +45,23 @@ class Point:
     """The gradient where a step along it is allowed, zero where a bound holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """What became known at a point."""
+
+    objective_changed: bool = False
+    """It is another one from here on, to be evaluated again."""
+    inverse_curvature: sparse.csr_array | None = None
+    """Roughly, by the parameters: better than what the steps have taught, which is forgotten."""
+
+
 def climb(
     objective: Callable[[Array], Value],
     start: Array,
     scale: Array,
     bounds: tuple[Array, Array],
     arrived: Callable[[Point], bool],
-    changed: Callable[[Point], bool],
+    news: Callable[[Point], News],
     most_iterations: int,
 ) -> tuple[Point, int]:
     """Climb from `start` until `arrived`, or until no step improves; the point, and the iterations.
@@ -59,8 +70,8 @@ def climb(
     ----------
     scale
         Coordinates are parameters times this.
-    changed
-        Asked after each iteration: whether the objective is another one from here on, which is then evaluated again.
+    news
+        Asked after each iteration.
     """
     lower, upper = bounds
 
@@ -77,15 +88,17 @@ def climb(
     while not arrived(here) and iterations < most_iterations:
         there = _step(at, here, memory.applied(here.uphill), box)
         if there is None:
-            if not len(memory):
+            if memory.empty:
                 break
             memory = _Memory()
             continue
         iterations += 1
         memory.take(there.x - here.x, here.gradient - there.gradient)
-        here = there
-        if changed(here):
+        here, told = there, news(there)
+        if told.objective_changed:
             here = at(here.x)
+        if told.inverse_curvature is not None:
+            memory = _Memory(sparse.diags_array(scale) @ told.inverse_curvature @ sparse.diags_array(scale))
     return here, iterations
 
 
@@ -122,11 +135,13 @@ def _shorter(gain: float, promised: float) -> float:
 class _Memory:
     """The last steps and how the gradient fell along them: what is known of the curvature."""
 
-    def __init__(self) -> None:
+    def __init__(self, inverse: sparse.csr_array | None = None) -> None:
+        self.inverse = inverse
         self._pairs: deque[tuple[Array, Array]] = deque(maxlen=_MEMORY)
 
-    def __len__(self) -> int:
-        return len(self._pairs)
+    @property
+    def empty(self) -> bool:
+        return not self._pairs and self.inverse is None
 
     def take(self, step: Array, fall: Array) -> None:
         if step @ fall > 1e-10 * np.sqrt((step @ step) * (fall @ fall)):
@@ -141,7 +156,9 @@ class _Memory:
         for step, fall in reversed(pairs):
             weights.append((step @ direction) / (step @ fall))
             direction -= weights[-1] * fall
-        if pairs:
+        if self.inverse is not None:
+            direction = np.where(free, self.inverse @ direction, 0.0)
+        elif pairs:
             step, fall = pairs[-1]
             direction *= (step @ fall) / (fall @ fall)
         for step, fall in pairs:

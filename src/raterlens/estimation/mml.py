@@ -1,20 +1,26 @@
 """Marginal maximum likelihood: quadrature on a grid that follows the posteriors' widths."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from raterlens.engine.seam import Engine, Moments, Nodes, Tables
-from raterlens.estimation.climb import Value
+from raterlens.estimation.climb import News, Value
+from raterlens.estimation.curvature import inverse_curvature
 from raterlens.estimation.grid import ACCURACY, finer, first_nodes, nodes_for
+from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimise import OnProgress, Optimum, maximise
 
 Array = NDArray[np.float64]
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1
+# And within which the curvature is about that at the optimum.
+_IN_SIGHT = 1.0
 _MOST_ROUNDS = 8
 
 
@@ -39,7 +45,7 @@ class Quadrature:
 
 
 def fit_mml(
-    problem: Marginal,
+    problem: FacetsMarginal,
     start: Array,
     information: Array,
     bounds: tuple[Array, Array],
@@ -55,7 +61,11 @@ def fit_mml(
     widths
         Posterior standard deviations expected at `start`, for the first grid.
     """
-    grid = Grid(problem, first_nodes(widths))
+
+    def curvature(parameters: Array, nodes: Nodes, moments: Moments) -> sparse.csr_array | None:
+        return inverse_curvature(problem, parameters, information, nodes, moments)
+
+    grid = Grid(problem, first_nodes(widths), curvature=curvature)
     evaluations = iterations = 0
     for _ in range(_MOST_ROUNDS):
         optimum = maximise(
@@ -92,18 +102,29 @@ class Grid:
     What the optimiser has learnt of the curvature on the one serves on the other.
     """
 
-    def __init__(self, problem: Marginal, nodes: Nodes, accuracy: float = ACCURACY) -> None:
+    def __init__(
+        self,
+        problem: Marginal,
+        nodes: Nodes,
+        accuracy: float = ACCURACY,
+        curvature: Callable[[Array, Nodes, Moments], sparse.csr_array | None] | None = None,
+    ) -> None:
         self._problem, self.nodes, self.accuracy = problem, nodes, accuracy
+        self._curvature = curvature
         self.rough = True
 
     def value(self, parameters: Array) -> Value:
         return self._problem.value(parameters, self.nodes)
 
-    def near(self, parameters: Array, gradient: float) -> bool:
+    def near(self, parameters: Array, gradient: float) -> News:
+        inverse = None
+        if self._curvature is not None and gradient <= _IN_SIGHT:
+            inverse = self._curvature(parameters, self.nodes, self.moments(parameters))
+            self._curvature = None
         if not self.rough or gradient > _NEAR:
-            return False
+            return News(inverse_curvature=inverse)
         self.follow(parameters)
-        return True
+        return News(objective_changed=True, inverse_curvature=inverse)
 
     def follow(self, parameters: Array) -> None:
         moments = self.moments(parameters)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.estimation.climb import Point, Value, climb
+from raterlens.estimation.climb import News, Point, Value, climb
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-OnIteration = Callable[[Array, float], bool]
+OnIteration = Callable[[Array, float], News]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def maximise(
         Diagonal of an approximate information matrix; its square root scales the parameters, so that all of
         them are in units of about one standard error.
     on_iteration
-        Called with the parameters and the largest scaled gradient; says whether it made the objective more accurate.
+        Called with the parameters and the largest scaled gradient; may have news for the optimiser.
     """
     scale, iteration, evaluations = np.sqrt(information), 0, 0
 
@@ -87,14 +87,14 @@ def maximise(
     def arrived(point: Point) -> bool:
         return _left(point) <= _enough(point, tolerance)
 
-    def changed(point: Point) -> bool:
+    def news(point: Point) -> News:
         nonlocal iteration
         iteration += 1
         if on_progress is not None:
             on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
-        return on_iteration is not None and on_iteration(point.x / scale, _left(point))
+        return News() if on_iteration is None else on_iteration(point.x / scale, _left(point))
 
-    end, iterations = climb(counted, start, scale, bounds, arrived, changed, max_iterations)
+    end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations)
     gradient, tolerance = _left(end), _enough(end, tolerance)
     # A line search that cannot improve within rounding has arrived, too, if the gradient says so.
     converged = gradient <= 10 * tolerance

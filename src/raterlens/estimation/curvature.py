@@ -1,0 +1,113 @@
+"""How the marginal likelihood bends in each rater's own parameters, roughly: what makes an optimiser's steps fit.
+
+Near the optimum nearly all of the curvature is within the raters: in the coordinates in which each rater's block is the
+identity, its eigenvalues are within 0.8 and 1.2, but for a few that all raters share. A block is the information that
+ratings would have with abilities known, less what is missing since they are not. The latter is taken from normal
+posteriors with the variance that is usual at an ability, as if a student's ratings by a rater were one on each item:
+with f the expected score, the variance of f is at least that of ability times the square of the mean of f'.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.seam import Moments, Nodes
+from raterlens.estimation.marginal import FacetsMarginal
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Of the information of complete data, so much may be missing at most.
+_MISSING = 0.9
+# A rater with less information than this, relative to what was expected of its ratings, is not rescaled.
+_LEAST = 1e-3
+
+
+def inverse_curvature(
+    problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, moments: Moments
+) -> sparse.csr_array | None:
+    """(parameters, parameters): a block for each rater, `information` inverted for everything else.
+
+    None for models without parameters of single raters.
+    """
+    model, n = problem.model, problem.model.contexts.n_raters
+    names = [name for name in ("slope", "severity") if model.blocks.sizes[name] == n]
+    if not names:
+        return None
+    own = np.stack([np.arange(n) + model.blocks[name].start for name in names], axis=1)
+    blocks = _own_information(problem, parameters, own, nodes, moments)
+    expected = information[own]
+    scaled = blocks / np.sqrt(expected[:, :, None] * expected[:, None, :])
+    usable = np.isfinite(scaled).all(axis=(1, 2))
+    usable[usable] = np.linalg.eigvalsh(scaled[usable])[:, 0] > _LEAST
+    blocks[~usable] = np.eye(len(names)) * expected[~usable][:, None]
+    rest = np.setdiff1d(np.arange(model.blocks.size), own)
+    rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
+    values = np.concatenate([np.linalg.inv(blocks).ravel(), 1 / information[rest]])
+    places = (np.concatenate([rows.ravel(), rest]), np.concatenate([columns.ravel(), rest]))
+    return sparse.csr_array((values, places), shape=(model.blocks.size,) * 2)
+
+
+def _own_information(
+    problem: FacetsMarginal, parameters: Array, own: Indices, nodes: Nodes, moments: Moments
+) -> Array:
+    """(raters, own, own)"""
+    model, response, t = problem.model, problem.response, nodes.points
+    predictor = model.predictor(parameters)
+    counts = problem.derivatives(parameters, nodes).counts
+    rater, n, steps = model.contexts.rater, len(model.contexts), len(response.lever)
+    jacobian = model.jacobian(parameters)
+    context = np.arange(n)
+    # Derivatives of each intercept and of the slope in the parameters of the context's rater, at every node.
+    by_slope = np.stack([_entries(jacobian, context, place) for place in own[rater].T], axis=-1)
+    through = np.empty((n, len(t), steps, own.shape[1]))
+    for j in range(steps):
+        by_intercept = [_entries(jacobian, n + context * steps + j, place) for place in own[rater].T]
+        through[:, :, j] = np.stack(by_intercept, axis=-1)[:, None]
+        through[:, :, j] += response.lever[j] * t[:, None] * by_slope[:, None]
+    bend = -response.curvature(predictor, t, counts)
+    complete = np.einsum("cqji,cqjk,cqkl->cil", through, bend, through, optimize=True)
+    of_rater = sparse.csr_array((np.ones(n), (rater, context)), shape=(len(own), n))
+    items = np.minimum(np.bincount(rater, minlength=len(own)), model.contexts.n_items)
+    students = of_rater @ counts.sum(axis=1) / items[:, None]
+    each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
+    # Of a student's ratings by a rater: how the expected score rises with ability, and what it tells of ability.
+    rise = predictor.slope[:, None, None] * (bend @ response.lever)
+    tells = each * (of_rater @ (predictor.slope[:, None] * (rise @ response.lever)))
+    rise = np.einsum("cqj,cqji->cqi", rise, through, optimize=True)
+    rises = each[..., None] * (of_rater @ rise.reshape(n, -1)).reshape(len(own), *rise.shape[1:])
+    # Averaged over a posterior: its square times the variance is what a normal one is missing.
+    usual = _usual_variance(moments, t)
+    within = np.exp(-0.5 * np.subtract.outer(t, t) ** 2 / usual[:, None])
+    within /= within.sum(axis=1, keepdims=True)
+    rises = np.einsum("mq,rqi->rmi", within, rises, optimize=True)
+    tells = tells @ within.T
+    more = tells - (students * tells).sum(axis=0) / np.maximum(students.sum(axis=0), 1e-9)
+    variance = 1 / np.maximum(1 / usual + more, 1.0)
+    missing = np.einsum("rq,rqi,rql->ril", variance * students, rises, rises, optimize=True)
+    return _less((of_rater @ complete.reshape(n, -1)).reshape(missing.shape), missing)
+
+
+def _entries(matrix: sparse.csr_array, rows: Indices, columns: Indices) -> Array:
+    return np.asarray(matrix[rows, columns]).ravel().astype(float)
+
+
+def _usual_variance(moments: Moments, t: Array) -> Array:
+    """(nodes,): mean posterior variance of the students whose abilities are nearest."""
+    place = np.clip(np.rint((moments.mean - t[0]) / (t[1] - t[0])).astype(int), 0, len(t) - 1)
+    number, total = np.bincount(place, minlength=len(t)), np.bincount(place, moments.sd**2, len(t))
+    seen = np.flatnonzero(number)
+    return np.asarray(np.interp(np.arange(len(t)), seen, total[seen] / number[seen]))
+
+
+def _less(complete: Array, missing: Array) -> Array:
+    """The difference, in which something is left of every direction."""
+    root = np.sqrt(np.maximum(np.einsum("rii->ri", complete), 1e-300))
+    scale = root[:, :, None] * root[:, None, :]
+    values, vectors = np.linalg.eigh(complete / scale)
+    values = np.maximum(values, 1e-9)
+    whiten = vectors / np.sqrt(values)[:, None]
+    share, axes = np.linalg.eigh(whiten.transpose(0, 2, 1) @ (missing / scale) @ whiten)
+    left = (axes * (1 - np.minimum(share, _MISSING))[:, None]) @ axes.transpose(0, 2, 1)
+    back = vectors * np.sqrt(values)[:, None]
+    return np.asarray(scale * (back @ left @ back.transpose(0, 2, 1)))

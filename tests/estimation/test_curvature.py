@@ -1,0 +1,61 @@
+"""The curvature that the optimiser is given, against the exact one."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.estimation.curvature import inverse_curvature
+from raterlens.estimation.estimate import estimate
+from raterlens.estimation.start import information_scale
+from raterlens.inference.information import observed_information
+from raterlens.links import get_link
+from raterlens.models import FACETS_MODELS
+from raterlens.models.build import Options, build
+
+
+@pytest.mark.parametrize(
+    ("model_name", "link", "categories"),
+    [
+        ("gmf", "logit", 2),
+        ("tfm", "logit", 2),
+        ("gmf", "cloglog", 2),
+        ("probit", "probit", 2),
+        ("gmf", "logit", 4),
+    ],
+)
+def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
+    thresholds = None if categories == 2 else np.linspace(-1.0, 1.0, categories - 1)
+    made = rl.simulate(
+        students=1500, raters=15, items=4, raters_per_student=3, thresholds=thresholds, link=link, seed=5
+    )
+    ratings, link = made.ratings, get_link(link)
+    model, response = build(
+        ratings, Options(FACETS_MODELS[model_name], link, "rating scale", False), categories
+    )
+    found = estimate(ratings, model, response, link, "mml")
+    information = information_scale(model, found.parameters)
+    inverse = inverse_curvature(found.problem, found.parameters, information, found.nodes, found.moments)
+    exact = observed_information(found.problem, ratings, found.parameters, found.nodes).toarray()
+    names = [name for name in ("slope", "severity") if model.blocks.sizes[name] == 15]
+    for rater in range(15):
+        own = [model.blocks[name].start + rater for name in names]
+        product = inverse.toarray()[np.ix_(own, own)] @ exact[np.ix_(own, own)]
+        values = np.linalg.eigvals(product).real
+        assert values.min() > 0.5
+        assert values.max() < 1.6
+
+
+def test_it_saves_evaluations(monkeypatch):
+    ratings = rl.simulate(students=3000, raters=60, items=4, raters_per_student=3, seed=6).ratings
+    with_it = rl.fit(ratings)
+    monkeypatch.setattr("raterlens.estimation.mml.inverse_curvature", lambda *_: None)
+    without = rl.fit(ratings)
+    assert with_it.loglik == pytest.approx(without.loglik, abs=1e-6)
+    assert with_it.optimiser.evaluations < 0.85 * without.optimiser.evaluations
+
+
+def test_explained_raters_have_no_blocks():
+    ratings = rl.simulate(students=200, raters=6, items=3, seed=7).ratings
+    years = {"rater": ratings.raters.to_list(), "years": [1.0, 2.0, 3.0, 4.0, 5.0, 7.0]}
+    assert rl.fit(ratings, covariates=pl.DataFrame(years)).converged
