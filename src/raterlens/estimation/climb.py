@@ -108,6 +108,8 @@ def _step(
     """A point that is high enough along the direction, and not too near; None where there is none."""
     best: Point | None = None
     length, height = 1.0, here.value.objective
+    if not here.uphill @ direction > 0:
+        return None
     for _ in range(_MOST_TRIALS):
         there = at(np.clip(here.x + length * direction, *box))
         gain, promised = there.value.objective - height, float(here.uphill @ (there.x - here.x))
