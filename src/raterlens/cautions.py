@@ -46,6 +46,12 @@ def facets_cautions(
         )
     if spread is not None and len(spread.undetermined):
         yield from _undetermined(ratings, found, spread)
+    if spread is not None and spread.steadied:
+        yield (
+            f"{spread.steadied:.1%} was added to the information on every parameter, since raters together leave "
+            f"something undetermined: standard errors are up to {1 - (1 + spread.steadied) ** -0.5:.1%} too small. "
+            "`raterlens check` names raters with few ratings and weak links; leave them out, or let them rate more"
+        )
 
 
 def convergence(record: Optimiser) -> Iterator[str]:

@@ -92,3 +92,12 @@ def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_e
     assert np.median(ratio) == pytest.approx(1, abs=0.1)
     # From 40 ratings with a pass rate around a half, a severity is known to about sqrt(4 / 40) logits, and more.
     assert 0.32 < np.median(exact.raters["eta_se"].to_numpy()) < 0.7
+
+
+def test_information_that_had_to_be_steadied_is_said_so(monkeypatch):
+    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 1)
+    monkeypatch.setattr("raterlens.inference.large._STEADIED", (1e-2,))
+    fit = rl.fit(rl.simulate(students=400, raters=30, items=3, raters_per_student=3, seed=3).ratings)
+    (said,) = (text for text in fit.warnings if "was added" in text)
+    assert said.startswith("1.0% was added")
+    assert "up to 0.5% too small" in said

@@ -24,6 +24,8 @@ class Covariance:
     """Sparse for large panels: each rater's own block, and one of everything else."""
     undetermined: NDArray[np.int64]
     """Parameters that the data say next to nothing about; their variances are large but finite."""
+    steadied: float = 0.0
+    """What had to be added to every parameter's information, relative to it, to invert them together."""
 
 
 def covariance(information: sparse.csr_array, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:

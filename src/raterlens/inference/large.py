@@ -110,7 +110,7 @@ def large_covariance(
                 raise
         else:
             break
-    return Covariance(sparse.csr_array(free @ matrix @ free), weak[~held[weak]])
+    return Covariance(sparse.csr_array(free @ matrix @ free), weak[~held[weak]], more)
 
 
 def _without_weak_raters(information: sparse.csr_array, own: Indices) -> tuple[sparse.csr_array, Indices]:
