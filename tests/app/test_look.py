@@ -55,11 +55,15 @@ def test_drift_and_bias_are_tested_and_written(table: pl.DataFrame, tmp_path: Pa
 
 def test_columns_at_fault_are_named(table: pl.DataFrame, tmp_path: Path, capsys):
     path = tmp_path / "ratings.csv"
-    table.with_columns(day=pl.lit("week 1") + pl.col("day").str.slice(6)).write_csv(path)
+    strange = pl.lit("week 1") + pl.col("day").str.slice(6)
+    table.with_columns(day=strange, country=pl.lit("NL")).write_csv(path)
     for options, message in (
         (["--time", "dya"], "no column 'dya'"),
         (["--time", "day"], "neither a number nor a date"),
         (["--groups", "school,"], "--groups 'school,' has an empty name"),
+        (["--groups", "school,school"], "'school' is given more than once for --time and --groups"),
+        (["--groups", "item"], "by its name it is the column of items"),
+        (["--groups", "country"], "column 'country' is 'NL' in every row"),
     ):
         assert main(["fit", str(path), *options, "--out", str(tmp_path / "results")]) == 2
         assert message in capsys.readouterr().err

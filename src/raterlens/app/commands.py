@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from raterlens.app.options import Bounds, Columns, Look, Model, Output, Work, command_line
 from raterlens.app.progress import watching
 from raterlens.app.terminal import Terminal
-from raterlens.errors import OptionError
+from raterlens.errors import InputError, OptionError
 from raterlens.writing import check_folder, write_results
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def fit(
     """Read a table, fit a model to it, write and show the results."""
     arguments, besides = columns.arguments(), [] if look is None else look.columns()
     if besides:
+        check_besides(besides, arguments)
         arguments["facets"] = [*(arguments["facets"] or ()), *besides]
     if output.out is not None:
         check_folder(output.out)
@@ -156,6 +157,22 @@ def demo(out: Path) -> None:
     Terminal().fit(result, out=out)
 
 
+def check_besides(columns: list[str], arguments: dict[str, Any]) -> None:
+    """Raise where columns of --time and --groups are at odds with each other or with the model."""
+    from raterlens.reading.columns import SUFFIX, USUAL
+
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        raise OptionError(f"{twice[0]!r} is given more than once for --time and --groups; give it once")
+    items = {name for names in USUAL["item"] for name in names}
+    named = arguments["item"] is not None or arguments["items"] is not None
+    for name in columns:
+        if not named and SUFFIX.sub("", name.lower()) in items:
+            raise OptionError(
+                f"{name!r} is given for --time or --groups, but by its name it is the column of items, whose bias is "
+                "looked for anyway; leave it out, or name the column of items with --item"
+            )
+
+
 def set_aside(ratings: "Ratings", columns: list[str], *, timed: bool) -> "tuple[Ratings, dict[str, Any]]":
     """Take columns that are no part of the model from the facets; return them as `Fit.diagnose` wants them."""
     if not columns:
@@ -163,6 +180,11 @@ def set_aside(ratings: "Ratings", columns: list[str], *, timed: bool) -> "tuple[
     from raterlens.diagnostics.coding import times
 
     found = {facet.name: facet for facet in ratings.facets if facet.name in columns}
+    for name, facet in found.items():
+        if len(facet.labels) < 2:
+            raise InputError(
+                f"column {name!r} is {facet.labels[0]!r} in every row: nothing can differ by it; leave it out"
+            )
     values = {name: facet.labels.gather(facet.codes) for name, facet in found.items()}
     rest = tuple(facet for facet in ratings.facets if facet.name not in columns)
     aside: dict[str, Any] = {"groups": {name: values[name] for name in columns[timed:]}}

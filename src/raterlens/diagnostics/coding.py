@@ -29,7 +29,7 @@ def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int3
         )
     distinct = column.unique().sort()
     if len(distinct) < 2:
-        raise InputError(f"{name} is {distinct[0]!r} for every rating; leave it out")
+        raise InputError(f"{name} is {moment_words(distinct[0])!r} for every rating; leave it out")
     codes = column.rank("dense").to_numpy().astype(np.int32) - 1
     return codes, distinct
 
