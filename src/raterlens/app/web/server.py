@@ -4,7 +4,6 @@ import secrets
 import socket
 import sys
 import threading
-import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -62,6 +61,8 @@ def serve(settings: Settings, *, open_browser: bool = False) -> None:
         print(f"Raterlens is at {address}", flush=True)
         print("Ctrl+C stops it and removes everything that was sent to it.", flush=True)
         if open_browser:
+            import webbrowser
+
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
             make_app(settings), log_level="warning", access_log=False, server_header=False, lifespan="on"

@@ -10,8 +10,11 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TextIO
+
+PAUSE = 0.5
+"""Seconds that a new process stays out of the way, unless it has something to do."""
 
 LARGE = 1_500_000
 """Kilobytes after which a process is not used again, so that its memory is free for others."""
@@ -23,16 +26,25 @@ def main(root: Path) -> None:
     answers = _claim_stdout()
     tasks: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_listen, args=(tasks, root), daemon=True).start()
-    # Imported while nobody waits yet.
+    # Imported while nobody waits yet, but after the server's first page: that is not to wait either.
+    task = _first(tasks)
     from raterlens.app.web.tasks import TASKS
 
     while True:
-        task = tasks.get()
+        task = task or tasks.get()
 
         def say(said: dict[str, Any]) -> None:
             print(json.dumps(said), file=answers, flush=True)
 
         say(_do(TASKS, task, say) | {"tired": _memory() > LARGE})
+        task = None
+
+
+def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
+    try:
+        return tasks.get(timeout=PAUSE)
+    except Empty:
+        return None
 
 
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
