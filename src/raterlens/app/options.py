@@ -36,7 +36,7 @@ class Columns:
     wide: Annotated[
         str | None,
         Parameter(
-            help="Names of columns that hold one rater's scores each: '{rater} {item}', 'Mark {rater}'."
+            help="Names of columns (all, or those of --items) that hold one rater's scores each: '{rater} {item}'."
         ),
     ] = None
     facets: Annotated[

@@ -62,7 +62,7 @@ def read(
         Where given, a rating is a pass (1) if its score is at least `cut`, else a fail (0).
     wide
         Where each rater, or each rater and item, has a column of scores: how these columns are called, such as
-        "{rater} {item}" or "Mark {rater}".
+        "{rater} {item}" or "Mark {rater}". With `items`, these columns alone.
     table
         Which sheet of a workbook (the first if left out), table of a database, or data frame among R's objects.
     format
@@ -123,7 +123,9 @@ def read_any(
         )
     with open_table(source, Opening(encoding, table, format)) as opened:
         if wide is not None:
-            opened = spread(opened, wide)
+            given = {role: _listed(columns.get(role)) for role in ("student", "items")}
+            opened = spread(opened, wide, given["items"], [*given["student"], *_listed(facets)])
+            columns["items"] = None
         elif not any(columns.get(role) for role in ("rater", "score", "items")):
             opened = spread_two_rows(opened)
         specs, notes = told(opened.roles, columns | {"facets": facets})
@@ -135,6 +137,10 @@ def read_any(
         )
     opened = replace(opened, notes=(*opened.notes, *notes))
     return _assemble(opened, roles, labelled(opened, roles, rows), limit)
+
+
+def _listed(spec: Spec) -> list[str]:
+    return [] if spec is None else [str(spec)] if isinstance(spec, str) else [str(name) for name in spec]
 
 
 def _packed(source: str | os.PathLike[str], cut: float | None, columns: list[str]) -> Ratings:

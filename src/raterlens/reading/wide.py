@@ -16,10 +16,16 @@ TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
 SCORE = "{score}"
 
 
-def spread(table: Table, pattern: str) -> Table:
-    """The table with one row a rating; columns that do not fit the pattern, or hold no number, are left as they are."""
+def spread(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Table:
+    """The table with one row a rating. Columns that do not fit the pattern, or hold no number, are left as they are; so
+    are all but those of `only`, where it names any, and those of `but`."""
     fields = checked_fields(pattern)
-    split = split_names(pattern, fields, table.columns)
+    split = split_names(pattern, fields, [name for name in only or table.columns if name not in but])
+    for name in only:
+        if name not in table.columns:
+            raise InputError(f"no column {name!r}; the columns are: {listed(table.columns, 20)}")
+        if name not in split:
+            raise InputError(f"the column {name!r} does not fit wide={pattern!r}; leave it out of items=")
     if not split:
         raise InputError(
             f"no column fits wide={pattern!r}; the columns are: {listed(table.columns, 20)}; write the names as they "

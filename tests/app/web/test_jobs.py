@@ -35,6 +35,7 @@ def slow(tmp_path_factory):
         "sheet": None,
         "roles": {name: name for name in columns},
         "cut": None,
+        "wide": None,
         "model": {"model": "gmf"},
         "folder": str(folder / "out"),
     }

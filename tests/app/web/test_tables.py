@@ -7,11 +7,13 @@ from io import BytesIO
 from pathlib import Path
 
 import polars as pl
+import pytest
 from openpyxl import Workbook
 
 from raterlens.app.cli import main
-from raterlens.app.web.tasks import check, fit
-from raterlens.results import load
+from raterlens.app.web.tasks import check, fit, preview
+from raterlens.errors import OptionError
+from raterlens.results import Fit, load
 from tests.app.web.clients import LONG, ORIGIN, send, visiting
 
 RATINGS = [line.split(",") for line in LONG.splitlines()]
@@ -66,14 +68,61 @@ def test_the_command_in_the_report_does_the_same(tmp_path: Path, monkeypatch):
     path = tmp_path / "by class.xlsx"
     path.write_bytes(workbook(Notes=[["nothing"]], Marks=[header, *map(list, rows)]))
     roles = dict(zip(header, ("student", "student", "rater", "score", "score"), strict=True))
-    chosen = {"path": str(path), "name": path.name, "sheet": "Marks", "roles": roles, "cut": None}
+    chosen = {
+        "path": str(path),
+        "name": path.name,
+        "sheet": "Marks",
+        "roles": roles,
+        "cut": None,
+        "wide": None,
+    }
     assert "of 12 students by 3 raters on 2 items" in check(**chosen, progress=print)["data"]
     (tmp_path / "app").mkdir()
     fit(**chosen, model={"model": "tfm"}, folder=str(tmp_path / "app"), progress=lambda said: None)
-    report = (tmp_path / "app" / "report.html").read_text(encoding="utf-8")
+    assert same_again(tmp_path, "app", monkeypatch).n_students == 12
+
+
+def same_again(folder: Path, app: str, monkeypatch) -> Fit:
+    """Run the command that the report names, where the files are; what it fits is what the app did."""
+    report = (folder / app / "report.html").read_text(encoding="utf-8")
     (command,) = re.findall(r"<pre[^>]*>(raterlens fit .*?)</pre>", report)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     assert main(shlex.split(html.unescape(command))[1:]) == 0
-    again, here = (load(tmp_path / folder / "fit.json") for folder in ("results", "app"))
+    again, here = load(folder / "results" / "fit.json"), load(folder / app / "fit.json")
     assert again.raters.equals(here.raters)
-    assert again.n_students == here.n_students == 12
+    return again
+
+
+def test_a_column_for_each_rater_is_guessed_fitted_and_told(tmp_path: Path, monkeypatch):
+    """Names of raters above scores; then with criteria below them. Numbers of students are no scores."""
+    drawn = pl.DataFrame(RATINGS[1:], schema=ROLES, orient="row").with_columns(pl.col("student").str.slice(1))
+    one = drawn.filter(item="a").pivot("rater", index="student", values="score")
+    both = drawn.pivot(["rater", "item"], index="student", values="score")
+    above = [None, *(r for r in ("R0", "R1", "R2") for _ in range(2))]
+    below = ["student", *("a", "bb") * 3]
+    for name, rows, size in (
+        ("one", [one.columns, *one.rows()], "36 ratings of 12 students by 3 raters on 1 item"),
+        ("two", [above, below, *both.rows()], "72 ratings of 12 students by 3 raters on 2 items"),
+    ):
+        path = tmp_path / f"{name}.xlsx"
+        path.write_bytes(workbook(Marks=[list(row) for row in rows]))
+        seen = preview(str(path), path.name, None, print)
+        wide = seen["patterns"][seen["spread"]]
+        chosen = {
+            "path": str(path),
+            "name": path.name,
+            "sheet": None,
+            "roles": seen["roles"],
+            "cut": None,
+            "wide": wide,
+        }
+        assert check(**chosen, progress=print)["data"] == size
+        (tmp_path / name).mkdir()
+        fit(**chosen, model={"model": "tfm"}, folder=str(tmp_path / name), progress=lambda said: None)
+        same_again(tmp_path, name, monkeypatch)
+    with pytest.raises(
+        OptionError, match="'student' is said to be the rater, and so are the columns of scores"
+    ):
+        check(
+            **chosen | {"roles": {"student": "rater", "R0: a": "score", "R1: a": "student"}}, progress=print
+        )

@@ -25,6 +25,8 @@ class Table:
     """What `tasks.preview` said of it"""
     roles: dict[str, str]
     """The role of each column, as last chosen"""
+    spread: str = "item"
+    """What each column of scores is for: see `guesses.patterns`"""
     cut: str = ""
     model: dict[str, str] = field(default_factory=dict)
 

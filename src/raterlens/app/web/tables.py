@@ -64,7 +64,7 @@ async def turn(request: Request) -> Response:
             f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one of those listed", 404
         )
     table.preview = await _preview(office, table.path, table.name, sheet)
-    table.roles = table.preview["roles"]
+    table.roles, table.spread = table.preview["roles"], table.preview["spread"]
     return RedirectResponse(f"/tables/{table.id}", 303)
 
 
@@ -108,6 +108,7 @@ def choose(table: Table, form: FormData) -> None:
         if (role := form.get(f"role-{place}")) in known
     }
     table.cut = str(form.get("cut", "")).strip()
+    table.spread = str(form.get("spread", "item"))
 
 
 def reading(table: Table) -> dict[str, object]:
@@ -118,6 +119,7 @@ def reading(table: Table) -> dict[str, object]:
         "sheet": table.preview["sheet"],
         "roles": table.roles,
         "cut": _number(table.cut),
+        "wide": table.preview["patterns"].get(table.spread),
     }
 
 
@@ -145,7 +147,8 @@ def _room(office: Office, request: Request) -> Session:
 async def _looked_at(office: Office, upload: Upload) -> Table:
     preview = await _preview(office, upload.path, upload.name)
     await office.fits.warm()  # while the columns are looked at
-    return Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, preview["roles"])
+    roles, spread = preview["roles"], preview["spread"]
+    return Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, roles, spread)
 
 
 async def _preview(office: Office, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from raterlens.app.commands import diagnosed
 from raterlens.app.options import Columns, Model, Output, command_line
-from raterlens.app.web.guesses import guess_roles, reading_arguments
+from raterlens.app.web.guesses import guess_roles, guess_spread, patterns, reading_arguments
 from raterlens.charts.compared import compared
 from raterlens.charts.output import svg
 from raterlens.charts.text import sentence
@@ -76,21 +76,31 @@ def _looked_at(path: str, name: str, sheet: str | None) -> dict[str, Any]:
             f"{table.name} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
         )
     head = frame.head(SHOWN_ROWS)
+    roles = guess_roles(frame)
+    known = patterns([column for column, role in roles.items() if role == "score"])
     return {
         "columns": list(frame.columns),
         "rows": [
             ["" if cell is None else str(cell)[:SHOWN_TEXT] for cell in row] for row in head.iter_rows()
         ],
         "n_rows": frame.height,
-        "roles": guess_roles(frame),
+        "roles": roles,
+        "patterns": known,
+        "spread": guess_spread(roles, known),
     }
 
 
 def check(
-    path: str, name: str, sheet: str | None, roles: dict[str, str], cut: float | None, progress: Say
+    path: str,
+    name: str,
+    sheet: str | None,
+    roles: dict[str, str],
+    cut: float | None,
+    wide: str | None,
+    progress: Say,
 ) -> dict[str, Any]:
     """What was understood, and who can be compared with whom."""
-    ratings = _read(path, name, sheet, roles, cut)
+    ratings = _read(path, name, sheet, reading_arguments(roles, cut, wide))
     return {
         "data": _size(ratings),
         "notes": [sentence(note) for note in ratings.notes],
@@ -107,18 +117,20 @@ def fit(
     sheet: str | None,
     roles: dict[str, str],
     cut: float | None,
+    wide: str | None,
     model: dict[str, Any],
     folder: str,
     progress: Say,
 ) -> dict[str, Any]:
     """Fit, diagnose and write everything that can be looked at or downloaded."""
     progress({"phase": "reading", "share": 0.02})
-    ratings = _read(path, name, sheet, roles, cut)
+    given = reading_arguments(roles, cut, wide)
+    ratings = _read(path, name, sheet, given)
     result = estimate(ratings, **model, progress=_Bar(progress))
     progress({"phase": "checking", "share": 0.75})
     result, found = diagnosed(result, ratings)
     progress({"phase": "writing", "share": 0.85})
-    command = _command(name, sheet, roles, cut, model)
+    command = _command(name, given | {"table": sheet}, model)
     xlsx = _fits_excel(ratings)
     write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found, xlsx=xlsx)
     raters = judged(result.table("raters"), Scale.of(result))
@@ -183,9 +195,9 @@ class _Bar:
         )
 
 
-def _read(path: str, name: str, sheet: str | None, roles: dict[str, str], cut: float | None) -> Ratings:
+def _read(path: str, name: str, sheet: str | None, given: dict[str, Any]) -> Ratings:
     with _speaking_of(path, name):
-        return read(path, table=sheet, **reading_arguments(roles, cut))
+        return read(path, table=sheet, **given)
 
 
 @contextmanager
@@ -198,11 +210,8 @@ def _speaking_of(path: str, name: str) -> Iterator[None]:
         raise type(error)(re.sub(ours, lambda _: name, str(error))) from None
 
 
-def _command(
-    name: str, sheet: str | None, roles: dict[str, str], cut: float | None, model: dict[str, Any]
-) -> str:
+def _command(name: str, given: dict[str, Any], model: dict[str, Any]) -> str:
     """The command line that does the same to the visitor's own file."""
-    given = reading_arguments(roles, cut) | {"table": sheet}
     columns: dict[str, Any] = {
         key: _joined(value) if isinstance(value, list) else value
         for key, value in given.items()
