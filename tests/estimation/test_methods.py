@@ -196,3 +196,16 @@ def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small,
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")
     assert rl.load(tmp_path / "fit.json").converged
+
+
+def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
+    """Four ratings a student leave a posterior wide, but the cauchit with a slope of 8 turns within a tenth."""
+    slope = [8, 7, 6, 2, 1, 8] * 2
+    ratings = rl.simulate(
+        students=1000, raters=12, items=2, raters_per_student=2, link="cauchit", slope=slope, seed=2
+    ).ratings
+    link = get_link("cauchit")
+    model, response = build(ratings, Options(FACETS_MODELS["gmf"], link, "rating scale", False), 2)
+    found = estimate(ratings, model, response, link, "mml")
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 8)
+    assert found.problem.value(found.parameters, fine).loglik == pytest.approx(found.loglik, abs=2e-5)

@@ -10,7 +10,7 @@ from scipy import special
 
 from raterlens.engine.seam import Moments, Nodes, Tables
 from raterlens.estimation.climb import Value
-from raterlens.estimation.grid import ACCURACY, ROUGH_ACCURACY, finer, first_nodes, nodes_for
+from raterlens.estimation.grid import ROUGH_ACCURACY, finer, first_nodes
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
 from raterlens.estimation.mml import Grid
@@ -189,19 +189,17 @@ def _sample(ratings: Ratings, seed: int) -> Ratings:
 
 def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:
     """Climb to the top, on grids that follow the posteriors' widths until a finer one changes nothing."""
-    problem, nodes, accuracy = climb.problem, climb.nodes, ACCURACY
+    grid = Grid(climb.problem, climb.nodes)
+    grid.follow(parameters)
     for _ in range(_MOST_GRIDS):
-        moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
-        # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
-        nodes = nodes_for(Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4)), accuracy)
-        best = climb.to_the_top(parameters, nodes)
+        best = climb.to_the_top(parameters, grid.nodes)
         parameters = best.parameters
-        check = problem.value(parameters, finer(nodes))
+        check = climb.problem.value(parameters, finer(grid.nodes))
         if abs(check.loglik - best.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
             break
-        accuracy /= 100
-    moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
-    return replace(best, record=replace(best.record, n_nodes=len(nodes.points))), nodes, moments
+        grid.refine(parameters)
+    record = replace(best.record, n_nodes=len(grid.nodes.points))
+    return replace(best, record=record), grid.nodes, grid.moments(parameters)
 
 
 def posterior_truth(problem: LatentClassMarginal, parameters: Array, nodes: Nodes) -> Array:

@@ -88,8 +88,7 @@ def fit_mml(
         evaluations += 1
         if abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
             break
-        grid.accuracy /= 100
-        grid.follow(start)
+        grid.refine(start)
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )
@@ -131,6 +130,14 @@ class Grid:
         # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
         seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.step / 4))
         self.nodes, self.rough = nodes_for(seen, self.accuracy), False
+
+    def refine(self, parameters: Array) -> None:
+        """Where the grid is found too coarse: a wide posterior can have steep flanks, which its width does not tell."""
+        self.accuracy /= 100
+        half = self.nodes.step / 2
+        self.follow(parameters)
+        if self.nodes.step > half:
+            self.nodes = Nodes.equally_spaced(self.nodes.low, self.nodes.high, half)
 
     def moments(self, parameters: Array) -> Moments:
         return self._problem.engine.moments(self._problem.tables(parameters, self.nodes), self.nodes)
