@@ -8,9 +8,8 @@ Where the yardstick is whoever discriminates best, a rater's draws compete with 
 came out on top might not be the best, so its rho of 1 is uncertain, too. Its rival is the runner-up.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -159,8 +158,7 @@ def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
         kappa_se = _standard_error(index.gradient(a, eta, sigmas), on.joint)
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
-        low, high = _intervals(on, index.kappa)
-        low, high = _one_sided(on, index.kappa, low, high)
+        (low,), (high,) = _intervals(on, lambda *of: [index.kappa(*of)])
     return RaterEstimates(
         slope=panel.slope,
         rho=rho,
@@ -179,26 +177,16 @@ def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
 
 def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
     """kappa(theta) of every rater with pointwise intervals."""
-    kappa = np.empty((len(on.a), len(abilities)))
+
+    def at(a: Array, eta: Array, sigma: Array) -> Iterator[Array]:
+        best = index.best(sigma)
+        for theta in abilities:
+            yield index.rate_at(float(theta), a, eta) / best
+
+    kappa = np.stack(list(at(on.a, on.eta, on.sigmas)), axis=1)
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
-    known: dict[bytes, Array] = {}
-
-    def best(sigma: Array) -> Array:
-        """The draws of sigma are the same at every ability, and Delta may take a search."""
-        key = sha256(sigma.tobytes()).digest()
-        if key not in known:
-            known[key] = index.best(sigma)
-        return known[key]
-
-    for column, theta in enumerate(abilities):
-
-        def at(a: Array, eta: Array, sigma: Array, theta: float = float(theta)) -> Array:
-            return index.rate_at(theta, a, eta) / best(sigma)
-
-        kappa[:, column] = at(on.a, on.eta, on.sigmas)
-        if on.joint is not None:
-            pair = _one_sided(on, at, *_intervals(on, at))
-            low[:, column], high[:, column] = pair
+    if on.joint is not None:
+        low, high = (ends.T for ends in _intervals(on, at))
     return CurveEstimates(kappa, low, high)
 
 
@@ -238,20 +226,24 @@ def _standard_error(gradient: Gradient, joint: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
 
 
-Value = Callable[[Array, Array, Array], Array]
+Values = Callable[[Array, Array, Array], Iterable[Array]]
 
 
-def _intervals(on: Measured, value: Value) -> tuple[Array, Array]:
-    """Quantiles of an index over draws of (a, eta, sigma), stretched where an estimate at the top is above them."""
+def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
+    """(values, raters) twice: quantiles over draws of (a, eta, sigma), stretched where an estimate is beyond them."""
     tail = (1 - _LEVEL) / 2
-    low, high = np.empty_like(on.a), np.empty_like(on.a)
+    found = np.stack(list(values(on.a, on.eta, on.sigmas)))
+    low, high = np.empty_like(found), np.empty_like(found)
     drawn = _draws(on)
-
     for first in range(0, len(on.a), _BLOCK):
         rows = slice(first, first + _BLOCK)
-        low[rows], high[rows] = np.quantile(value(*drawn(rows)), [tail, 1 - tail], axis=1)
-    found = value(on.a, on.eta, on.sigmas)
-    return np.minimum(low, found), np.maximum(high, found)
+        for which, value in enumerate(values(*drawn(rows))):
+            low[which, rows], high[which, rows] = np.quantile(value, [tail, 1 - tail], axis=1)
+    low, high = np.minimum(low, found), np.maximum(high, found)
+    zero = np.flatnonzero(on.a == 0)
+    low[:, zero] = 0.0
+    high[:, zero] = np.stack(list(values(_highest_slope(on, zero), on.eta[zero], on.sigmas[zero])))
+    return low, high
 
 
 def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:
@@ -267,7 +259,7 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:
     reversible = (on.a < 0).any()
 
     def of(rows: slice) -> tuple[Array, Array, Array]:
-        draws = centre[rows, None] + np.einsum("rij,dj->rdi", root[rows], normal)
+        draws = centre[rows, None] + normal @ root[rows].transpose(0, 2, 1)
         a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
         sigma = np.abs(draws[..., 2])
         if on.is_most:
@@ -277,15 +269,12 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:
     return of
 
 
-def _one_sided(on: Measured, value: Value, low: Array, high: Array) -> tuple[Array, Array]:
-    """A slope estimated at 0 is as likely as a one-sided interval allows up to some slope: that is the upper end.
+def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:
+    """A slope estimated at 0 is as likely as a one-sided interval allows up to some slope.
 
     The log-likelihood falls as g a + a^2 / (2 v); it may fall by z^2 / 2. Without a gradient this is z sqrt(v).
     """
     assert on.joint is not None
-    zero = np.flatnonzero(on.a == 0)
     g, variance = np.maximum(on.falling[zero], 0.0), on.joint[zero, 0, 0]
     highest = _ONE_SIDED**2 / (np.sqrt(g**2 + _ONE_SIDED**2 / np.maximum(variance, 1e-12)) + g)
-    low[zero] = 0.0
-    high[zero] = value(np.minimum(highest, on.most), on.eta[zero], on.sigmas[zero])
-    return low, high
+    return np.asarray(np.minimum(highest, on.most))
