@@ -148,3 +148,16 @@ def test_the_writing_data() -> None:
     assert (ratings.n_students, ratings.n_raters, ratings.n_items, ratings.n_ratings) == (363, 16, 5, 7260)
     assert ratings.raters[0] == "AM:Family"
     assert ratings.notes == ()
+
+
+def test_a_line_of_totals_is_no_rating():
+    table = pl.DataFrame(
+        {
+            "student": ["a", "b", "a", "b", "Total"],
+            "rater": ["R", "R", "S", "S", None],
+            "score": [1, 0, 0, 1, 482],
+        }
+    )
+    ratings = read(table)
+    assert ratings.n_ratings == 4
+    assert any(note.startswith("1 of 5 rows left out: no student or rater label") for note in ratings.notes)

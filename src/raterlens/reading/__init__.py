@@ -172,12 +172,18 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
     students = _levels(frame, "student", roles.student)
     raters = _levels(frame, "rater", roles.rater)
     items, item_codes = item_levels(frame, roles)
-    scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
     facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
     complete = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
     complete &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
+    if not complete.all():
+        # A line of totals below the table has no rater: what it holds is no score.
+        given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
+        frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
+    scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
     scored = scores >= 0
     kept = scored & complete[:, None]
+    if not complete.all():
+        scored |= given & ~complete[:, None]
     notes = [*table.notes, *roles.notes, *rows.notes, *left_out(roles, Kept.of(complete, scored, kept))]
 
     students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
