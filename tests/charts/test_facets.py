@@ -305,5 +305,10 @@ def test_drift_finds_a_rater_who_became_severe():
     assert mine["high"][0] < mine["low"][1]
     assert data.sort("change")["rater"][-1] == name
     assert mine["n"].sum() == (ratings.rater == 2).sum()
+    assert mine["since"].to_list() == [False, True]
+    assert not data.filter(pl.col("rater") != name)["since"].any()
     share = drift_data(fit, ratings, late.astype(int).tolist(), value="capability")
     assert share.sort("value").row(0, named=True)["words"].startswith(f"{name}, 1:")
+    sharp = drift_data(fit, ratings, late.astype(int).tolist(), value="discrimination")
+    assert (sharp["low"] >= 0).all()
+    assert "Shaded: when" in rl.charts.drift(fit, ratings, late.astype(int).tolist()).to_dict()["description"]

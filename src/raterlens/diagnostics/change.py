@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.grouping import order_of
+from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import adjusted
 
@@ -174,22 +175,27 @@ class _Path:
 def _less_common(found: Residuals, time: NDArray[np.integer], n_times: int) -> tuple[Array, Array]:
     """Scores in severity and slope without what holds for all raters at a time: students who come in later may be
     abler, or differ more, than those before, which is no rater's change. In each stretch of time abilities may be
-    shifted and stretched as fits all ratings together best."""
+    shifted and stretched as most raters see them."""
     ratings, info = found.ratings, found.information
     count = np.bincount(time, minlength=n_times)
     stretch = ((np.cumsum(count) - count) * _STRETCHES // ratings.n_ratings)[time]
     slope, theta = found.slopes[ratings.rater], found.ability.mean[found.judged]
-
-    def summed(values: Array) -> Array:
-        return np.bincount(stretch, values, _STRETCHES).astype(np.float64)
-
     weight = info * slope**2
-    a, b, c = summed(weight), summed(weight * theta), summed(weight * theta**2)
-    right = np.stack([summed(slope * found.score), summed(slope * found.tilt)], axis=1)
-    inverse = np.linalg.pinv(np.stack([a, b, b, c], axis=1).reshape(-1, 2, 2), rcond=1e-6, hermitian=True)
-    shift, scale = np.einsum("kij,kj->ik", inverse, right)
-    away = info * slope * (shift[stretch] + scale[stretch] * theta)
-    return found.score - away, found.tilt - theta * away
+    every = np.maximum(np.bincount(stretch, weight, _STRETCHES), 1e-12)
+    middle = (np.bincount(stretch, weight * theta, _STRETCHES) / every)[stretch]
+    cell, size = ratings.rater.astype(np.int64) * _STRETCHES + stretch, ratings.n_raters * _STRETCHES
+
+    def shared(score: Array, lever: Array | float) -> Array:
+        """(ratings,) what raters have in common in the stretch"""
+        score = np.bincount(cell, slope * score, size).astype(np.float64)
+        information = np.bincount(cell, weight * lever**2, size).astype(np.float64)
+        of_stretch: Array = common(score, information, np.arange(size) % _STRETCHES, _STRETCHES)
+        return np.asarray(of_stretch[stretch])
+
+    shift = shared(found.score, 1.0)
+    scale = shared(found.tilt - middle * found.score, theta - middle)
+    taken = info * slope * (shift + scale * (theta - middle))
+    return found.score - taken, found.tilt - theta * taken
 
 
 def _paths(found: Residuals, line: _Timeline, of_severity: Array, of_slope: Array) -> Iterator[_Path]:

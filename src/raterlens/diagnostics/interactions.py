@@ -69,7 +69,7 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     score: Array = np.bincount(cell_of_rating, found.score, n_cells).astype(float)
     of_level = np.arange(n_cells) % n_levels
     # What holds for all raters, such as a group of abler students, is no rater's bias.
-    score = score - own * _common(score, own, of_level, n_levels)[of_level]
+    score = score - own * common(score, own, of_level, n_levels)[of_level]
     seen = np.bincount(cell, score_part**2, n_cells)
     shared = np.bincount(cell, score_part * of_pair.score[pair], n_cells)
     whole = np.bincount(pairs.rater, of_pair.score**2, ratings.n_raters)[rater]
@@ -100,7 +100,7 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     )
 
 
-def _common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:
+def common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:
     """(levels,) the effect that raters have in common: their mean, each counting for at most two standard errors from
     the median, so that one rater far off does not make the others look biased the other way."""
     known = np.flatnonzero(weight > 1e-9)
