@@ -1,0 +1,85 @@
+"""Latent class estimates beside those of other programs, and of the definition written out."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.inference.hrm import fit_latent_class
+from tests.estimation.latent import as_ratings, long
+
+ITEMS = ["spe", "coh", "str", "gra", "con"]
+
+
+# PyPI crowd-kit 1.4.2 (left out of the dev tools for its 800 MB of dependencies) on `annotations`:
+#   frame = pd.DataFrame({"task": ..., "worker": ..., "label": ...})
+#   fitted = crowdkit.aggregation.DawidSkene(n_iter=100000, tol=1e-14).fit(frame)
+#   fitted.errors_.loc[(worker, 1), 1], fitted.errors_.loc[(worker, 0), 0], fitted.priors_[1], fitted.probas_[1]
+CROWD_KIT = {
+    "sensitivity": [0.9476430620, 0.8541828504, 0.7796486500, 0.9125183109, 0.6884779727],
+    "specificity": [0.8359599445, 0.8872302734, 0.7394255478, 0.6005770130, 0.6345486471],
+    "prevalence": [0.36493],
+}
+CROWD_KIT_TASKS = [0.000126, 0.007529, 0.000126, 0.646750, 0.083506]
+
+
+def test_dawid_skene_agrees_with_crowd_kit(annotations):
+    fit = fit_latent_class(as_ratings(annotations), rasch=False)
+    for name, expected in CROWD_KIT.items():
+        np.testing.assert_allclose(getattr(fit, name), expected, atol=1e-5)
+    np.testing.assert_allclose(fit.truth["probability"][:5], CROWD_KIT_TASKS, atol=2e-6)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_dawid_skene_agrees_with_a_few_lines_of_em(annotations, link):
+    seen = np.random.default_rng(0).random(annotations.shape) < 0.7
+    seen[:, 0] = True
+    probability = (annotations * seen).sum(axis=1) / seen.sum(axis=1)
+    for _ in range(3000):
+        weights = np.stack([1 - probability, probability])
+        rate = weights @ (annotations * seen) / (weights @ seen)
+        prior = weights.mean(axis=1)
+        given = np.where(seen, np.where(annotations == 1, rate[:, None], 1 - rate[:, None]), 1.0).prod(axis=2)
+        joint = prior[:, None] * given
+        probability = joint[1] / joint.sum(axis=0)
+    task, annotator = np.nonzero(seen)
+    rows = zip(
+        task.tolist(), annotator.tolist(), ["all"] * len(task), annotations[seen].tolist(), strict=True
+    )
+    fit = fit_latent_class(long(list(rows)), rasch=False, link=link)
+    assert fit.loglik == pytest.approx(np.log(joint.sum(axis=0)).sum(), abs=1e-7)
+    np.testing.assert_allclose(fit.sensitivity, rate[1], atol=1e-5)
+    np.testing.assert_allclose(fit.specificity, 1 - rate[0], atol=1e-5)
+    np.testing.assert_allclose(fit.kappa, rate[1] - rate[0], atol=1e-5)
+    np.testing.assert_allclose(fit.truth["probability"], probability, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def first_essays(writing_path) -> rl.Ratings:
+    """The writing data with only the first of repeated (student, rater, topic) rows."""
+    rows = pl.read_csv(writing_path).unique(["pid", "rater", "topic"], keep="first", maintain_order=True)
+    return rl.read(rows, student="pid", rater=["rater", "topic"], items=ITEMS, cut=3)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_writing_data_above_sirt_and_equal_to_an_independent_fit(first_essays, link):
+    """rater = rater:topic, item = criterion, so that the essays of a student on several topics share a true category.
+
+    R: sirt::rm.sdt(dat, pid, rater, est.c.rater = "r", est.d.rater = "r") stops at -2636.85. A direct maximisation
+    with SciPy, apart from this package (81 nodes on [-8, 8]), reaches -2627.1339 and sigma 7.857 from every start.
+    """
+    assert first_essays.n_ratings == 5355
+    fit = fit_latent_class(first_essays, link=link)
+    assert fit.loglik > -2636.85
+    assert fit.loglik == pytest.approx(-2627.1339, abs=1e-3)
+    assert fit.sigma == pytest.approx(7.857, abs=2e-3)
+    assert fit.record.converged
+    assert fit.n_parameters == 16 + 16 + 5 + 1
+    # With the probit link some starts end at another maximum, 0.62 lower, which Newton's method confirms.
+    assert np.sum(fit.reached > fit.reached[0] - 0.1) == 3
+    assert fit.flags == [""] * 16
+    single, *several = fit.warnings
+    assert single.startswith("145 of 1,815 student-items (8%) have a single rating")
+    assert [text[:35] for text in several] == ["the likelihood has several maxima: "] * (link == "probit")
+    assert np.nanmax(fit.kappa_se) < 0.07
+    assert len(fit.truth) == 1815
