@@ -85,12 +85,14 @@ class _Timeline:
     order: Indices
     code: Indices
     """(ratings,) rater x STEPS + step, in this order"""
+    cell: Indices
+    """(ratings,) the same in the order of the ratings"""
     n_raters: int
 
     def sums(self, values: Array) -> Array:
         """(raters, steps): summed up to each step"""
         size = self.n_raters * STEPS
-        of_step = np.bincount(self.code, values[self.order], size).reshape(self.n_raters, STEPS)
+        of_step = np.bincount(self.cell, values, size).reshape(self.n_raters, STEPS)
         return np.asarray(np.cumsum(of_step, axis=1))
 
     def after(self, step: Indices) -> Indices:
@@ -109,7 +111,10 @@ def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_t
     new = np.append(True, (np.diff(whose) != 0) | (np.diff(moment) != 0))
     place = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
     step = (place - first[whose]) * STEPS // count[whose]
-    return _Timeline(order, whose * STEPS + step, n)
+    code = whose * STEPS + step
+    cell = np.empty_like(code)
+    cell[order] = code
+    return _Timeline(order, code, cell, n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
