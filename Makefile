@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: demo test test-lowest lint browser docs bench bench-quick clean
+.PHONY: demo test test-lowest lint browser docs pictures bench bench-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
@@ -42,6 +42,11 @@ test-lowest: .venv-lowest/.installed
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
+
+# The screenshots of the documentation, from those that the tests take.
+pictures: browser $(VENV)/.installed-dev
+	$(BIN)/pytest -q -k every_page tests/report/test_in_browser.py tests/app/web/test_in_browser.py
+	$(BIN)/python -m tests.screens
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))

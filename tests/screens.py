@@ -26,6 +26,9 @@ DARK, LIGHT = 75, 200
 DETAIL = 5.0
 """Standard deviation of the greys of a page that shows something."""
 
+DOCUMENTED = {"report": ("report", 1500), "web-table": ("web-table", 1010), "web-rater": ("web-rater", 1140)}
+"""Pictures of the documentation: which they are the top of, and how much of it, in pixels."""
+
 _TEXTS = (Path(__file__).parent / "screens.js").read_text(encoding="utf-8")
 
 
@@ -63,3 +66,18 @@ def _paper(picture: bytes, colours: str) -> list[str]:
     if (mean > DARK) if colours == "dark" else (mean < LIGHT):
         faults.append(f"not {colours}: the mean grey is {mean:.0f} of 255")
     return faults
+
+
+def main() -> None:
+    """Cut the pictures of the documentation from those that the tests took (`make pictures`)."""
+    for name, (shot, height) in DOCUMENTED.items():
+        with Image.open(SHOTS / f"{shot}-desk-light.png") as image:
+            top = image.crop((60, 0, image.width - 60, min(height, image.height)))
+            small = top.convert("RGB").quantize(
+                128, dither=Image.Dither.NONE
+            )  # few colours: a quarter of the bytes
+            small.save(SHOTS.parent / "docs" / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -288,7 +288,7 @@ def test_observed_means_are_those_of_the_ratings(example):
     assert (data["low"] < data["expected"]).all()
 
 
-def test_drift_finds_a_rater_who_became_severe():
+def test_drift_finds_a_rater_who_became_severe(monkeypatch):
     found = rl.simulate(students=600, raters=4, items=3, raters_per_student=2, seed=4)
     late = np.arange(found.ratings.n_ratings) >= found.ratings.n_ratings // 2
     rng = np.random.default_rng(1)
@@ -312,3 +312,11 @@ def test_drift_finds_a_rater_who_became_severe():
     sharp = drift_data(fit, ratings, late.astype(int).tolist(), value="discrimination")
     assert (sharp["low"] >= 0).all()
     assert "Shaded: when" in rl.charts.drift(fit, ratings, late.astype(int).tolist()).to_dict()["description"]
+    # As in a large panel: only those whose change is clearest are followed, the others held.
+    monkeypatch.setattr("raterlens.charts.periods.LARGE", 3)
+    monkeypatch.setattr("raterlens.charts.periods.SHOWN", 1)
+    alone = drift_data(fit, ratings, late.astype(int).tolist())
+    assert alone["rater"].unique().to_list() == [name]
+    assert np.allclose(alone["value"], mine["value"], atol=0.5 * (mine["high"] - mine["low"]).max() / 1.96)
+    others = drift_data(fit, ratings, late.astype(int).tolist(), [str(ratings.raters[0])])
+    assert others["rater"].unique().to_list() == [str(ratings.raters[0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Value = Literal["severity", "discrimination", "capability"]
 
 MOST_PANELS = 12
+LARGE = 100
+"""Raters beyond which only those that are drawn are followed from period to period."""
 SHOWN = 6
 """Raters drawn where none are named: those whose change is clear, then who changed most, in standard errors."""
 
@@ -36,17 +38,24 @@ _TESTED = {"severity": {"drift": ""}, "discrimination": {"drift in discriminatio
 _TESTED["capability"] = _TESTED["severity"] | _TESTED["discrimination"]
 
 
-def drift_data(fit: Fit, ratings: Ratings, time: Any, *, value: Value = "severity") -> pl.DataFrame:
+def drift_data(
+    fit: Fit, ratings: Ratings, time: Any, raters: Sequence[str] | None = None, *, value: Value = "severity"
+) -> pl.DataFrame:
     """A row for every rater and period: rater, period, order, n, value, low, high (95 %), overall (the whole fit's),
     change (largest step away from the rater's own mean, in standard errors), since (whether a change that the test
-    found came in this period, as far as the 95 % confidence set tells), words."""
+    found came in this period, as far as the 95 % confidence set tells), words. Of a large panel, only of the raters
+    named, or of those whose change is the clearest."""
     not_for(fit, "drift", "there is no severity to follow", "capability")
     choose("value", value, _TITLES)
     if fit.calibration is None:
         raise OptionError("this fit was made without a calibration, so it cannot be followed; fit again")
     found = fit.diagnose(ratings, time=time)
     assert found.periods is not None
-    rows, names = found.drift().with_columns(pl.col("rater").cast(pl.String)), found.periods.names
+    only = None
+    if fit.n_raters > LARGE:
+        only = raters or _clearest(found, _TESTED[value].values())
+    rows = found.periods.fitted(only).with_columns(pl.col("rater").cast(pl.String))
+    names = found.periods.names
     whole = _COLUMNS[value]
     se = f"{whole}_se"
     columns = {"value": pl.col(whole), "low": pl.col(f"{whole}_low"), "high": pl.col(f"{whole}_high")}
@@ -71,6 +80,13 @@ def drift_data(fit: Fit, ratings: Ratings, time: Any, *, value: Value = "severit
     return rows.with_columns(
         pl.Series("words", words, dtype=pl.String), pl.Series("since", since, dtype=pl.Boolean)
     ).sort("rater", "order")
+
+
+def _clearest(found: Diagnosis, prefixes: Iterable[str]) -> list[str]:
+    """The raters whose change is the least likely to be chance."""
+    least = pl.min_horizontal(*(pl.col(f"{prefix}p").fill_nan(1.0) for prefix in prefixes))
+    order = found.table("change").sort(least, maintain_order=True, nulls_last=True)
+    return order["rater"].cast(pl.String).head(SHOWN).to_list()
 
 
 def _changed(
@@ -136,7 +152,7 @@ def drift(
     names = None if raters is None else [rater_name(fit, rater) for rater in raters]
     if names is not None and not 1 <= len(names) <= MOST_PANELS:
         raise OptionError(f"{len(names)} raters; give from 1 to {MOST_PANELS}")
-    data = drift_data(fit, ratings, time, value=value)
+    data = drift_data(fit, ratings, time, names, value=value)
     if names is None:
         most = data.group_by("rater", maintain_order=True).agg(
             pl.col("since").any(), pl.col("change").first()

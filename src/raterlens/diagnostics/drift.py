@@ -1,5 +1,6 @@
 """Each rater period by period: severity, discrimination and kappa-bar, on the scale of the whole."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,17 +24,25 @@ class Periods:
     period: NDArray[np.int32]
     names: pl.Series
 
-    def fitted(self) -> pl.DataFrame:
+    def fitted(self, only: Sequence[str] | None = None) -> pl.DataFrame:
         """A row for every rater and period: n, rho, eta and kappa with standard errors and 95 % intervals.
 
         The ratings are fitted again with each rater's periods as raters of their own, items (and facets and
         thresholds) held at the fit's estimates, so that all numbers are on its scale; error rates of latent class
-        models need none.
+        models need none. Where `only` names raters, the others are held at the fit's estimates, too: thousands of
+        raters in periods would take minutes.
         """
         fit, ratings, n = self.fit, self.ratings, len(self.names)
-        kept, place = np.unique(ratings.rater.astype(np.int64) * n + self.period, return_inverse=True)
+        names = ratings.raters.cast(pl.String)
+        followed = np.ones(len(names), bool) if only is None else names.is_in(list(only)).to_numpy()
+        periods = np.where(followed[ratings.rater], self.period, 0)
+        kept, place = np.unique(ratings.rater.astype(np.int64) * n + periods, return_inverse=True)
         rater, period = ratings.raters.gather(kept // n), self.names.gather(kept % n)
-        labels = pl.Series("rater", [f"{r} in {p}" for r, p in zip(rater, period, strict=True)])
+        rows = followed[kept // n]
+        labels = pl.Series(
+            "rater",
+            [f"{r} in {p}" if own else str(r) for r, p, own in zip(rater, period, rows, strict=True)],
+        )
         known, options = fit.calibration, dict[str, Any]()
         if known is not None:
             options = {"scale": known.scale, "item_slopes": known.item_slopes, "anchors": fit}
@@ -44,12 +53,14 @@ class Periods:
             link=fit.link,
             **options,
         )
+        table = again.table("raters")
+        if only is not None:  # severities are centred over another panel
+            table = table.with_columns(pl.col("eta") + (fit.alpha - again.alpha))
         return (
             pl.DataFrame({"rater": rater, "period": period})
-            .hstack(
-                again.table("raters").select("n", *_with_interval("rho"), *_with_interval("eta"), "^kappa.*$")
-            )
+            .hstack(table.select("n", *_with_interval("rho"), *_with_interval("eta"), "^kappa.*$"))
             .with_columns(pl.col("rho_low").clip(lower_bound=0.0))
+            .filter(pl.Series(rows))
         )
 
 
