@@ -19,6 +19,9 @@ _MEMORY = 20
 # Of what the gradient promises a step brings the first share at least; of the gradient it leaves the other at most.
 _RISE, _STEEP = 1e-4, 0.9
 _MOST_TRIALS = 25
+# Logits that a parameter goes at most in a step, and how often that a step may be lengthened to. Where a likelihood is
+# flat, or rises for ever, the next point would be one where a grid of abilities can no longer follow.
+_FURTHEST, _LONGEST = 4.0, 8.0
 _ROUNDING = 50 * float(np.finfo(float).eps)
 
 
@@ -86,7 +89,9 @@ def climb(
     box = lower * scale, upper * scale
     here, memory, iterations = at(np.clip(start * scale, *box)), _Memory(), 0
     while not arrived(here) and iterations < most_iterations:
-        there = _step(at, here, memory.applied(here.uphill), box)
+        direction = memory.applied(here.uphill)
+        direction *= min(1.0, _FURTHEST / max(float(np.abs(direction / scale).max()), 1e-300))
+        there = _step(at, here, direction, box)
         if there is None:
             if memory.empty:
                 break
@@ -117,7 +122,7 @@ def _step(
             return best
         if gain >= _RISE * promised - _ROUNDING * abs(height):
             best = there
-            if length < 1 or there.gradient @ direction <= _STEEP * (here.uphill @ direction):
+            if not 1 <= length < _LONGEST or there.gradient @ direction <= _STEEP * (here.uphill @ direction):
                 return best
             length *= 2
         elif best is not None:
