@@ -126,9 +126,18 @@ class _Climb:
 
     def near(self, start: Array, stage: str, tolerance: float = _ROUGH_TOLERANCE) -> Optimum:
         """Near the maximum, in many cheap steps; the last ones on a grid on which maxima can be told apart."""
+        if not self.problem.model.rasch:
+            return self._quasi_newton(partial(self.problem.value, nodes=self.nodes), start, stage, tolerance)
         grid = Grid(self.problem, self.nodes, ROUGH_ACCURACY)
-        follow = grid.near if self.problem.model.rasch else None
-        return self._quasi_newton(grid.value, start, stage, tolerance, follow)
+        for _ in range(_MOST_GRIDS):
+            optimum = self._quasi_newton(grid.value, start, stage, tolerance, grid.near)
+            start = optimum.parameters
+            # On the way posteriors may have become narrower than the grid can tell.
+            grid.follow(start)
+            value = grid.value(start)
+            if abs(value.objective - optimum.value.objective) < SAME_MAXIMUM / 4:
+                break
+        return replace(optimum, value=value)
 
     def to_the_top(self, start: Array, nodes: Nodes) -> Optimum:
         """To its last digits, in few steps with the exact information; in cheap ones where that is too large."""

@@ -86,7 +86,8 @@ def fit_mml(
             continue
         check = problem.value(start, finer(grid.nodes))
         evaluations += 1
-        if abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
+        fine = abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik))
+        if fine or optimum.record.iterations >= max_iterations:
             break
         grid.refine(start)
     record = replace(
