@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 
-# Ratings of a part, and the least number of parts: few enough to send little, enough to share out evenly.
-_PART, _LEAST = 2**22, 8
+# Ratings of a part, and how many parts at least and at most: few enough to send little, enough to share out evenly.
+_PART, _LEAST, _MOST = 2**22, 8, 64
 # Parts whose results are added up by one task.
 _FAN = 8
 # An evaluation is repeated this often where workers die during it.
@@ -197,7 +197,8 @@ def _on_file(ratings: StoredRatings) -> list[OnFile]:
 
 
 def _edges(offsets: Indices) -> Indices:
-    return part_edges(offsets, min(_PART, max(1, int(offsets[-1]) // _LEAST)))
+    whole = int(offsets[-1])
+    return part_edges(offsets, min(max(_PART, whole // _MOST), max(1, whole // _LEAST)))
 
 
 def _from_memory(
