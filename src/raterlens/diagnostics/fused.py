@@ -1,9 +1,9 @@
-"""Compiled twins of `posterior.sweep` and of the sums in `averages.py`, for large data. Numba is imported here only."""
+"""Compiled twins of `posterior.sweep` and of the sums in `averages.py`, for large data."""
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.compiled.compiling import compiled
 from raterlens.diagnostics.posterior import Block, Pass
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ def agreeing(weights: Array, weight: Indices, prob: Array, one: Indices, two: In
     return out
 
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+@compiled("contract", "reassoc", "nsz")
 def _averaged(weights, weight, table, row, out):  # type: ignore[no-untyped-def]
     size = weights.shape[1]
     for i in range(len(row)):
@@ -64,7 +64,7 @@ def _averaged(weights, weight, table, row, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+@compiled("contract", "reassoc", "nsz")
 def _agreeing(weights, weight, prob, one, two, out):  # type: ignore[no-untyped-def]
     n_scores, size = prob.shape[1:]
     for i in range(len(one)):
@@ -77,7 +77,7 @@ def _agreeing(weights, weight, prob, one, two, out):  # type: ignore[no-untyped-
         out[i] = total
 
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+@compiled("contract", "reassoc", "nsz")
 def _normalise(log, out, t):  # type: ignore[no-untyped-def]
     """out <- exp(log) / sum of it; returns its mean and standard deviation over t."""
     size = len(log)
@@ -98,7 +98,7 @@ def _normalise(log, out, t):  # type: ignore[no-untyped-def]
     return mean, np.sqrt(spread)
 
 
-@nb.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+@compiled("contract", "reassoc", "nsz")
 def _sweep(  # type: ignore[no-untyped-def]
     start,
     stop,

@@ -22,6 +22,7 @@ from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.posterior import Block, Pass, Tables, sweep_for, tables_of
 from raterlens.engine.seam import Moments
 from raterlens.models.parameters import Contexts
+from raterlens.parallel import in_threads
 from raterlens.ratings import Ratings
 from raterlens.results import Fit
 
@@ -127,9 +128,12 @@ def residuals(fit: Fit, ratings: Ratings) -> Residuals:
     units = grouped(coded.student, coded.n_students, coded.item, coded.n_items)
     further = _Further(model, units, tables)
     sweep = sweep_for(coded.n_ratings)
-    for block in work.blocks():
+
+    def go_over(block: Block) -> None:
         context, given = further.context[block.ratings], coded.score[block.ratings].astype(np.int64)
         further.fill(block, sweep(work, block, context, given), given)
+
+    in_threads(go_over, list(work.blocks()))
     found = work.found() | further.found
     return Residuals(
         ratings=coded,
@@ -160,7 +164,9 @@ class _Further:
         self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
         self.context = model.contexts.places(ratings)
         self.couples = couples_of(ratings, units)
-        self.of_couple = np.empty(0, np.int64) if self.couples is None else model.judged[self.couples.first]
+        # As wide as what is looked up in it: NumPy would copy it to that width at every search.
+        of_couple = model.judged[:0] if self.couples is None else model.judged[self.couples.first]
+        self.of_couple = of_couple.astype(np.int64)
         self.agreeing = np.empty(len(self.couples or ()))
         names = ("score", "tilt", "information") * (tables.score is not None)
         names += ("centrality", "spread") * (tables.middle is not None)

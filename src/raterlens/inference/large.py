@@ -29,7 +29,7 @@ _MOST_STEPS = 500
 # A rater whose own block has less information than this, relative to its parameters', stands alone.
 _WEAK = 1e-3
 # Added to every parameter's own information, relative to it, where raters together leave a direction without any.
-_STEADIED = (0.0, 1e-3, 1e-2, 1e-1)
+_STEADIED = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
