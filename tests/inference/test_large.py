@@ -96,8 +96,22 @@ def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_e
 
 def test_information_that_had_to_be_steadied_is_said_so(monkeypatch):
     monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 1)
+    monkeypatch.setattr("raterlens.inference.large._ROUNDS", 0)
     monkeypatch.setattr("raterlens.inference.large._STEADIED", (1e-2,))
     fit = rl.fit(rl.simulate(students=400, raters=30, items=3, raters_per_student=3, seed=3).ratings)
     (said,) = (text for text in fit.warnings if "was added" in text)
     assert said.startswith("1.0% was added")
     assert "up to 0.5% too small" in said
+
+
+def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
+    """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
+    ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings
+    exact = rl.fit(ratings).raters["eta_se"].to_numpy()
+    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
+    fit = rl.fit(ratings)
+    ratio = fit.raters["eta_se"].to_numpy() / exact
+    assert np.median(ratio) == pytest.approx(1, abs=0.03)
+    assert np.mean(np.abs(ratio - 1) < 0.25) > 0.85
+    assert any("next to nothing" in text for text in fit.warnings)
+    assert not any("was added" in text for text in fit.warnings)

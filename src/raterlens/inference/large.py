@@ -28,8 +28,11 @@ _SOLVED = 1e-9
 _MOST_STEPS = 500
 # A rater whose own block has less information than this, relative to its parameters', stands alone.
 _WEAK = 1e-3
-# Added to every parameter's own information, relative to it, where raters together leave a direction without any.
-_STEADIED = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0)
+# So often raters who carry a direction without information are looked for, in a direction for so many raters at a time.
+_ROUNDS, _RATERS = 8, 40
+_UNDETERMINED = 1e-7
+# Added then to every parameter's own information, relative to it.
+_STEADIED = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,42 +99,73 @@ def large_covariance(
     own = np.stack([np.arange(n) + blocks[name].start for name in names], axis=1)
     free = sparse.diags_array((~held).astype(float))
     fixed = sparse.diags_array(held.astype(float))
-    known, weak = _without_weak_raters(sparse.csr_array(free @ information @ free + fixed), own)
+    known = sparse.csr_array(free @ information @ free + fixed)
     rest = _rest(blocks.size, own)
     unit = np.zeros((blocks.size, len(rest)))
     unit[rest, np.arange(len(rest))] = 1.0
-    for more in _STEADIED:
-        steadied = sparse.csr_array(known + sparse.diags_array(more * known.diagonal()))
+    alone = _weak(known, own)
+    for more in (0.0,) * _ROUNDS + _STEADIED:
+        steadied = _standing_alone(known, own, alone)
+        steadied = sparse.csr_array(steadied + sparse.diags_array(more * steadied.diagonal()))
         try:
             found = LargeCovariance.build(steadied, redundant, own)
             matrix = _assemble(found.blocks(), own, found.columns(unit)[rest], rest, blocks.size)
+            break
         except (FloatingPointError, np.linalg.LinAlgError):
             if more == _STEADIED[-1]:
                 raise
-        else:
-            break
-    return Covariance(sparse.csr_array(free @ matrix @ free), weak[~held[weak]], more)
+            if not more:
+                alone |= _against(steadied, own)
+    undetermined = own[alone].ravel()
+    return Covariance(sparse.csr_array(free @ matrix @ free), undetermined[~held[undetermined]], more)
 
 
-def _without_weak_raters(information: sparse.csr_array, own: Indices) -> tuple[sparse.csr_array, Indices]:
-    """Raters about whom next to nothing is known stand alone, with a little information; which parameters are theirs.
+def _weak(information: sparse.csr_array, own: Indices) -> NDArray[np.bool_]:
+    """(raters,) about whom next to nothing is known.
 
     A rater at discrimination 0, or with few ratings, can have a block that is singular or bends the wrong way.
     """
     blocks = _own_blocks(information, own)
     scale = np.sqrt(np.maximum(np.abs(np.einsum("nii->ni", blocks)), 1e-12))
+    return np.asarray(np.linalg.eigvalsh(blocks / scale[:, :, None] / scale[:, None, :])[:, 0] < _WEAK)
+
+
+def _against(information: sparse.csr_array, own: Indices) -> NDArray[np.bool_]:
+    """(raters,) who carry the directions in which the likelihood bends the wrong way, as far as those are found."""
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh  # where something is wrong only
+
+    scale = sparse.diags_array(1 / np.sqrt(np.maximum(np.abs(information.diagonal()), 1e-12)))
+    start = np.ones(information.shape[0])
+    try:
+        values, vectors = eigsh(
+            scale @ information @ scale, 10 + len(own) // _RATERS, which="SA", tol=1e-2, v0=start
+        )
+    except ArpackNoConvergence as stopped:
+        values, vectors = stopped.eigenvalues, stopped.eigenvectors
+    share = (vectors[own] ** 2).sum(axis=1)
+    found = np.zeros(len(own), dtype=bool)
+    for value, of_rater in zip(values, share.T, strict=True):
+        found |= (value < _UNDETERMINED) & (of_rater > of_rater.max() / 4)
+    return found
+
+
+def _standing_alone(
+    information: sparse.csr_array, own: Indices, alone: NDArray[np.bool_]
+) -> sparse.csr_array:
+    """The information in which these raters share nothing with others, and have a little of their own."""
+    if not alone.any():
+        return information
+    blocks = _own_blocks(information, own[alone])
+    scale = np.sqrt(np.maximum(np.abs(np.einsum("nii->ni", blocks)), 1e-12))
     values, vectors = np.linalg.eigh(blocks / scale[:, :, None] / scale[:, None, :])
-    weak = values[:, 0] < _WEAK
-    if not weak.any():
-        return information, np.empty(0, dtype=np.int64)
     floored = (vectors * np.maximum(values, _WEAK)[:, None, :]) @ vectors.transpose(0, 2, 1)
-    blocks = (floored * scale[:, :, None] * scale[:, None, :])[weak]
+    blocks = floored * scale[:, :, None] * scale[:, None, :]
     strong = np.ones(information.shape[0])
-    strong[own[weak].ravel()] = 0.0
-    rows, columns = np.broadcast_arrays(own[weak][:, :, None], own[weak][:, None, :])
-    alone = sparse.csr_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=information.shape)
+    strong[own[alone].ravel()] = 0.0
+    rows, columns = np.broadcast_arrays(own[alone][:, :, None], own[alone][:, None, :])
+    their = sparse.csr_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=information.shape)
     kept = sparse.diags_array(strong)
-    return sparse.csr_array(kept @ information @ kept + alone), own[weak].ravel()
+    return sparse.csr_array(kept @ information @ kept + their)
 
 
 def _rest(size: int, own: Indices) -> Indices:
