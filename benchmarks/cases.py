@@ -56,7 +56,12 @@ SIZES = {
 }
 DEFAULT_SIZES = ("7k", "80k", "800k", "4m")
 
-OURS = ("raterlens tfm", "raterlens gmf", "raterlens gmf, no standard errors")
+OURS = (
+    "raterlens tfm",
+    "raterlens tfm, no standard errors",
+    "raterlens gmf",
+    "raterlens gmf, no standard errors",
+)
 PEER = "mirt tfm"
 PEERS = (PEER, "RaschPy tfm")
 SLOW = ("lme4 tfm", "glmmTMB tfm")
@@ -69,4 +74,4 @@ def programs_for(size: Size) -> tuple[str, ...]:
         return (*OURS, *PEERS, *LATENT, *SLOW)
     if size.ratings <= 400_000:
         return (*OURS, *PEERS, *LATENT)
-    return (*OURS, *PEERS) if size.ratings <= 800_000 else OURS
+    return (*OURS, PEER) if size.ratings <= 800_000 else OURS

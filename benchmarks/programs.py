@@ -120,6 +120,7 @@ def r_package(path: Path, out: Path, package: str) -> dict[str, Any]:
 
 PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
     "raterlens tfm": lambda path, out: raterlens(path, out, "tfm"),
+    "raterlens tfm, no standard errors": lambda path, out: raterlens(path, out, "tfm", standard_errors=False),
     "raterlens gmf": lambda path, out: raterlens(path, out, "gmf"),
     "raterlens gmf, no standard errors": lambda path, out: raterlens(path, out, "gmf", standard_errors=False),
     "raterlens hrm": lambda path, out: raterlens(path, out, "hrm"),
