@@ -22,7 +22,7 @@ def test_a_page_from_disk_is_shown_and_checked(page, tmp_path: Path):
 @pytest.mark.parametrize(
     ("url", "here"),
     [
-        ("file:///report/x.html", True),
+        (Path("x.html").absolute().as_uri(), True),
         ("http://127.0.0.1:8000/", True),
         ("http://[::1]:8000/", True),
         ("blob:null/3", True),

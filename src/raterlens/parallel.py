@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from raterlens.errors import OptionError
@@ -105,6 +106,12 @@ def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Re
     if len(tasks) < 2 or available_cores() < 2:
         return [work(task) for task in tasks]
     return list(_thread_pool(os.getpid()).map(work, tasks))
+
+
+def spans(size: int) -> list[tuple[int, int]]:
+    """Consecutive stretches of 0 .. size, one a thread."""
+    cores = available_cores()
+    return list(pairwise(size * part // cores for part in range(cores + 1)))
 
 
 @cache

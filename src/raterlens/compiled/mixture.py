@@ -3,14 +3,12 @@
 The same sum as in `moments._logit`, its readable twin.
 """
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import exponentials, padded
-from raterlens.parallel import available_cores, in_threads
+from raterlens.parallel import in_threads, spans
 
 Array = NDArray[np.float64]
 
@@ -22,8 +20,7 @@ def mean_density(slope: Array, severity: Array, variances: Array, weights: Array
     # What is added weighs nothing.
     variances = np.append(variances, np.ones(size - len(variances)))
     weights = np.append(weights, np.zeros(size - len(weights)))
-    edges = np.linspace(0, len(slope), available_cores() + 1).astype(int)
-    in_threads(lambda part: _sums(*part, slope, severity, variances, weights, out), list(pairwise(edges)))
+    in_threads(lambda span: _sums(*span, slope, severity, variances, weights, out), spans(len(slope)))
     return out
 
 

@@ -4,14 +4,13 @@ The same numbers as `models.responses.Adjacent` with two categories, its readabl
 """
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
 from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import exponentials, padded
 from raterlens.engine.seam import Array
-from raterlens.parallel import available_cores, in_threads
+from raterlens.parallel import in_threads, spans
 
 
 def log_partition(slope: Array, intercept: Array, points: Array) -> Array:
@@ -35,8 +34,7 @@ def counted_passes(slope: Array, intercept: Array, points: Array, counts: Array)
 
 
 def _over_contexts(part: Callable[[int, int], None], n_contexts: int) -> None:
-    edges = np.linspace(0, n_contexts, available_cores() + 1).astype(int)
-    in_threads(lambda span: part(*span), list(pairwise(edges)))
+    in_threads(lambda span: part(*span), spans(n_contexts))
 
 
 def _whole(points: Array) -> Array:

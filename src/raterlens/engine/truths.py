@@ -5,7 +5,6 @@ probability of a student-item's ratings at an ability is a mixture of two number
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import padded
 from raterlens.engine.seam import Nodes
 from raterlens.engine.student_items import StudentItems
-from raterlens.parallel import available_cores, in_threads
+from raterlens.parallel import in_threads, spans
 
 Array = NDArray[np.float64]
 
@@ -54,8 +53,7 @@ def expected_truths(units: StudentItems, log_given: Array, prevalence: Array, no
             *span, first, (units.item, units.cell), (given, top), (fail, succeed), weights, one, own
         ), own
 
-    edges = np.linspace(0, len(first) - 1, available_cores() + 1).astype(int)
-    done = in_threads(part, list(pairwise(edges)))
+    done = in_threads(part, spans(len(first) - 1))
     at_nodes = np.sum([own for _, own in done], axis=0)[..., :size]
     return Truths(sum(loglik for loglik, _ in done), one, at_nodes)
 

@@ -30,17 +30,15 @@ def inverse_curvature(
 
     None for models without parameters of single raters.
     """
-    model, n = problem.model, problem.model.contexts.n_raters
-    names = [name for name in ("slope", "severity") if model.blocks.sizes[name] == n]
-    if not names:
+    model, own = problem.model, problem.model.of_single_raters
+    if not own.size:
         return None
-    own = np.stack([np.arange(n) + model.blocks[name].start for name in names], axis=1)
     blocks = _own_information(problem, parameters, own, nodes, moments)
     expected = information[own]
     scaled = blocks / np.sqrt(expected[:, :, None] * expected[:, None, :])
-    usable = np.isfinite(scaled).all(axis=(1, 2))
+    usable = np.asarray(np.isfinite(scaled).all(axis=(1, 2)))
     usable[usable] = np.linalg.eigvalsh(scaled[usable])[:, 0] > _LEAST
-    blocks[~usable] = np.eye(len(names)) * expected[~usable][:, None]
+    blocks[~usable] = np.eye(own.shape[1]) * expected[~usable][:, None]
     rest = np.setdiff1d(np.arange(model.blocks.size), own)
     rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
     values = np.concatenate([np.linalg.inv(blocks).ravel(), 1 / information[rest]])

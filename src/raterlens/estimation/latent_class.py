@@ -10,7 +10,7 @@ from scipy import special
 
 from raterlens.engine.seam import Moments, Nodes, Tables
 from raterlens.estimation.climb import Value
-from raterlens.estimation.grid import ROUGH_ACCURACY, finer, first_nodes
+from raterlens.estimation.grid import ROUGH_ACCURACY, first_nodes
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
 from raterlens.estimation.mml import Grid
@@ -203,8 +203,7 @@ def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:
     for _ in range(_MOST_GRIDS):
         best = climb.to_the_top(parameters, grid.nodes)
         parameters = best.parameters
-        check = climb.problem.value(parameters, finer(grid.nodes))
-        if abs(check.loglik - best.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik)):
+        if grid.fine_enough(best):
             break
         grid.refine(parameters)
     record = replace(best.record, n_nodes=len(grid.nodes.points))

@@ -84,10 +84,8 @@ def fit_mml(
         if grid.rough:
             grid.follow(start)
             continue
-        check = problem.value(start, finer(grid.nodes))
         evaluations += 1
-        fine = abs(check.loglik - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check.loglik))
-        if fine or optimum.record.iterations >= max_iterations:
+        if grid.fine_enough(optimum) or optimum.record.iterations >= max_iterations:
             break
         grid.refine(start)
     record = replace(
@@ -131,6 +129,11 @@ class Grid:
         # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
         seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.step / 4))
         self.nodes, self.rough = nodes_for(seen, self.accuracy), False
+
+    def fine_enough(self, optimum: Optimum) -> bool:
+        """Whether half the step changes nothing."""
+        check = self._problem.value(optimum.parameters, finer(self.nodes)).loglik
+        return abs(check - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check))
 
     def refine(self, parameters: Array) -> None:
         """Where the grid is found too coarse: a wide posterior can have steep flanks, which its width does not tell."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.compiled.compiling import compiled
+from raterlens.compiled.exponential import LANE
 from raterlens.inference.cell_scores import DENSE, CellScores
 from raterlens.parallel import available_cores, in_threads
 
@@ -20,8 +21,6 @@ Array = NDArray[np.float64]
 
 # Nodes that carry less than this of a posterior are passed over.
 _NEGLIGIBLE = 1e-12
-# Sums go over whole vectors of the processor, unrolled.
-_LANE = 16
 
 
 def score_covariance(
@@ -30,8 +29,8 @@ def score_covariance(
     """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior."""
     size, threads = scores.n_parameters, available_cores()
     # So many nodes more that a posterior at the very end can be gone over in whole vectors.
-    table = np.pad(scores.table, [(0, 0), (0, _LANE)])
-    points = np.pad(points, (0, _LANE))
+    table = np.pad(scores.table, [(0, 0), (0, LANE)])
+    points = np.pad(points, (0, LANE))
     slopes = (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data)
     pattern = sparse.csr_array((1, size)) if size <= DENSE else scores.coupled()
     totals = [np.zeros(size * size if size <= DENSE else pattern.nnz) for _ in range(threads)]
@@ -75,7 +74,7 @@ def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_paramet
     slopes_indptr, slopes_indices, slopes_data = slopes
     full = len(pattern[1]) == 0
     place = np.full(n_parameters, -1)
-    width = -(-posterior.shape[1] // _LANE) * _LANE
+    width = -(-posterior.shape[1] // LANE) * LANE
     root = np.zeros(width)
     most = 0
     for n in range(start, stop):
@@ -93,7 +92,7 @@ def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_paramet
         while posterior[n, high - 1] < _NEGLIGIBLE:
             high -= 1
         inside = high - low
-        size = -(-inside // _LANE) * _LANE
+        size = -(-inside // LANE) * LANE
         for q in range(inside):
             root[q] = np.sqrt(posterior[n, low + q])
         for q in range(inside, size):

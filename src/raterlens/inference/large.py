@@ -94,9 +94,7 @@ def large_covariance(
 
     What two of very many raters have in common, through the students they share, is small beside what each has alone.
     """
-    blocks, n = model.blocks, model.contexts.n_raters
-    names = [name for name in ("slope", "severity") if blocks.sizes[name] == n]
-    own = np.stack([np.arange(n) + blocks[name].start for name in names], axis=1)
+    blocks, own = model.blocks, model.of_single_raters
     free = sparse.diags_array((~held).astype(float))
     fixed = sparse.diags_array(held.astype(float))
     known = sparse.csr_array(free @ information @ free + fixed)
@@ -125,9 +123,8 @@ def _weak(information: sparse.csr_array, own: Indices) -> NDArray[np.bool_]:
 
     A rater at discrimination 0, or with few ratings, can have a block that is singular or bends the wrong way.
     """
-    blocks = _own_blocks(information, own)
-    scale = np.sqrt(np.maximum(np.abs(np.einsum("nii->ni", blocks)), 1e-12))
-    return np.asarray(np.linalg.eigvalsh(blocks / scale[:, :, None] / scale[:, None, :])[:, 0] < _WEAK)
+    _, blocks = _scaled_blocks(information, own)
+    return np.asarray(np.linalg.eigvalsh(blocks)[:, 0] < _WEAK)
 
 
 def _against(information: sparse.csr_array, own: Indices) -> NDArray[np.bool_]:
@@ -155,9 +152,8 @@ def _standing_alone(
     """The information in which these raters share nothing with others, and have a little of their own."""
     if not alone.any():
         return information
-    blocks = _own_blocks(information, own[alone])
-    scale = np.sqrt(np.maximum(np.abs(np.einsum("nii->ni", blocks)), 1e-12))
-    values, vectors = np.linalg.eigh(blocks / scale[:, :, None] / scale[:, None, :])
+    scale, blocks = _scaled_blocks(information, own[alone])
+    values, vectors = np.linalg.eigh(blocks)
     floored = (vectors * np.maximum(values, _WEAK)[:, None, :]) @ vectors.transpose(0, 2, 1)
     blocks = floored * scale[:, :, None] * scale[:, None, :]
     strong = np.ones(information.shape[0])
@@ -187,6 +183,13 @@ def _own_blocks(matrix: sparse.csr_array, own: Indices) -> Array:
         for j in range(width):
             blocks[:, i, j] = np.asarray(matrix[own[:, i], own[:, j]]).ravel()
     return blocks
+
+
+def _scaled_blocks(matrix: sparse.csr_array, own: Indices) -> tuple[Array, Array]:
+    """(raters, own), (raters, own, own): each parameter's scale, and the blocks in units of it."""
+    blocks = _own_blocks(matrix, own)
+    scale = np.sqrt(np.maximum(np.abs(np.einsum("nii->ni", blocks)), 1e-12))
+    return scale, blocks / scale[:, :, None] / scale[:, None, :]
 
 
 def _factor(inverse: sparse.csr_array, own: Indices) -> sparse.csr_array:

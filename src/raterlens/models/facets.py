@@ -84,6 +84,13 @@ class FacetsModel:
         return Blocks(self.blocks.sizes | {"slope": n, "severity": n})
 
     @property
+    def of_single_raters(self) -> NDArray[np.int64]:
+        """(raters, own parameters): where each rater's slope and severity stand, as far as it has them to itself."""
+        n = self.contexts.n_raters
+        first = [self.blocks[name].start for name in ("slope", "severity") if self.blocks.sizes[name] == n]
+        return np.add.outer(np.arange(n), np.array(first, dtype=np.int64))
+
+    @property
     def slope_of_context(self) -> NDArray[np.int64]:
         """Contexts of the same number have the same slope, whatever the parameters."""
         if self.item_slopes:
