@@ -29,6 +29,7 @@ def table(seed: int = 0, students: int = 60) -> pl.DataFrame:
             "item": random.integers(0, 3, n),
             "score": score,
             "when": random.integers(0, 4, n),
+            "entry": np.arange(n),  # so that no row is a copy of another
         }
     )
     blank = pl.Series(random.random(n) < 0.03)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings import Codes, Facet, Ratings
 from raterlens.reading.columns import Roles, Spec, assign_roles, told
+from raterlens.reading.copies import Mask, Whole, copies
 from raterlens.reading.formats import Opening, Rows, Table, located, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.scores import checked_cut, parse_scores
@@ -22,7 +22,6 @@ from raterlens.stored.ratings import open_ratings
 from raterlens.wording import counted, listed
 
 ONE_ITEM = "all"
-Mask = NDArray[np.bool_]
 
 
 def read(
@@ -73,7 +72,8 @@ def read(
     Returns
     -------
     Ratings
-        Validated and integer-coded; `notes` says which columns were recognised and what was left out.
+        Validated and integer-coded; `notes` says which columns were recognised, what was left out and whether rows are
+        copies of others.
 
     Raises
     ------
@@ -131,12 +131,12 @@ def read_any(
         specs, notes = told(opened.roles, columns | {"facets": facets})
         roles = assign_roles(opened.columns, **specs)
         rows = opened.take(roles.columns)
-    if rows.frame.is_empty():
-        raise InputError(
-            f"{opened.name} has a header ({listed(opened.columns)}) but no rows; add the ratings under it"
-        )
-    opened = replace(opened, notes=(*opened.notes, *notes))
-    return _assemble(opened, roles, labelled(opened, roles, rows), limit)
+        if rows.frame.is_empty():
+            raise InputError(
+                f"{opened.name} has a header ({listed(opened.columns)}) but no rows; add the ratings under it"
+            )
+        opened = replace(opened, notes=(*opened.notes, *notes))
+        return _assemble(opened, roles, rows, limit)
 
 
 def _listed(spec: Spec) -> list[str]:
@@ -166,8 +166,9 @@ def _packed(source: str | os.PathLike[str], cut: float | None, columns: list[str
     return ratings.with_scores((np.arange(ratings.n_categories) >= cut).astype(np.int16))
 
 
-def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Ratings:
+def _assemble(table: Table, roles: Roles, taken: Rows, cut: float | None) -> Ratings:
     """Put codes and scores together, without the ratings that miss a label or a score."""
+    rows = labelled(table, roles, taken)
     frame = rows.frame
     students = _levels(frame, "student", roles.student)
     raters = _levels(frame, "rater", roles.rater)
@@ -185,6 +186,9 @@ def _assemble(table: Table, roles: Roles, rows: Rows, cut: float | None) -> Rati
     if not complete.all():
         scored |= given & ~complete[:, None]
     notes = [*table.notes, *roles.notes, *rows.notes, *left_out(roles, Kept.of(complete, scored, kept))]
+    coded: list[Whole] = [students.codes, raters.codes, *(levels.codes for levels in facets.values())]
+    coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
+    notes += copies(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
 
     students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
     raters = raters.used_in(np.broadcast_to(raters.codes[:, None], kept.shape)[kept])

@@ -1,0 +1,63 @@
+"""Rows that stand in a table more than once, alike in every column."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.reading.columns import Roles
+from raterlens.reading.formats import Rows, Table
+from raterlens.wording import counted
+
+Whole = NDArray[np.integer[Any]]
+Mask = NDArray[np.bool_]
+
+_ROW = "\0row"
+
+
+def copies(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable[Whole]) -> list[str]:
+    """Say how many rows repeat another in every column, also those that are not used: a date, say, tells them apart.
+
+    Codes that rows have in common with their copies are enough to see that there are none.
+    """
+    alike = np.zeros_like(of_use)
+    alike[of_use] = _alike(code[of_use] for code in codes)
+    if not alike.any():
+        return []
+    suspects = rows.frame.filter(alike).unique()
+    whole = table.take(table.columns)
+    found = whole.frame.with_row_index(_ROW).join(
+        suspects, on=list(roles.columns), how="semi", nulls_equal=True
+    )
+    found = found.sort(_ROW)
+    first = found.unique(table.columns, keep="first", maintain_order=True)
+    again = found.join(first, on=_ROW, how="anti", maintain_order="left")
+    if again.is_empty():
+        return []
+    one = again.head(1)
+    original = first.join(one, on=list(table.columns), how="semi", nulls_equal=True)
+    places = [whole.place(frame[_ROW][0]) for frame in (one, original)]
+    if places[0] == places[1]:  # The file says itself that a rating counts several times: R3 of FACETS.
+        return []
+    what = "row" if len(roles.scores) > 1 else "rating"
+    return [
+        f"{len(again):,} of {counted(len(rows.frame), what)} "
+        f"{'is a copy' if len(again) == 1 else 'are copies'}: {places[0]} repeats {places[1]} in every column. "
+        "All are kept, as a rating may be repeated on purpose; if it was by mistake, remove the copies and read the "
+        "table again"
+    ]
+
+
+def _alike(codes: Iterable[Whole]) -> Mask:
+    """Which rows have all their codes in common with another row."""
+    key: Any = np.int64(0)
+    for code in codes:
+        # Where this exceeds 64 bits, it makes rows look alike that are not, never the other way round.
+        key = key * np.int64(code.max() + 1) + code
+    # Nearly always there is none, and a sort says so soonest.
+    ordered = np.sort(key)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.zeros(len(key), dtype=np.bool_)
+    return pl.Series(key).is_duplicated().to_numpy()
