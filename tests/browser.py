@@ -107,10 +107,3 @@ def accessibility_faults(page: Any) -> list[str]:
 def fits_width(page: Any) -> bool:
     """Whether the page needs no scrolling sideways."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
-
-
-def in_one_process(items: list[pytest.Item]) -> None:
-    """Keep browser tests together when tests run side by side, so that one Chromium runs at a time."""
-    for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))

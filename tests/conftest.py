@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens import Ratings
-from tests.browser import browser, in_one_process, new_page, page
+from tests.browser import browser, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 
@@ -15,10 +15,6 @@ collect_ignore = ["inspect_logs.py"]
 
 WRITING = Path(__file__).parents[2] / "shared" / "data" / "writing.csv"
 ITEMS = ["spe", "coh", "str", "gra", "con"]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    in_one_process(items)
 
 
 @pytest.fixture(scope="session")

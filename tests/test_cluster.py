@@ -26,9 +26,6 @@ from tests.engine.test_parts import frame_of
 
 distributed = pytest.importorskip("distributed")
 
-# One cluster for all of them.
-pytestmark = pytest.mark.xdist_group("cluster")
-
 # Sums in the order of the parts, not of the students; estimates stop within 1e-5 standard errors.
 ROUNDING, ESTIMATES = 1e-11, 1e-6
 

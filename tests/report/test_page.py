@@ -13,9 +13,6 @@ import pytest
 from raterlens.report import render
 from tests.report.conftest import HOSTILE, MakeFit
 
-# In the process of the browser tests, which use the same pages: drawing 3,000 raters takes seconds.
-pytestmark = pytest.mark.xdist_group("browser")
-
 VOID = {"meta", "input", "br", "hr", "img", "link"}
 SVG_SHAPES = {"path", "line", "rect", "circle", "use", "text", "g"}
 
