@@ -155,3 +155,30 @@ def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
     found = levels.code(labels)
     assert found.codes.tolist() == expected.codes.tolist()
     assert found.labels.to_list() == expected.labels.to_list() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pl.Series([300, -128, 5, 5, 300, 7] * 4, dtype=pl.Int16),
+        pl.Series([-128, 127, 0] * 60, dtype=pl.Int8),
+        pl.Series([2**64 - 1, 2**64 - 2] * 20, dtype=pl.UInt64),
+        pl.Series([2**62, 2**62 + 3] * 20),
+        pl.Series([1, None, 2] * 20),
+        pl.Series(["10", "9", "010", "9"] * 10, dtype=pl.Categorical),
+        pl.Series(["b", " ", "a", "b"] * 10, dtype=pl.Categorical),
+        pl.Series(["b", "a", "b"] * 10, dtype=pl.Enum(["c", "b", "a"])),
+    ],
+    ids=str,
+)
+def test_numbers_get_the_codes_of_other_labels(monkeypatch, labels):
+    """A table of all numbers between the lowest and the highest, where it is small."""
+    from raterlens.reading import levels
+
+    expected = levels.code(labels)
+    monkeypatch.setattr(levels, "_MANY", 10)
+    monkeypatch.setattr(levels, "_BLOCK", 7)
+    found = levels.code(labels)
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.labels.to_list() == expected.labels.to_list()
+    assert found.labels.dtype == expected.labels.dtype

@@ -190,13 +190,16 @@ def _assemble(table: Table, roles: Roles, taken: Rows, cut: float | None) -> Rat
     coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
     notes += copies(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
 
-    students = students.used_in(np.broadcast_to(students.codes[:, None], kept.shape)[kept])
-    raters = raters.used_in(np.broadcast_to(raters.codes[:, None], kept.shape)[kept])
-    items = items.used_in(np.broadcast_to(item_codes, kept.shape)[kept])
-    facets = {
-        name: levels.used_in(np.broadcast_to(levels.codes[:, None], kept.shape)[kept])
-        for name, levels in facets.items()
-    }
+    everything = kept.shape[1] == 1 and bool(kept.all())
+
+    def used(levels: Levels, codes: Codes) -> Levels:
+        if everything and codes.shape == kept.shape:
+            return levels
+        return levels.used_in(np.broadcast_to(codes, kept.shape)[kept])
+
+    students, raters = (used(levels, levels.codes[:, None]) for levels in (students, raters))
+    items = used(items, item_codes)
+    facets = {name: used(levels, levels.codes[:, None]) for name, levels in facets.items()}
     named = {f"level of {name}": levels for name, levels in facets.items()}
     roles_of = {"student": students, "rater": raters, "item": items} | named
     notes += remarks({role: levels.labels for role, levels in roles_of.items()})
@@ -204,7 +207,7 @@ def _assemble(table: Table, roles: Roles, taken: Rows, cut: float | None) -> Rat
         student=students.codes,
         rater=raters.codes,
         item=items.codes,
-        score=scores[kept],
+        score=scores[:, 0] if everything else scores[kept],
         students=students.labels.alias("student"),
         raters=raters.labels.alias("rater"),
         items=items.labels.alias("item"),
