@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from raterlens.ratings import Codes, Ratings
+from raterlens.ratings import Codes, Ratings, run_starts
 from raterlens.wording import counted, listed
 
 FEW = 10
@@ -108,12 +108,11 @@ def connected_groups(ratings: Ratings) -> Groups:
     """Find the groups of raters and students that no rating joins."""
     n_raters = ratings.n_raters
     # Joining all raters of a student to one of them gives the same groups, on a graph without students.
-    one = np.concatenate([_a_rater(part) for part in ratings.parts()])
-    pairs = [_distinct_pairs(part) for part in ratings.parts()]
+    one, pairs = zip(*(_one_and_others(part) for part in ratings.parts()), strict=True)
     pair = np.concatenate(pairs)
     edges = sparse.coo_array((np.ones(len(pair)), np.divmod(pair, n_raters)), shape=(n_raters, n_raters))
     n, of_rater = connected_components(edges, directed=False)
-    of_student = of_rater[one]
+    of_student = of_rater[np.concatenate(one)]
     size = np.bincount(of_rater, ratings.tally("rater").n, minlength=n)
     first_rater = np.full(n, n_raters)
     np.minimum.at(first_rater, of_rater, np.arange(n_raters))
@@ -139,21 +138,19 @@ def repeated(ratings: Ratings) -> int:
     return ratings.n_ratings - pl.Series(cell * ratings.n_items + ratings.item).n_unique()
 
 
-def _a_rater(ratings: Ratings) -> Codes:
-    """(students,) one of the raters of each student."""
+def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
+    """(students,) one of the raters of each student; and the pairs of that one with each of the student's raters, as
+    one x raters + other."""
+    essays = run_starts(ratings.student, ratings.rater)
+    student, rater = ratings.student[essays], ratings.rater[essays]
     one = np.empty(ratings.n_students, dtype=np.int32)
-    one[ratings.student] = ratings.rater
-    return one
-
-
-def _distinct_pairs(ratings: Ratings) -> NDArray[np.int64]:
-    """The pairs of a student's one rater with each of the student's raters, as one x raters + other."""
-    pair = _a_rater(ratings)[ratings.student].astype(np.int64) * ratings.n_raters + ratings.rater
+    one[student] = rater
+    pair = one[student].astype(np.int64) * ratings.n_raters + rater
     if ratings.n_raters**2 > 4 * len(pair):
-        return np.unique(pair)
+        return one, np.unique(pair)
     seen = np.zeros(ratings.n_raters**2, dtype=bool)
     seen[pair] = True
-    return np.flatnonzero(seen)
+    return one, np.flatnonzero(seen)
 
 
 def _codes(chosen: NDArray[np.bool_]) -> Codes:

@@ -14,6 +14,9 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+Number = TypeVar("Number", bound=np.generic)
+
+BLOCK = 2**17
+"""Rows that stay in the processor's cache from one step to the next."""
 
 ONE_THREAD = (
     "OMP_NUM_THREADS",
@@ -112,6 +119,26 @@ def spans(size: int) -> list[tuple[int, int]]:
     """Consecutive stretches of 0 .. size, one a thread."""
     cores = available_cores()
     return list(pairwise(size * part // cores for part in range(cores + 1)))
+
+
+def in_blocks(work: Callable[[slice], Result], size: int) -> list[Result]:
+    """`work` on short stretches of 0 .. size, in order and on all cores: what it makes of one stays in the cache."""
+
+    def part(span: tuple[int, int]) -> list[Result]:
+        return [work(slice(at, min(at + BLOCK, span[1]))) for at in range(*span, BLOCK)]
+
+    return [done for part in in_threads(part, spans(size)) for done in part]
+
+
+def looked_up(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Number]:
+    """`table[places]`, without all places as wide integers at once."""
+    found = np.empty(len(places), dtype=table.dtype)
+
+    def block(rows: slice) -> None:
+        found[rows] = table[places[rows]]
+
+    in_blocks(block, len(places))
+    return found
 
 
 @cache

@@ -1,17 +1,21 @@
 """Ratings: validated, integer-coded, immutable. Everything after reading works on this one object."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
+from raterlens.parallel import BLOCK, in_blocks
 
+T = TypeVar("T")
 Codes = NDArray[np.int32]
 Backend = Literal["polars", "pandas", "pyarrow"]
+ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +62,8 @@ class Ratings:
     backend: Backend = field(default="polars")
     """The kind of dataframe that results are returned as: the kind that came in."""
     facets: tuple[Facet, ...] = ()
-    _tallies: dict[str, "Tally"] = field(default_factory=dict, init=False, repr=False)
+    _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What has been counted so far, by its name."""
 
     def __post_init__(self) -> None:
         n = len(self.score)
@@ -80,37 +85,57 @@ class Ratings:
 
     def tally(self, role: str) -> Tally:
         """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
-        if role not in self._tallies:
-            self._tallies[role] = self._tallied(role)
-        return self._tallies[role]
+        return self._once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
 
-    def _tallied(self, role: str) -> Tally:
-        if role.startswith("facet "):
-            found = next(facet for facet in self.facets if facet.name == role.removeprefix("facet "))
-            codes, size = found.codes, len(found.labels)
-        else:
-            codes, size = getattr(self, role), len(getattr(self, f"{role}s"))
-        total = np.bincount(codes, self.score, minlength=size).astype(np.float64)
-        return Tally(np.bincount(codes, minlength=size), total)
+    def _once(self, what: str, count: Callable[[], T]) -> T:
+        if what not in self._counted:
+            self._counted[what] = count()
+        return self._counted[what]  # type: ignore[no-any-return]
+
+    def _by_student(self) -> Tally:
+        runs = run_starts(self.student)
+        whose, length = self.student[runs], np.diff(runs, append=self.n_ratings)
+        total = np.add.reduceat(self.score, runs, dtype=np.int64)
+        n, total = (np.bincount(whose, each, self.n_students) for each in (length, total))
+        return Tally(n.astype(np.int64), total.astype(np.float64))
+
+    def _by_cells(self, role: str) -> Tally:
+        cells, times = self.cell_counts()
+        codes, scores = np.divmod(cells, self.n_categories)
+        which = ["rater", "item", *(f"facet {facet.name}" for facet in self.facets)].index(role)
+        level, size = np.unravel_index(codes, self.sizes)[which], self.sizes[which]
+        total = np.bincount(level, times * scores, size).astype(np.float64)
+        return Tally(np.bincount(level, times, size).astype(np.int64), total)
 
     @property
     def sizes(self) -> list[int]:
         """Levels of raters, items and further facets: what makes a rating's context."""
         return [self.n_raters, self.n_items, *(len(facet.labels) for facet in self.facets)]
 
-    def context_codes(self) -> NDArray[np.int64]:
+    def context_codes(self, rows: slice = ALL) -> NDArray[np.int64]:
         """(ratings,) rater, item and further facets of each rating in one number."""
-        code = self.rater.astype(np.int64)
+        code = self.rater[rows].astype(np.int64)
         others = (self.item, *(facet.codes for facet in self.facets))
         for codes, size in zip(others, self.sizes[1:], strict=True):
             code *= size
-            code += codes
+            code += codes[rows]
         return code
 
     def cell_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The distinct `context code x categories + score`, sorted, and how often each occurs."""
-        cells = self.context_codes() * self.n_categories + self.score
-        return counted(cells, int(np.prod(self.sizes)) * self.n_categories)
+        return self._once("cells", self._count_cells)
+
+    def _count_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        k, n = self.n_categories, self.n_ratings
+        size = math.prod(self.sizes) * k
+
+        def cells(rows: slice) -> NDArray[np.int64]:
+            return self.context_codes(rows) * k + self.score[rows]
+
+        if size > min(n, BLOCK):
+            return counted(cells(ALL), size)
+        times = np.sum(in_blocks(lambda rows: np.bincount(cells(rows), minlength=size), n), axis=0)
+        return (distinct := np.flatnonzero(times)), times[distinct]
 
     def with_scores(self, places: NDArray[np.int16]) -> "Ratings":
         """The same ratings with score s replaced by `places[s]`."""
@@ -165,12 +190,20 @@ class Ratings:
     @property
     def score_counts(self) -> NDArray[np.int64]:
         """(categories,): how often each score from 0 to the highest was given."""
-        return np.bincount(self.score)
+        cells, times = self.cell_counts()
+        return np.bincount(cells % self.n_categories, times).astype(np.int64)
 
     @property
     def n_categories(self) -> int:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
         return int(self.score.max()) + 1
+
+
+def run_starts(*columns: Codes) -> NDArray[np.int64]:
+    """Rows at which one of the columns changes, the first row among them. Tables are often in some order: what is the
+    same all along a run is looked at once."""
+    changed = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.concatenate([np.zeros(min(1, len(columns[0])), dtype=np.int64), 1 + np.flatnonzero(changed)])
 
 
 def counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

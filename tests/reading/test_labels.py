@@ -173,11 +173,12 @@ def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
 )
 def test_numbers_get_the_codes_of_other_labels(monkeypatch, labels):
     """A table of all numbers between the lowest and the highest, where it is small."""
+    from raterlens import parallel
     from raterlens.reading import levels
 
     expected = levels.code(labels)
     monkeypatch.setattr(levels, "_MANY", 10)
-    monkeypatch.setattr(levels, "_BLOCK", 7)
+    monkeypatch.setattr(parallel, "BLOCK", 7)
     found = levels.code(labels)
     assert found.codes.tolist() == expected.codes.tolist()
     assert found.labels.to_list() == expected.labels.to_list()

@@ -162,7 +162,7 @@ class _Further:
     def __init__(self, model: Expectation, units: Groups, tables: Tables) -> None:
         ratings = model.ratings
         self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
-        self.context = model.contexts.places(ratings)
+        self.context = model.contexts.places(ratings).astype(np.int64)
         self.couples = couples_of(ratings, units)
         # As wide as what is looked up in it: NumPy would copy it to that width at every search.
         of_couple = model.judged[:0] if self.couples is None else model.judged[self.couples.first]

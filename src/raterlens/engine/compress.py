@@ -3,18 +3,21 @@
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.models.parameters import Contexts
-from raterlens.ratings import Ratings
+from raterlens.parallel import looked_up
+from raterlens.ratings import Codes, Ratings, run_starts
 from raterlens.stored.ratings import StoredRatings
 
 
 def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> sparse.csr_array:
     """(students, contexts x categories): how often a student has each score of each context."""
-    cell = contexts.places(ratings) * n_categories + ratings.score
-    return _tally(ratings, cell, np.ones(ratings.n_ratings), len(contexts) * n_categories)
+    cell = contexts.places(ratings).astype(np.int64) * n_categories + ratings.score
+    shape = ratings.n_students, len(contexts) * n_categories
+    return _summed(ratings.student, cell, np.ones(ratings.n_ratings), shape)
 
 
 class CellsByStudent:
@@ -69,29 +72,37 @@ def essays(
     """Collapse ratings whose log-probability depends on the scores only through their sum."""
     # A multiset of items is known by the sum of its items' random 64-bit keys (two differ with probability 1 - 2^-64).
     keys = np.random.default_rng(0).integers(2**64, size=len(contexts), dtype=np.uint64)
-    context = contexts.places(ratings)
-    per_rater = _tally(ratings, ratings.rater, keys[context], ratings.n_raters)
-    distinct, first, which = np.unique(per_rater.data, return_index=True, return_inverse=True)
+    context, student = contexts.places(ratings), ratings.student
+    by_rater = run_starts(student, ratings.rater)
+    key = np.add.reduceat(looked_up(keys, context), by_rater)
+    shape = ratings.n_students, ratings.n_raters
+    per_rater = _summed(student[by_rater], ratings.rater[by_rater], key, shape)
+    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
+    which = np.searchsorted(distinct, per_rater.data)
+    shown_by = np.empty(len(distinct), dtype=np.int64)
+    shown_by[which] = np.arange(len(which))
     counts = sparse.csr_array(
-        (np.ones(per_rater.nnz), which, per_rater.indptr), shape=(ratings.n_students, len(first))
+        (np.ones(per_rater.nnz), which, per_rater.indptr), shape=(ratings.n_students, len(distinct))
     )
-    slope = slope_of_context[context]
-    sums = _tally(ratings, slope, ratings.score.astype(float), int(slope_of_context.max()) + 1)
-    given = np.bincount(context * n_categories + ratings.score, minlength=len(contexts) * n_categories)
-    members = _members(ratings, context, len(contexts), per_rater, first)
-    return Essays(counts, sums, Sets(distinct, members, given.reshape(-1, n_categories).astype(float)))
+    slope = looked_up(slope_of_context.astype(np.int32), context)
+    by_slope = run_starts(student, slope)
+    total = np.add.reduceat(ratings.score, by_slope, dtype=np.float64)
+    shape = ratings.n_students, int(slope_of_context.max()) + 1
+    sums = _summed(student[by_slope], slope[by_slope], total, shape)
+    members = _members(ratings, context, len(contexts), per_rater, shown_by)
+    return Essays(counts, sums, Sets(distinct, members, _given(ratings, contexts, n_categories)))
 
 
 def _members(
     ratings: Ratings,
-    context: NDArray[np.int64],
+    context: Codes,
     n_contexts: int,
     per_rater: sparse.csr_array,
-    first: NDArray[np.int64],
+    shown_by: NDArray[np.int64],
 ) -> sparse.csr_array:
-    """Spell out each set from the one (student, rater) that shows it first."""
-    student = np.repeat(np.arange(ratings.n_students), np.diff(per_rater.indptr))[first]
-    shown = student * ratings.n_raters + per_rater.indices[first]
+    """Spell out each set from one of the (student, rater) that show it."""
+    student = np.repeat(np.arange(ratings.n_students), np.diff(per_rater.indptr))[shown_by]
+    shown = student * ratings.n_raters + per_rater.indices[shown_by]
     order = np.argsort(shown)
     showing = np.zeros(ratings.n_students, dtype=bool)
     showing[student] = True
@@ -101,18 +112,24 @@ def _members(
     inside = shown[order][place] == essay
     sets = sparse.coo_array(
         (np.ones(int(inside.sum())), (order[place[inside]], context[rating[inside]])),
-        shape=(len(first), n_contexts),
+        shape=(len(shown_by), n_contexts),
     ).tocsr()
     sets.sum_duplicates()
     return sets
 
 
-def _tally(
-    ratings: Ratings, column: NDArray[np.integer], values: NDArray[np.generic], n_columns: int
+def _given(ratings: Ratings, contexts: Contexts, n_categories: int) -> NDArray[np.float64]:
+    cells, times = ratings.cell_counts()
+    code, score = np.divmod(cells, ratings.n_categories)
+    given = np.zeros((len(contexts), n_categories))
+    given[np.searchsorted(contexts.codes, code), score] = times
+    return given
+
+
+def _summed(
+    student: Codes, column: NDArray[np.integer], values: NDArray[np.generic], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """Sum `values` over the ratings of each (student, column)."""
-    table = sparse.coo_array(
-        (values, (ratings.student, column)), shape=(ratings.n_students, n_columns)
-    ).tocsr()
+    """Sum `values` of each (student, column)."""
+    table = sparse.coo_array((values, (student, column)), shape=shape).tocsr()
     table.sum_duplicates()
     return table

@@ -114,7 +114,10 @@ def neighbours(counts: sparse.csr_array) -> NDArray[np.int64]:
     block = max(_BLOCK, cells**2 // students)
     begin = np.minimum(counts.indptr[:-1], counts.nnz - 1)
     first, last = (counts.indices[at] // block for at in (begin, counts.indptr[1:] - 1))
-    return np.argsort(first.astype(np.int64) * (cells // block + 1) + last, kind="stable")
+    blocks = cells // block + 1
+    # Numbers of 16 bits are sorted without comparing them.
+    kind = np.uint16 if blocks**2 <= 2**16 else np.int64
+    return np.argsort((first.astype(np.int64) * blocks + last).astype(kind), kind="stable")
 
 
 @dataclass(frozen=True, slots=True)

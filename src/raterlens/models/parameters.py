@@ -1,11 +1,13 @@
 """A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.ratings import Ratings
+from raterlens.parallel import in_blocks
+from raterlens.ratings import Codes, Ratings
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -48,14 +50,19 @@ class Contexts:
             {facet.name: len(facet.labels) for facet in ratings.facets},
         )
 
-    def places(self, ratings: Ratings) -> Indices:
+    def places(self, ratings: Ratings) -> Codes:
         """(ratings,): the context of each of these ratings, all or a part of those that the contexts are of."""
-        code, size = ratings.context_codes(), int(np.prod(ratings.sizes))
-        if size > 4 * len(code):
-            return np.searchsorted(self.codes, code)
-        place = np.zeros(size, dtype=np.int64)
-        place[self.codes] = np.arange(len(self))
-        return place[code]
+        found, size = np.empty(ratings.n_ratings, dtype=np.int32), math.prod(ratings.sizes)
+        table = np.zeros(size if size <= 4 * ratings.n_ratings else 0, dtype=np.int32)
+        if len(table):
+            table[self.codes] = np.arange(len(self))
+
+        def block(rows: slice) -> None:
+            code = ratings.context_codes(rows)
+            found[rows] = table[code] if len(table) else np.searchsorted(self.codes, code)
+
+        in_blocks(block, ratings.n_ratings)
+        return found
 
     def counts(self, n_categories: int) -> Array:
         """(contexts, categories): `given`, where the model may have more categories than were seen."""

@@ -30,7 +30,12 @@ class StoredRatings(Ratings):
     def __init__(
         self, packed: Packed, places: NDArray[np.int16] | None = None, part: int | None = None
     ) -> None:
-        for name, value in (("packed", packed), ("places", places), ("part_size", part or PART)):
+        for name, value in (
+            ("packed", packed),
+            ("places", places),
+            ("part_size", part or PART),
+            ("_counted", {}),
+        ):
             object.__setattr__(self, name, value)
 
     packed: Packed
@@ -105,18 +110,7 @@ class StoredRatings(Ratings):
         distinct, place = np.unique(recoded, return_inverse=True)
         return distinct, np.bincount(place, times).astype(np.int64)
 
-    def tally(self, role: str) -> Tally:
-        if role == "student":
-            return self._student_tally
-        cells, times = self.cell_counts()
-        codes, scores = np.divmod(cells, self.n_categories)
-        which = ["rater", "item", *(f"facet {facet.name}" for facet in self.facets)].index(role)
-        level, size = np.unravel_index(codes, self.sizes)[which], self.sizes[which]
-        total = np.bincount(level, times * scores, size).astype(np.float64)
-        return Tally(np.bincount(level, times, size).astype(np.int64), total)
-
-    @cached_property
-    def _student_tally(self) -> Tally:
+    def _by_student(self) -> Tally:
         if self.places is None:
             total = np.array(self.packed.array("totals"), dtype=np.float64)
         else:
