@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError, OptionError
+from raterlens.parallel import looked_up
 from raterlens.ratings import Codes
 from raterlens.reading import Kept, item_levels, left_out, read, refuse_constant, remarks
 from raterlens.reading.columns import Roles, Spec, assign_roles
@@ -21,10 +22,10 @@ from raterlens.reading.formats import open_table
 from raterlens.reading.formats.parquet import damaged
 from raterlens.reading.formats.table import Opening, Table, is_plain
 from raterlens.reading.levels import combine
-from raterlens.reading.scores import checked_cut, parse_scores
-from raterlens.stored.file import SUFFIX, Scratch, open_packed
+from raterlens.reading.scores import HIGHEST, checked_cut, parse_scores
+from raterlens.stored.file import SUFFIX, Scratch, narrow, open_packed
 from raterlens.stored.ratings import StoredRatings
-from raterlens.stored.write import Chunk, Labels, write_chunks, write_ratings
+from raterlens.stored.write import Chunk, Labels, count_into, write_chunks, write_ratings
 
 # Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
 LARGE = 5_000_000
@@ -186,8 +187,11 @@ def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path) -> 
         found += of_use
         highest = max(highest, int(scores.max(initial=0)))
         for role, chosen in codes.items():
-            given[role] += np.bincount(chosen, minlength=len(given[role]))
-        kept.append(({role: scratch.keep(chosen) for role, chosen in codes.items()}, scratch.keep(scores)))
+            count_into(given[role], chosen)
+        narrowed = {
+            role: scratch.keep(chosen.astype(narrow(len(given[role])))) for role, chosen in codes.items()
+        }
+        kept.append((narrowed, scratch.keep(scores.astype(narrow(HIGHEST + 1)))))
     notes = left_out(roles, found)
     # Labels that only rows without a score have are left out, as everywhere.
     place = {role: (np.cumsum(times > 0) - 1).astype(np.int32) for role, times in given.items()}
@@ -203,7 +207,11 @@ def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path) -> 
     )
     order = ["rater", "item", *(_facet(name) for name in roles.facets)]
     chunks = (
-        Chunk(place["student"][codes["student"]], scores, [place[role][codes[role]] for role in order])
+        Chunk(
+            looked_up(place["student"], codes["student"]),
+            scores.astype(np.int16),
+            [looked_up(place[role], codes[role]) for role in order],
+        )
         for codes, scores in kept
     )
     unchecked = path.with_name(f"{path.stem}.unchecked{SUFFIX}")

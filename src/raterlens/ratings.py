@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from raterlens.errors import InputError
 from raterlens.parallel import BLOCK, in_blocks
@@ -95,7 +95,7 @@ class Ratings:
     def _by_student(self) -> Tally:
         runs = run_starts(self.student)
         whose, length = self.student[runs], np.diff(runs, append=self.n_ratings)
-        total = np.add.reduceat(self.score, runs, dtype=np.int64)
+        total = run_sums(self.score, runs, np.int64)
         n, total = (np.bincount(whose, each, self.n_students) for each in (length, total))
         return Tally(n.astype(np.int64), total.astype(np.float64))
 
@@ -202,8 +202,31 @@ class Ratings:
 def run_starts(*columns: Codes) -> NDArray[np.int64]:
     """Rows at which one of the columns changes, the first row among them. Tables are often in some order: what is the
     same all along a run is looked at once."""
-    changed = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    return np.concatenate([np.zeros(min(1, len(columns[0])), dtype=np.int64), 1 + np.flatnonzero(changed)])
+    n = len(columns[0])
+
+    def block(rows: slice) -> NDArray[np.int64]:
+        first = max(rows.start, 1)
+        here, before = slice(first, rows.stop), slice(first - 1, rows.stop - 1)
+        changed = np.zeros(rows.stop - first, dtype=bool)
+        for column in columns:
+            changed |= column[here] != column[before]
+        return np.asarray(np.flatnonzero(changed) + first)
+
+    return np.concatenate([np.arange(min(1, n)), *in_blocks(block, n)])
+
+
+def run_sums(values: NDArray[Any], starts: NDArray[np.int64], dtype: DTypeLike) -> NDArray[Any]:
+    """Sum the values of each run."""
+    sums, ends = np.empty(len(starts), dtype=dtype), np.append(starts[1:], len(values))
+
+    def block(runs: slice) -> None:
+        first = starts[runs.start]
+        np.add.reduceat(
+            values[first : ends[runs.stop - 1]], starts[runs] - first, dtype=dtype, out=sums[runs]
+        )
+
+    in_blocks(block, len(starts))
+    return sums
 
 
 def counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

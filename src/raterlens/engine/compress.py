@@ -9,7 +9,7 @@ from scipy import sparse
 
 from raterlens.models.parameters import Contexts
 from raterlens.parallel import looked_up
-from raterlens.ratings import Codes, Ratings, run_starts
+from raterlens.ratings import Codes, Ratings, run_starts, run_sums
 from raterlens.stored.ratings import StoredRatings
 
 
@@ -74,7 +74,7 @@ def essays(
     keys = np.random.default_rng(0).integers(2**64, size=len(contexts), dtype=np.uint64)
     context, student = contexts.places(ratings), ratings.student
     by_rater = run_starts(student, ratings.rater)
-    key = np.add.reduceat(looked_up(keys, context), by_rater)
+    key = run_sums(looked_up(keys, context), by_rater, np.uint64)
     shape = ratings.n_students, ratings.n_raters
     per_rater = _summed(student[by_rater], ratings.rater[by_rater], key, shape)
     distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
@@ -86,7 +86,7 @@ def essays(
     )
     slope = looked_up(slope_of_context.astype(np.int32), context)
     by_slope = run_starts(student, slope)
-    total = np.add.reduceat(ratings.score, by_slope, dtype=np.float64)
+    total = run_sums(ratings.score, by_slope, np.float64)
     shape = ratings.n_students, int(slope_of_context.max()) + 1
     sums = _summed(student[by_slope], slope[by_slope], total, shape)
     members = _members(ratings, context, len(contexts), per_rater, shown_by)

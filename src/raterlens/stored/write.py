@@ -78,7 +78,7 @@ def write_chunks(
             for stored, codes, size in zip(levels, chunk.levels, sizes, strict=True):
                 stored[place] = codes
                 cell = cell * size + codes
-            totals += np.bincount(chunk.student, chunk.score, len(totals)).astype(np.int64)
+            count_into(totals, chunk.student, chunk.score)
             tallied.append(_merged([*tallied[-1:], counted(cell * k + chunk.score, int(np.prod(sizes)) * k)]))
             del tallied[:-1]
             for stored in (score, *levels):
@@ -94,6 +94,15 @@ def write_chunks(
             backend=labels.backend,
             cut=labels.cut,
         )
+
+
+def count_into(counts: Counts, codes: Codes, weights: AnyArray | None = None) -> None:
+    """Add how often each code occurs, or its weights; a chunk in order has the codes of a short stretch."""
+    if not len(codes):
+        return
+    lowest = int(codes.min())
+    found = np.bincount(codes - lowest, weights)
+    counts[lowest : lowest + len(found)] += found.astype(np.int64)
 
 
 def _places(student: Codes, following: Counts) -> AnyArray:
