@@ -13,7 +13,9 @@ A posterior stays in the processor's cache from its products to the expected cou
 Numba is imported by `compiling.py`, and that only here and in `inference/fused.py`: small data never pay for it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -24,12 +26,18 @@ from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import exponentials, padded
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
-from raterlens.parallel import available_cores, in_threads
+from raterlens.parallel import available_cores, in_threads, spans
 
 # Products within exp(+-600) stay well inside the range of doubles.
 _RANGE = 600.0
 # Cells that are kept together at least.
 _BLOCK = 32
+# Numbers of posteriors at a time.
+_POSTERIORS = 2**18
+
+_Shown = tuple[int, Array, Array]
+"""Posteriors and log-likelihoods of the students from the first on."""
+_UNSHOWN: _Shown = 0, np.empty((0, 0)), np.empty(0)
 
 
 class FusedEngine(ReferenceEngine):
@@ -49,7 +57,7 @@ class FusedEngine(ReferenceEngine):
         of each."""
         super().__init__(counts, sums)
         self._order = neighbours(counts) if reorder else None
-        work = counts, sums if sums is not None else sparse.csr_array((self.n_students, 1))
+        work = counts, _or_none(sums, self.n_students)
         self._work = work if self._order is None else tuple(matrix[self._order] for matrix in work)
         # Parts of equal work, by nonzeros.
         marks = np.linspace(0, counts.nnz, (threads or available_cores()) + 1)
@@ -69,29 +77,29 @@ class FusedEngine(ReferenceEngine):
         mean[self._order], sd[self._order] = found.mean, found.sd
         return Moments(mean, sd)
 
-    def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
-        rows = _rows(tables, nodes, whole=self._whole)
-        mean = np.empty(self.n_students)
-        linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        work = _Pass(self.counts, _or_none(self.sums, self.n_students), tables, nodes, whole=self._whole)
+        unwanted = np.empty((0, 0)), np.empty(0), np.empty(0), np.empty(0)
+        size = max(1, _POSTERIORS // len(nodes.points))
+        for first in range(0, self.n_students, size):
+            n = min(size, self.n_students - first)
+            shown = first, np.empty((n, len(nodes.points))), np.empty(n)
+            students = [(first + begin, first + end) for begin, end in spans(n)]
+            in_threads(partial(work.over, found=unwanted, shown=shown), students)
+            yield slice(first, first + n), *shown[1:]
+
+    def ordered(self) -> "FusedEngine":
+        """The same students in the order in which they are worked on."""
         counts, sums = self._work
+        return self if self._order is None else FusedEngine(counts, None if self.sums is None else sums)
+
+    def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
+        counts, sums = self._work
+        work, mean = _Pass(counts, sums, tables, nodes, whole=self._whole), np.empty(self.n_students)
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
-            expected, weighted = np.zeros_like(rows.factors), np.zeros(len(linear))
-            late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
-            work = (
-                (counts.indptr, counts.indices, counts.data),
-                (sums.indptr, sums.indices, sums.data, linear),
-                (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
-                (rows.points, rows.weights, rows.log_weights, nodes.step),
-                expected,
-                weighted,
-                mean,
-                sd,
-            )
-            loglik = _by_products(*span, *work, late)
-            if late[0]:
-                loglik += _by_logarithms(late[1 : late[0] + 1], *work)
-            return loglik, expected, weighted
+            expected, weighted = np.zeros_like(work.rows.factors), np.zeros(len(work.linear))
+            return work.over(span, (expected, weighted, mean, sd), _UNSHOWN), expected, weighted
 
         done = in_threads(part, self._parts)
         _, expected, weighted = done[0]
@@ -101,6 +109,10 @@ class FusedEngine(ReferenceEngine):
         expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
         loglik = sum(part[0] for part in done)
         return Expected(loglik, expected, None if self.sums is None else weighted), Moments(mean, sd)
+
+
+def _or_none(sums: sparse.csr_array | None, n_students: int) -> sparse.csr_array:
+    return sums if sums is not None else sparse.csr_array((n_students, 1))
 
 
 def neighbours(counts: sparse.csr_array) -> NDArray[np.int64]:
@@ -167,17 +179,42 @@ def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
     )
 
 
+class _Pass:
+    """Tables on a grid, and the students to be gone over."""
+
+    def __init__(
+        self, counts: sparse.csr_array, sums: sparse.csr_array, tables: Tables, nodes: Nodes, *, whole: bool
+    ) -> None:
+        self.rows = rows = _rows(tables, nodes, whole=whole)
+        self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
+        self._work = (
+            *((matrix.indptr, matrix.indices, matrix.data) for matrix in (counts, sums)),
+            self.linear,
+            (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
+            (rows.points, rows.weights, rows.log_weights, nodes.step),
+        )
+
+    def over(self, span: tuple[int, int], found: tuple[Array, Array, Array, Array], shown: _Shown) -> float:
+        """Fill what is `found` of a span of students (their part of the expected counts and of the sums, their means
+        and standard deviations) or, where posteriors are `shown`, these alone; return their log-likelihood."""
+        late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
+        loglik = _by_products(*span, *self._work, found, shown, late)
+        if late[0]:
+            loglik += _by_logarithms(late[1 : late[0] + 1], *self._work, found, shown)
+        return float(loglik)
+
+
 _FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
 
 
 @compiled(*_FAST)
-def _by_products(first, last, counts, sums, rows, nodes, expected, weighted, mean, sd, late):  # type: ignore[no-untyped-def]
-    """Fill `expected`, `weighted` and the students' moments; return the log-likelihood.
+def _by_products(first, last, counts, sums, linear, rows, nodes, found, shown, late):  # type: ignore[no-untyped-def]
+    """Fill what is wanted, and return the log-likelihood.
 
     Students out of range are put into `late`, whose first entry counts them.
     """
     indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data, linear = sums
+    sums_indptr, sums_indices, sums_data = sums
     factors, _, level, slope, reach = rows
     points, weights, _, step = nodes
     size = len(points)
@@ -229,15 +266,15 @@ def _by_products(first, last, counts, sums, rows, nodes, expected, weighted, mea
                 for q in range(size):
                     joint[q] *= row[q]
             at += 1
-        loglik += constant + _settle(n, joint, points, counts, sums, expected, weighted, mean, sd)
+        loglik += _settle(n, constant, joint, points, counts, sums, found, shown)
     return loglik
 
 
 @compiled(*_FAST)
-def _by_logarithms(students, counts, sums, rows, nodes, expected, weighted, mean, sd):  # type: ignore[no-untyped-def]
+def _by_logarithms(students, counts, sums, linear, rows, nodes, found, shown):  # type: ignore[no-untyped-def]
     """The same for students whose products might leave the range of doubles."""
     indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data, linear = sums
+    sums_indptr, sums_indices, sums_data = sums
     logs, points, log_weights = rows[1], nodes[0], nodes[2]
     size = len(points)
     joint, rounded, scale = np.empty(size), np.empty(size), np.empty(size)
@@ -257,20 +294,28 @@ def _by_logarithms(students, counts, sums, rows, nodes, expected, weighted, mean
         for q in range(1, size):
             top = max(top, joint[q])
         exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
-        loglik += top + _settle(n, joint, points, counts, sums, expected, weighted, mean, sd)
+        loglik += _settle(n, top, joint, points, counts, sums, found, shown)
     return loglik
 
 
 @compiled(*_FAST, inline=True)
-def _settle(n, joint, points, counts, sums, expected, weighted, mean, sd):  # type: ignore[no-untyped-def]
-    """From a student's joint probabilities: its moments, its part of the expected counts, its log-likelihood."""
+def _settle(n, scale, joint, points, counts, sums, found, shown):  # type: ignore[no-untyped-def]
+    """From a student's joint probabilities, less their `scale`: what is wanted, and the log-likelihood."""
     indptr, indices, times = counts
+    expected, weighted, mean, sd = found
+    first, posterior, own = shown
     size = len(points)
     total, centre = 0.0, 0.0
     for q in range(size):
         total += joint[q]
         centre += joint[q] * points[q]
+    loglik = scale + np.log(total)
     inverse = 1 / total
+    if len(own) > 0:
+        own[n - first] = loglik
+        for q in range(posterior.shape[1]):
+            posterior[n - first, q] = joint[q] * inverse
+        return loglik
     centre *= inverse
     mean[n] = centre
     for at in range(sums[0][n], sums[0][n + 1]):
@@ -284,4 +329,4 @@ def _settle(n, joint, points, counts, sums, expected, weighted, mean, sd):  # ty
         for q in range(size):
             spread += joint[q] * (points[q] - centre) ** 2
         sd[n] = np.sqrt(spread * inverse)
-    return np.log(total)
+    return loglik

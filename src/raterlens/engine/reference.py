@@ -41,6 +41,10 @@ class ReferenceEngine:
         """What `work` finds, added up over groups of students: here all of them in one."""
         return work(self)
 
+    def ordered(self) -> "ReferenceEngine":
+        """The same students in the order that suits the work on them."""
+        return self
+
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         mean, sd = np.empty(self.n_students), np.empty(self.n_students)
         for rows, posterior, _ in self.posteriors(tables, nodes):

@@ -13,6 +13,7 @@ from raterlens.engine.compress import CellsByStudent
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
+from raterlens.models.responses import Linked, Predictor, Response
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -21,9 +22,10 @@ Indices = NDArray[np.int64]
 # Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB.
 _LARGEST = 2**26
 
-
-# Parameters up to which covariances are added up in a full matrix.
-DENSE = 3_000
+# Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
+STEP = 0.8
+# Parameters up to which covariances are added up in a full matrix: 200 MB.
+DENSE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class CellScores:
     """(students, sums)"""
     slopes: sparse.csr_array
     """(sums, parameters): derivatives of the coefficient of ability."""
+    steepest: Array
+    """(cells,): the steepest slope of a member, infinite where it does not tell how fast scores change."""
 
     @property
     def n_parameters(self) -> int:
@@ -94,7 +98,22 @@ def cell_scores(
         scores = response.scores(predictor, t).reshape(steps, n * k, len(t))
     terms = [(jacobian[context], np.tensordot(response.lever, scores, 1) * t)]
     terms += [(jacobian[n + context * steps + j], scores[j]) for j in range(steps)]
-    return CellScores(cells, *_rows(members, terms, jacobian.shape[1]), sums, sparse.csr_array(slopes))
+    steepest = np.zeros(members.shape[0])
+    reach = slope_reach(response, predictor)[context]
+    np.maximum.at(
+        steepest, np.repeat(np.arange(len(steepest)), np.diff(members.indptr)), reach[members.indices]
+    )
+    return CellScores(
+        cells, *_rows(members, terms, jacobian.shape[1]), sums, sparse.csr_array(slopes), steepest
+    )
+
+
+def slope_reach(response: Response, predictor: Predictor) -> Array:
+    """(contexts,): how fast scores change with ability. Infinite for the cauchit, whose posteriors can have several
+    peaks."""
+    if isinstance(response, Linked) and response.link.name == "cauchit":
+        return np.full(len(predictor.slope), np.inf)
+    return np.asarray(np.maximum(np.abs(predictor.slope) * len(response.lever), 1e-3))
 
 
 def _rows(

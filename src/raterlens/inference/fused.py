@@ -14,23 +14,24 @@ from scipy import sparse
 
 from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import LANE
-from raterlens.inference.cell_scores import DENSE, CellScores
+from raterlens.engine.seam import Nodes
+from raterlens.inference.cell_scores import DENSE, STEP, CellScores
 from raterlens.parallel import available_cores, in_threads
 
 Array = NDArray[np.float64]
 
 # Nodes that carry less than this of a posterior are passed over.
 _NEGLIGIBLE = 1e-12
+# A wide posterior is gone over by every second node, or every fourth.
+_STRIDES = (1, 2, 4)
 
 
 def score_covariance(
-    scores: CellScores, posteriors: Iterable[tuple[slice, Array, Array]], points: Array
+    scores: CellScores, posteriors: Iterable[tuple[slice, Array, Array]], nodes: Nodes
 ) -> sparse.csr_array:
     """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior."""
     size, threads = scores.n_parameters, available_cores()
-    # So many nodes more that a posterior at the very end can be gone over in whole vectors.
-    table = np.pad(scores.table, [(0, 0), (0, LANE)])
-    points = np.pad(points, (0, LANE))
+    grids = tuple(_every(stride, scores.table, nodes.points) for stride in _STRIDES)
     slopes = (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data)
     pattern = sparse.csr_array((1, size)) if size <= DENSE else scores.coupled()
     totals = [np.zeros(size * size if size <= DENSE else pattern.nnz) for _ in range(threads)]
@@ -41,10 +42,11 @@ def score_covariance(
             _accumulated,
             posterior,
             (cells.indptr, cells.indices, cells.data),
-            (scores.first, scores.parameter, table),
+            (scores.first, scores.parameter, scores.steepest),
             (sums.indptr, sums.indices, sums.data),
             slopes,
-            points,
+            grids,
+            (nodes.points, nodes.step),
             (pattern.indptr, pattern.indices),
             size,
         )
@@ -57,21 +59,29 @@ def score_covariance(
     return sparse.csr_array(upper + sparse.triu(upper, 1).T)
 
 
+def _every(stride: int, table: Array, points: Array) -> tuple[Array, Array]:
+    """Every few nodes, and so many more that a posterior at the very end can be gone over in whole vectors."""
+    return np.pad(table[:, ::stride], [(0, 0), (0, LANE)]), np.pad(points[::stride], (0, LANE))
+
+
 def _accumulated(*work: Any) -> None:
     """With the part of the students last."""
     _accumulate(*work[:-1], *work[-1])
 
 
 @compiled("contract", "reassoc", "nsz", "nnan")
-def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_parameters, start, stop, total):  # type: ignore[no-untyped-def]
+def _accumulate(  # type: ignore[no-untyped-def]
+    posterior, cells, rows, sums, slopes, grids, nodes, pattern, n_parameters, start, stop, total
+):
     """Add the covariances of the students from `start` to `stop` to the upper triangle in `total`.
 
     `total` is a full matrix, row by row, or has the entries of `pattern`.
     """
     indptr, indices, times = cells
-    first, parameter, table = rows
+    first, parameter, steepest = rows
     sums_indptr, sums_indices, sums_data = sums
     slopes_indptr, slopes_indices, slopes_data = slopes
+    every_point, step = nodes
     full = len(pattern[1]) == 0
     place = np.full(n_parameters, -1)
     width = -(-posterior.shape[1] // LANE) * LANE
@@ -85,16 +95,33 @@ def _accumulate(posterior, cells, rows, sums, slopes, points, pattern, n_paramet
     most = min(most, n_parameters)
     touched, score = np.empty(most, dtype=np.int64), np.empty((most, width))
     for n in range(start, stop):
+        centre, square, steep = 0.0, 0.0, 0.0
+        for q in range(posterior.shape[1]):
+            centre += posterior[n, q] * every_point[q]
+        for q in range(posterior.shape[1]):
+            square += posterior[n, q] * (every_point[q] - centre) ** 2
+        for at in range(indptr[n], indptr[n + 1]):
+            steep = max(steep, steepest[indices[at]])
+        reach = min(STEP * np.sqrt(square), 1 / steep) / step
+        which = 0
+        while which + 1 < len(_STRIDES) and reach >= _STRIDES[which + 1]:
+            which += 1
+        table, points = grids[which]
+        stride = _STRIDES[which]
+
         # The nodes that carry the posterior, and so many after them that they fill the processor's vectors.
-        low, high = 0, posterior.shape[1]
-        while posterior[n, low] < _NEGLIGIBLE:
+        low, high = 0, -(-posterior.shape[1] // stride)
+        while posterior[n, low * stride] < _NEGLIGIBLE:
             low += 1
-        while posterior[n, high - 1] < _NEGLIGIBLE:
+        while posterior[n, (high - 1) * stride] < _NEGLIGIBLE:
             high -= 1
         inside = high - low
         size = -(-inside // LANE) * LANE
+        whole = 0.0
         for q in range(inside):
-            root[q] = np.sqrt(posterior[n, low + q])
+            whole += posterior[n, (low + q) * stride]
+        for q in range(inside):
+            root[q] = np.sqrt(posterior[n, (low + q) * stride] / whole)
         for q in range(inside, size):
             root[q] = 0.0
 

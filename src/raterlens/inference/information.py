@@ -21,8 +21,8 @@ from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.inference.cell_scores import DENSE, by_engine, cell_scores
-from raterlens.models.responses import Linked, Predictor, Response, counted_scores
+from raterlens.inference.cell_scores import DENSE, STEP, by_engine, cell_scores, slope_reach
+from raterlens.models.responses import Predictor, Response, counted_scores
 from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
@@ -31,8 +31,6 @@ Array = NDArray[np.float64]
 _ACCURACY = 1e-9
 # Sizes of the expansion: the smallest that is accurate enough is taken.
 _TERMS = (5, 8, 12, 18, 26)
-# Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
-_STEP = 0.8
 # Numbers gathered at a time. Single precision: their projections are summed, and 1e-7 is more than is asked.
 _BLOCK, _GATHERED = 2**23, np.float32
 # Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
@@ -79,14 +77,12 @@ def _covariance(
     ratings: Ratings | None = None,
 ) -> sparse.csr_array:
     """Covariances of the scores of an engine's students, by compiled code."""
-    from raterlens.engine.fused import neighbours
     from raterlens.inference.fused import score_covariance
 
     if ratings is None:
-        order = neighbours(engine.counts)
-        engine = ReferenceEngine(engine.counts[order], None if engine.sums is None else engine.sums[order])
+        engine = engine.ordered()
     scores = cell_scores(problem, engine, parameters, nodes, ratings)
-    return score_covariance(scores, engine.posteriors(problem.tables(parameters, nodes), nodes), nodes.points)
+    return score_covariance(scores, engine.posteriors(problem.tables(parameters, nodes), nodes), nodes)
 
 
 def context_curvature(
@@ -118,13 +114,10 @@ def _posterior_scores(
     predictor = problem.model.predictor(parameters)
     tables = response.scores(predictor, nodes.points)
     tables = tables.reshape(steps, -1, len(nodes.points)).astype(_GATHERED)
-    width = len(contexts) * (1 + steps)
+    width, reach = len(contexts) * (1 + steps), slope_reach(response, predictor)
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
         block = cells[rows]
-        reach = np.abs(predictor.slope)[block.indices // k] * steps
-        steepest = np.maximum(np.maximum.reduceat(reach, block.indptr[:-1]), 1e-3)
-        if isinstance(response, Linked) and response.link.name == "cauchit":
-            steepest[:] = np.inf  # its posteriors can have several peaks, which polynomials do not follow
+        steepest = np.maximum.reduceat(reach[block.indices // k], block.indptr[:-1])
         for basis in _bases(posterior, nodes, steepest):
             thin = np.ascontiguousarray(tables[:, :, :: basis.stride])
             terms = basis.weights.shape[1]
@@ -158,7 +151,7 @@ def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
     """Group students: wide posteriors need fewer nodes, narrow ones and flat slopes fewer terms."""
     mean = posterior @ nodes.points
     sd = np.sqrt(np.sum(posterior * (nodes.points - mean[:, None]) ** 2, axis=1))
-    reach = np.minimum(_STEP * sd, 1 / steepest) / nodes.step
+    reach = np.minimum(STEP * sd, 1 / steepest) / nodes.step
     strides = (2 ** np.floor(np.log2(np.maximum(reach, 1.0)))).astype(int)
     # Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's
     # poles at +- i pi / a.
