@@ -78,7 +78,7 @@ def essays(
     shape = ratings.n_students, ratings.n_raters
     per_rater = _summed(student[by_rater], ratings.rater[by_rater], key, shape)
     distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
-    which = np.searchsorted(distinct, per_rater.data)
+    which = np.searchsorted(distinct, per_rater.data).astype(np.int32)
     shown_by = np.empty(len(distinct), dtype=np.int64)
     shown_by[which] = np.arange(len(which))
     counts = sparse.csr_array(

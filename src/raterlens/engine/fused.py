@@ -35,10 +35,6 @@ _BLOCK = 32
 # Numbers of posteriors at a time.
 _POSTERIORS = 2**18
 
-_Shown = tuple[int, Array, Array]
-"""Posteriors and log-likelihoods of the students from the first on."""
-_UNSHOWN: _Shown = 0, np.empty((0, 0)), np.empty(0)
-
 
 class FusedEngine(ReferenceEngine):
     """Evaluates tables by compiled code, students shared out over threads."""
@@ -79,13 +75,12 @@ class FusedEngine(ReferenceEngine):
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         work = _Pass(self.counts, _or_none(self.sums, self.n_students), tables, nodes, whole=self._whole)
-        unwanted = np.empty((0, 0)), np.empty(0), np.empty(0), np.empty(0)
         size = max(1, _POSTERIORS // len(nodes.points))
         for first in range(0, self.n_students, size):
             n = min(size, self.n_students - first)
             shown = first, np.empty((n, len(nodes.points))), np.empty(n)
             students = [(first + begin, first + end) for begin, end in spans(n)]
-            in_threads(partial(work.over, found=unwanted, shown=shown), students)
+            in_threads(partial(work.over, shown=shown), students)
             yield slice(first, first + n), *shown[1:]
 
     def ordered(self) -> "FusedEngine":
@@ -98,8 +93,8 @@ class FusedEngine(ReferenceEngine):
         work, mean = _Pass(counts, sums, tables, nodes, whole=self._whole), np.empty(self.n_students)
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
-            expected, weighted = np.zeros_like(work.rows.factors), np.zeros(len(work.linear))
-            return work.over(span, (expected, weighted, mean, sd), _UNSHOWN), expected, weighted
+            expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
+            return work.over(span, found=(expected, weighted, mean, sd)), expected, weighted
 
         done = in_threads(part, self._parts)
         _, expected, weighted = done[0]
@@ -188,15 +183,23 @@ class _Pass:
         self.rows = rows = _rows(tables, nodes, whole=whole)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._work = (
-            *((matrix.indptr, matrix.indices, matrix.data) for matrix in (counts, sums)),
-            self.linear,
+            (counts.indptr, counts.indices, counts.data),
+            (sums.indptr, sums.indices, sums.data, self.linear),
             (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
             (rows.points, rows.weights, rows.log_weights, nodes.step),
         )
 
-    def over(self, span: tuple[int, int], found: tuple[Array, Array, Array, Array], shown: _Shown) -> float:
-        """Fill what is `found` of a span of students (their part of the expected counts and of the sums, their means
-        and standard deviations) or, where posteriors are `shown`, these alone; return their log-likelihood."""
+    def over(
+        self,
+        span: tuple[int, int],
+        found: tuple[Array, Array, Array, Array] | None = None,
+        shown: tuple[int, Array, Array] | None = None,
+    ) -> float:
+        """Go over a span of students and return their log-likelihood.
+
+        Filled: what is to be `found` of them, their part of the expected counts and of the weighted sums, and their
+        means and standard deviations; or what is to be `shown`, the posteriors and log-likelihoods from a student on.
+        """
         late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
         loglik = _by_products(*span, *self._work, found, shown, late)
         if late[0]:
@@ -208,13 +211,13 @@ _FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
 
 
 @compiled(*_FAST)
-def _by_products(first, last, counts, sums, linear, rows, nodes, found, shown, late):  # type: ignore[no-untyped-def]
-    """Fill what is wanted, and return the log-likelihood.
+def _by_products(first, last, counts, sums, rows, nodes, found, shown, late):  # type: ignore[no-untyped-def]
+    """Return the log-likelihood, and fill what is `found` of the students or, where they are `shown`, their posteriors.
 
-    Students out of range are put into `late`, whose first entry counts them.
+    Students out of range are put into `late`, whose first entry counts them. What is None is not compiled.
     """
     indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data = sums
+    sums_indptr, sums_indices, sums_data, linear = sums
     factors, _, level, slope, reach = rows
     points, weights, _, step = nodes
     size = len(points)
@@ -266,15 +269,18 @@ def _by_products(first, last, counts, sums, linear, rows, nodes, found, shown, l
                 for q in range(size):
                     joint[q] *= row[q]
             at += 1
-        loglik += _settle(n, constant, joint, points, counts, sums, found, shown)
+        if found is not None:
+            loglik += constant + _settle(n, joint, points, counts, sums, found)
+        if shown is not None:
+            loglik += _put(n, constant, joint, shown)
     return loglik
 
 
 @compiled(*_FAST)
-def _by_logarithms(students, counts, sums, linear, rows, nodes, found, shown):  # type: ignore[no-untyped-def]
+def _by_logarithms(students, counts, sums, rows, nodes, found, shown):  # type: ignore[no-untyped-def]
     """The same for students whose products might leave the range of doubles."""
     indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data = sums
+    sums_indptr, sums_indices, sums_data, linear = sums
     logs, points, log_weights = rows[1], nodes[0], nodes[2]
     size = len(points)
     joint, rounded, scale = np.empty(size), np.empty(size), np.empty(size)
@@ -294,28 +300,24 @@ def _by_logarithms(students, counts, sums, linear, rows, nodes, found, shown):  
         for q in range(1, size):
             top = max(top, joint[q])
         exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
-        loglik += _settle(n, top, joint, points, counts, sums, found, shown)
+        if found is not None:
+            loglik += top + _settle(n, joint, points, counts, sums, found)
+        if shown is not None:
+            loglik += _put(n, top, joint, shown)
     return loglik
 
 
 @compiled(*_FAST, inline=True)
-def _settle(n, scale, joint, points, counts, sums, found, shown):  # type: ignore[no-untyped-def]
-    """From a student's joint probabilities, less their `scale`: what is wanted, and the log-likelihood."""
+def _settle(n, joint, points, counts, sums, found):  # type: ignore[no-untyped-def]
+    """From a student's joint probabilities: its moments, its part of the expected counts, its log-likelihood."""
     indptr, indices, times = counts
     expected, weighted, mean, sd = found
-    first, posterior, own = shown
     size = len(points)
     total, centre = 0.0, 0.0
     for q in range(size):
         total += joint[q]
         centre += joint[q] * points[q]
-    loglik = scale + np.log(total)
     inverse = 1 / total
-    if len(own) > 0:
-        own[n - first] = loglik
-        for q in range(posterior.shape[1]):
-            posterior[n - first, q] = joint[q] * inverse
-        return loglik
     centre *= inverse
     mean[n] = centre
     for at in range(sums[0][n], sums[0][n + 1]):
@@ -329,4 +331,18 @@ def _settle(n, scale, joint, points, counts, sums, found, shown):  # type: ignor
         for q in range(size):
             spread += joint[q] * (points[q] - centre) ** 2
         sd[n] = np.sqrt(spread * inverse)
-    return loglik
+    return np.log(total)
+
+
+@compiled(*_FAST, inline=True)
+def _put(n, scale, joint, shown):  # type: ignore[no-untyped-def]
+    """A student's posterior and log-likelihood to their places."""
+    first, posterior, own = shown
+    total = 0.0
+    for q in range(len(joint)):
+        total += joint[q]
+    inverse = 1 / total
+    for q in range(posterior.shape[1]):
+        posterior[n - first, q] = joint[q] * inverse
+    own[n - first] = scale + np.log(total)
+    return own[n - first]
