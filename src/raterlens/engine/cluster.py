@@ -22,7 +22,7 @@ from raterlens.cluster import ClusterLostError, check_alive, lost, result, share
 from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.parts import Part, add, among, cell_part, essay_part
 from raterlens.engine.reference import ReferenceEngine
-from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
+from raterlens.engine.seam import Array, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.errors import InputError, RaterlensError
 from raterlens.models.parameters import Contexts
 from raterlens.parallel import one_thread
@@ -94,7 +94,7 @@ class ClusterEngine(ReferenceEngine):
         found: Expected = self._reduced(_evaluated, _added, (tables, nodes))
         return found
 
-    def total(self, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
+    def total(self, work: Callable[[ReferenceEngine], Matrix]) -> Matrix:
         return self._reduced(_worked, _summed, work)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
@@ -268,5 +268,5 @@ def _added(found: Sequence[Expected]) -> Expected:
     return reduce(add, found)
 
 
-def _summed(found: Sequence[sparse.csr_array]) -> sparse.csr_array:
+def _summed(found: Sequence[Matrix]) -> Matrix:
     return reduce(operator.add, found)

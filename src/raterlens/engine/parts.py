@@ -15,7 +15,7 @@ from scipy import sparse
 from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.fused import FusedEngine, neighbours
 from raterlens.engine.reference import ReferenceEngine
-from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
+from raterlens.engine.seam import Array, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.parameters import Contexts
 from raterlens.ratings import Ratings
 from raterlens.stored.file import Scratch, forget
@@ -129,8 +129,8 @@ class PartsEngine(ReferenceEngine):
             part.forget()
         return Moments(mean, sd)
 
-    def total(self, work: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
-        found: sparse.csr_array | None = None
+    def total(self, work: Callable[[ReferenceEngine], Matrix]) -> Matrix:
+        found: Matrix | None = None
         for part in self._parts:
             more = work(part.whole_engine())
             found = more if found is None else found + more

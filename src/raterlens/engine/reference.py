@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
+from raterlens.engine.seam import Array, Expected, Matrix, Moments, Nodes, Tables
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18
@@ -37,7 +37,7 @@ class ReferenceEngine:
         linear = None if self.sums is None else self.sums.T @ mean
         return Expected(loglik, counts, linear)
 
-    def total(self, work: "Callable[[ReferenceEngine], sparse.csr_array]") -> sparse.csr_array:
+    def total(self, work: "Callable[[ReferenceEngine], Matrix]") -> Matrix:
         """What `work` finds, added up over groups of students: here all of them in one."""
         return work(self)
 

@@ -5,8 +5,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.float64]
+Matrix = Array | sparse.csr_array
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,8 @@ def covariance(information: sparse.csr_array, redundant: Redundancy, held: NDArr
     free = np.flatnonzero(~held)
     if not len(free):
         return Covariance(np.zeros_like(full), free)
-    inverse, undetermined = _inverse(full[np.ix_(free, free)])
-    matrix = np.zeros_like(full)
-    matrix[np.ix_(free, free)] = inverse
+    inverse, undetermined = _inverse(_among(full, free))
+    matrix = _put(inverse, free, np.zeros_like(full))
     excess = np.linalg.solve(d @ u.T, d)
     matrix -= excess.T @ excess
     return Covariance(matrix, free[undetermined])
@@ -54,16 +53,30 @@ def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
     own; left in, it would take everybody else's. Such parameters are set aside with a large variance.
     """
     scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
-    correlation = information / np.outer(scale, scale)
+    correlation = information / scale / scale[:, None]
     kept = np.flatnonzero(np.diag(information) > 0)
-    inverse, undetermined, against = _kept_inverse(correlation[np.ix_(kept, kept)])
+    inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
     while len(against):
         kept = np.delete(kept, against)
-        inverse, undetermined, against = _kept_inverse(correlation[np.ix_(kept, kept)])
-    whole = np.eye(len(scale)) / _SET_ASIDE
-    whole[np.ix_(kept, kept)] = inverse
+        inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
+    whole = _put(inverse, kept, np.eye(len(scale)) / _SET_ASIDE)
+    whole /= scale
+    whole /= scale[:, None]
     aside = np.setdiff1d(np.arange(len(scale)), kept)
-    return whole / np.outer(scale, scale), np.union1d(kept[undetermined], aside)
+    return whole, np.union1d(kept[undetermined], aside)
+
+
+def _among(matrix: Array, some: NDArray[np.int64]) -> Array:
+    """Rows and columns of some: without a copy where these are all."""
+    return matrix if len(some) == len(matrix) else matrix[np.ix_(some, some)]
+
+
+def _put(part: Array, some: NDArray[np.int64], whole: Array) -> Array:
+    """The whole with rows and columns of some put in."""
+    if len(some) == len(whole):
+        return part
+    whole[np.ix_(some, some)] = part
+    return whole
 
 
 def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:

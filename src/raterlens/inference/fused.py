@@ -14,7 +14,7 @@ from scipy import sparse
 
 from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import LANE
-from raterlens.engine.seam import Nodes
+from raterlens.engine.seam import Matrix, Nodes
 from raterlens.inference.cell_scores import DENSE, STEP, CellScores
 from raterlens.parallel import available_cores, in_threads
 
@@ -24,13 +24,16 @@ Array = NDArray[np.float64]
 _NEGLIGIBLE = 1e-12
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)
+# Numbers in the full matrices of all threads together: 1 GiB.
+_FULL = 2**27
 
 
 def score_covariance(
     scores: CellScores, posteriors: Iterable[tuple[slice, Array, Array]], nodes: Nodes
-) -> sparse.csr_array:
+) -> Matrix:
     """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior."""
-    size, threads = scores.n_parameters, available_cores()
+    size = scores.n_parameters
+    threads = min(available_cores(), max(1, _FULL // size**2)) if size <= DENSE else available_cores()
     grids = tuple(_every(stride, scores.table, nodes.points) for stride in _STRIDES)
     slopes = (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data)
     pattern = sparse.csr_array((1, size)) if size <= DENSE else scores.coupled()
@@ -51,10 +54,15 @@ def score_covariance(
             size,
         )
         in_threads(work, list(zip(edges[:-1], edges[1:], totals, strict=True)))
-    half = np.sum(totals, axis=0)
+    half, *others = totals
+    for other in others:
+        half += other
     if size <= DENSE:
-        half = half.reshape(size, size)
-        return sparse.csr_array(half + np.triu(half, 1).T)
+        upper = half.reshape(size, size)
+        diagonal = upper.diagonal().copy()
+        upper += upper.T
+        np.fill_diagonal(upper, diagonal)
+        return upper
     upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
     return sparse.csr_array(upper + sparse.triu(upper, 1).T)
 

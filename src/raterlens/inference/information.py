@@ -18,7 +18,7 @@ from scipy import sparse
 
 from raterlens.engine.compress import CellsByStudent
 from raterlens.engine.reference import ReferenceEngine
-from raterlens.engine.seam import Nodes
+from raterlens.engine.seam import Matrix, Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.inference.cell_scores import DENSE, STEP, by_engine, cell_scores, slope_reach
@@ -75,7 +75,7 @@ def _covariance(
     nodes: Nodes,
     engine: ReferenceEngine,
     ratings: Ratings | None = None,
-) -> sparse.csr_array:
+) -> Matrix:
     """Covariances of the scores of an engine's students, by compiled code."""
     from raterlens.inference.fused import score_covariance
 
