@@ -9,33 +9,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.choice import LARGE
+from raterlens.diagnostics.choice import large
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+Codes = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
 class Averages:
     """The same sums, readable or compiled."""
 
-    averaged: Callable[[Array, Indices, Array, Indices], Array]
-    agreeing: Callable[[Array, Indices, Array, Indices, Indices], Array]
+    averaged: Callable[[Array, Codes, Array, Codes], Array]
+    agreeing: Callable[[Array, Codes, Array, Codes, Codes], Array]
 
 
-def averaged(weights: Array, weight: Indices, table: Array, row: Indices) -> Array:
+def averaged(weights: Array, weight: Codes, table: Array, row: Codes) -> Array:
     """`sum_q weights[weight_i, q] table[row_i, q]` for every i."""
     return np.asarray(np.einsum("iq,iq->i", weights[weight], table[row]))
 
 
-def agreeing(weights: Array, weight: Indices, prob: Array, one: Indices, two: Indices) -> Array:
+def agreeing(weights: Array, weight: Codes, prob: Array, one: Codes, two: Codes) -> Array:
     """`sum_q weights[weight_i, q] sum_k prob[one_i, k, q] prob[two_i, k, q]`: two scores are the same, for every i."""
     return np.asarray(np.einsum("iq,ikq,ikq->i", weights[weight], prob[one], prob[two]))
 
 
 def averages_for(n_ratings: int) -> Averages:
     """Compiled code where it pays for being loaded."""
-    if n_ratings < LARGE:
+    if not large(n_ratings):
         return Averages(averaged, agreeing)
     from raterlens.diagnostics import fused
 

@@ -20,7 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.diagnostics.grouping import order_of
+from raterlens.diagnostics.choice import large
+from raterlens.diagnostics.grouping import order_of_two
 from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import adjusted
@@ -55,7 +56,8 @@ def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl
     """
     ratings, n = found.ratings, found.ratings.n_raters
     line = _timeline(ratings.rater, n, time, len(labels))
-    severity, sharpness = _paths(found, line, *_less_common(found, time, len(labels)))
+    stretch = _stretches(time, len(labels))
+    severity, sharpness = _paths(found, line, stretch, _common(found, stretch))
     typical = float(np.median(found.slopes))
     slope = sharpness.found(typical if typical > 0 else np.nan)
     own = found.slopes / typical if typical > 0 else np.full(n, np.nan)
@@ -64,14 +66,13 @@ def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl
         "before": own - (1 - before) * slope["shift"],
         "after": own + before * slope["shift"],
     }
-    moment = time[line.order]
     columns: dict[str, object] = {"rater": ratings.raters, "n": np.bincount(ratings.rater, minlength=n)}
     for prefix, values in (("", severity.found()), ("slope_", slope)):
         known = np.isfinite(values["p"])
         for name, value in values.items():
             columns[prefix + name] = value
             if name.startswith("since"):
-                place = pl.Series(np.where(known, moment[line.after(value)], -1))
+                place = pl.Series(np.where(known, time[line.after(value)], -1))
                 columns[prefix + name] = labels.gather(place.replace(-1, None))
         if not prefix:
             columns["course"] = severity.course()
@@ -83,38 +84,32 @@ class _Timeline:
     """Ratings in the order of rater and time."""
 
     order: Indices
-    code: Indices
-    """(ratings,) rater x STEPS + step, in this order"""
     cell: Indices
-    """(ratings,) the same in the order of the ratings"""
-    n_raters: int
-
-    def sums(self, values: Array) -> Array:
-        """(raters, steps): summed up to each step"""
-        size = self.n_raters * STEPS
-        of_step = np.bincount(self.cell, values, size).reshape(self.n_raters, STEPS)
-        return np.asarray(np.cumsum(of_step, axis=1))
+    """(ratings,) rater x STEPS + step, in the order of the ratings"""
 
     def after(self, step: Indices) -> Indices:
-        """(raters,) place in `order` of each rater's first rating after a step"""
-        place = np.searchsorted(self.code, np.arange(self.n_raters) * STEPS + step + 1)
-        return np.minimum(place, len(self.code) - 1)
+        """(raters,) each rater's first rating after a step"""
+        size = len(step) * STEPS
+        place = np.cumsum(np.bincount(self.cell, minlength=size))[np.arange(len(step)) * STEPS + step]
+        return np.asarray(self.order[np.minimum(place, len(self.order) - 1)])
 
 
 def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_times: int) -> _Timeline:
-    order = order_of(time, n_times)
-    order = order[order_of(rater[order], n)]
-    whose, moment = rater[order].astype(np.int64), time[order]
-    count = np.bincount(whose, minlength=n)
+    order = order_of_two(rater, n, time, n_times)
+    count = np.bincount(rater, minlength=n)
     first = np.cumsum(count) - count
+    cell = np.empty(len(order), np.int64)
+    if large(len(order)):
+        from raterlens.diagnostics import fused_sums
+
+        fused_sums.steps(order, rater, time, first, count, STEPS, cell)
+        return _Timeline(order, cell)
+    whose, moment = rater[order].astype(np.int64), time[order]
     # Between equal times the order is arbitrary: they are of one step.
     new = np.append(True, (np.diff(whose) != 0) | (np.diff(moment) != 0))
     place = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
-    step = (place - first[whose]) * STEPS // count[whose]
-    code = whose * STEPS + step
-    cell = np.empty_like(code)
-    cell[order] = code
-    return _Timeline(order, code, cell, n)
+    cell[order] = whose * STEPS + (place - first[whose]) * STEPS // count[whose]
+    return _Timeline(order, cell)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,43 +172,55 @@ class _Path:
         return [SUDDEN if one > _LEAD else GRADUAL if one < 0 else UNCLEAR for one in lead]
 
 
-def _less_common(found: Residuals, time: NDArray[np.integer], n_times: int) -> tuple[Array, Array]:
-    """Scores in severity and slope without what holds for all raters at a time: students who come in later may be
-    abler, or differ more, than those before, which is no rater's change. In each stretch of time abilities may be
-    shifted and stretched as most raters see them."""
-    ratings, info = found.ratings, found.information
+def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: Array) -> Array:
+    """(5, size): of the ratings in each cell the information, with ability and with its square, and the scores in
+    severity and slope, without what raters have `common` in a stretch of time: a shift and a stretch of abilities."""
+    if large(len(cell)):
+        from raterlens.diagnostics import fused_sums
+
+        return fused_sums.step_sums(found, cell, size, stretch, common)
+    info, theta = found.information, found.ability.mean[found.judged]
+    level, scale = common[:, stretch]
+    taken = info * found.slopes[found.ratings.rater] * (level + scale * theta)
+    parts = info, info * theta, info * theta**2, found.score - taken, found.tilt - theta * taken
+    return np.stack([np.bincount(cell, part, size) for part in parts])
+
+
+def _stretches(time: NDArray[np.integer], n_times: int) -> Indices:
+    """(ratings,) of time, each with about as many ratings"""
     count = np.bincount(time, minlength=n_times)
-    stretch = ((np.cumsum(count) - count) * _STRETCHES // ratings.n_ratings)[time]
-    slope, theta = found.slopes[ratings.rater], found.ability.mean[found.judged]
-    weight = info * slope**2
-    every = np.maximum(np.bincount(stretch, weight, _STRETCHES), 1e-12)
-    middle = (np.bincount(stretch, weight * theta, _STRETCHES) / every)[stretch]
-    cell, size = ratings.rater.astype(np.int64) * _STRETCHES + stretch, ratings.n_raters * _STRETCHES
-
-    def shared(score: Array, lever: Array | float) -> Array:
-        """(ratings,) what raters have in common in the stretch"""
-        score = np.bincount(cell, slope * score, size).astype(np.float64)
-        information = np.bincount(cell, weight * lever**2, size).astype(np.float64)
-        of_stretch: Array = common(score, information, np.arange(size) % _STRETCHES, _STRETCHES)
-        return np.asarray(of_stretch[stretch])
-
-    shift = shared(found.score, 1.0)
-    scale = shared(found.tilt - middle * found.score, theta - middle)
-    taken = info * slope * (shift + scale * (theta - middle))
-    return found.score - taken, found.tilt - theta * taken
+    return np.asarray(((np.cumsum(count) - count) * _STRETCHES // len(time))[time])
 
 
-def _paths(found: Residuals, line: _Timeline, of_severity: Array, of_slope: Array) -> Iterator[_Path]:
-    """Severity, and slope with changes of severity taken out, from the scores of every rating in both."""
-    ratings, n, info = found.ratings, found.ratings.n_raters, found.information
-    theta = found.ability.mean[found.judged]
-    weight = np.maximum(np.bincount(ratings.rater, info, n), 1e-12)
-    centre = np.bincount(ratings.rater, info * theta, n) / weight
-    away = theta - centre[ratings.rater]
+def _common(found: Residuals, stretch: Indices) -> Array:
+    """(2, stretches): what holds for all raters at a time. Students who come in later may be abler, or differ more,
+    than those before, which is no rater's change: in each stretch of time abilities may be shifted and stretched as
+    most raters see them."""
+    n = found.ratings.n_raters
+    cell, size = found.ratings.rater.astype(np.int64) * _STRETCHES + stretch, n * _STRETCHES
+    sums = _sums(found, cell, size, stretch, np.zeros((2, _STRETCHES)))
+    # A shift of abilities acts through the rater's slope.
+    slope, of_level = np.repeat(found.slopes, _STRETCHES), np.arange(size) % _STRETCHES
+    a, b, c = sums[:3] * slope**2
+    score, tilt = sums[3:] * slope
+    every = np.maximum(np.bincount(of_level, a, _STRETCHES), 1e-12)
+    middle = np.bincount(of_level, b, _STRETCHES) / every
+    at = middle[of_level]
+    shift = common(score, a, of_level, _STRETCHES)
+    scale = common(tilt - at * score, c - 2 * at * b + at**2 * a, of_level, _STRETCHES)
+    return np.stack([shift - scale * middle, scale])
+
+
+def _paths(found: Residuals, line: _Timeline, stretch: Indices, common: Array) -> Iterator[_Path]:
+    """Severity, and slope with changes of severity taken out."""
+    n = found.ratings.n_raters
+    of_step = _sums(found, line.cell, n * STEPS, stretch, common).reshape(5, n, STEPS)
+    a, b, c, u, v = np.cumsum(of_step, axis=2)
+    a_all = np.maximum(a[:, -1:], 1e-12)
     # Sums of information (1, away; away, away²) and of scores; at the end b is 0, as abilities are centred.
-    a, b, c = (line.sums(values) for values in (info, info * away, info * away**2))
-    u, v = line.sums(of_severity), line.sums(of_slope - centre[ratings.rater] * of_severity)
-    a_all, c_all = np.maximum(a[:, -1:], 1e-12), np.maximum(c[:, -1:], 1e-12)
+    centre = b[:, -1:] / a_all
+    b, c, v = b - centre * a, c - 2 * centre * b + centre**2 * a, v - centre * u
+    c_all = np.maximum(c[:, -1:], 1e-12)
     u_all, v_all = u[:, -1:], v[:, -1:]
     u, v = u - a / a_all * u_all - b / c_all * v_all, v - b / a_all * u_all - c / c_all * v_all
     own, both, slope = (
@@ -229,8 +236,9 @@ def _paths(found: Residuals, line: _Timeline, of_severity: Array, of_slope: Arra
     middle, width = found.ability.mean[pairs.judged], found.ability.sd[pairs.judged] ** 2
     # What not knowing abilities costs, with residuals taken as linear in ability across a posterior.
     lost = (found.tilt_of_pair - middle * found.score_of_pair) ** 2 / np.maximum(width, 1e-12)
-    beyond = (middle - centre[pairs.rater]) ** 2
-    tilt = found.tilt_of_pair - centre[pairs.rater] * found.score_of_pair
+    centre_of_pair = centre[pairs.rater, 0]
+    beyond = (middle - centre_of_pair) ** 2
+    tilt = found.tilt_of_pair - centre_of_pair * found.score_of_pair
     for score, information, done, missing, of_pair in (
         (u, own, a, lost, found.score_of_pair),
         (lever * u - v, slope - lever * both, c, lost * beyond, tilt),

@@ -13,6 +13,9 @@ from raterlens.wording import counted
 MOST_PERIODS = 12
 PERIODS = 4
 
+# Values a label, from which on looking labels up is quicker than sorting all values.
+_FEW = 16
+
 
 def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
     """Codes of labels, one a rating."""
@@ -30,8 +33,10 @@ def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int3
     distinct = column.unique().sort()
     if len(distinct) < 2:
         raise InputError(f"{name} is {moment_words(distinct[0])!r} for every rating; leave it out")
-    codes = column.rank("dense").to_numpy().astype(np.int32) - 1
-    return codes, distinct
+    if len(distinct) < len(column) // _FEW:
+        places = pl.Series(np.arange(len(distinct), dtype=np.int32))
+        return column.replace_strict(distinct, places).to_numpy(), distinct
+    return column.rank("dense").to_numpy().astype(np.int32) - 1, distinct
 
 
 def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:

@@ -6,11 +6,14 @@ centrality       what middle scores gain over the ends of the scale, in logits (
 halo             correlation of a student's items beyond what ability explains: scores given as a whole
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.grouping import order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import rater_moment
@@ -27,9 +30,9 @@ _HARDLY = 0.05
 
 def effects(found: Residuals) -> pl.DataFrame:
     """A row a rater: each effect with its standard error, not-a-number where it cannot be measured."""
-    given = _less_mean(found)
-    responsiveness, responsiveness_se = _responsiveness(found, given)
-    alternation, alternation_z = _alternation(found, given)
+    own = _Own.of(found)
+    responsiveness, responsiveness_se = _responsiveness(found, own)
+    alternation, alternation_z = _alternation(found, own)
     halo, halo_se = _halo(found)
     centrality, centrality_se = _centrality(found)
     return pl.DataFrame(
@@ -47,22 +50,57 @@ def effects(found: Residuals) -> pl.DataFrame:
     )
 
 
-def _responsiveness(found: Residuals, of_rating: Array) -> tuple[Array, Array]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Own:
+    """A rater's own scores, and what the other raters of their students say."""
+
+    on_item: Array
+    """(raters x items,) mean score of the rater on the item"""
+    mean: Array
+    """(raters,) mean score"""
+    within: Array
+    """(raters,) squares of the scores, each less the rater's mean on its item"""
+    squares: Array
+    """(raters,) of the scores less the rater's mean"""
+    n: Array
+    """(raters,) ratings"""
+    centre: Array
+    """(raters,) mean ability of the students that they rated, a rating at a time"""
+
+    @staticmethod
+    def of(found: Residuals) -> "_Own":
+        contexts, pairs, n_raters = found.contexts, found.pairs, found.ratings.n_raters
+        score = np.arange(contexts.given.shape[1], dtype=np.float64)
+        cell, size = contexts.rater * contexts.n_items + contexts.item, n_raters * contexts.n_items
+        n, total, squares = (
+            np.bincount(cell, contexts.given @ power, size).reshape(n_raters, -1)
+            for power in (score**0, score, score**2)
+        )
+        on_item = total / np.maximum(n, 1)
+        of_rater = n.sum(axis=1)
+        mean = total.sum(axis=1) / of_rater
+        return _Own(
+            on_item.ravel(),
+            mean,
+            (squares - total * on_item).sum(axis=1),
+            squares.sum(axis=1) - total.sum(axis=1) * mean,
+            of_rater,
+            np.bincount(pairs.rater, pairs.size * found.rest, n_raters) / of_rater,
+        )
+
+
+def _responsiveness(found: Residuals, own: _Own) -> tuple[Array, Array]:
     """Slope of scores, each less the rater's mean on its item, on the ability that the other raters see, over the
     variance of these scores (a very severe rater has little of both), relative to the panel's median. That ability is
     a posterior mean, so its error does not flatten the slope (Berkson)."""
     pairs, n = found.pairs, found.ratings.n_raters
-    given = pairs.sums(of_rating)
-    rated = np.bincount(pairs.of_rating, minlength=len(pairs)).astype(np.float64)
-    all_rated = np.bincount(pairs.rater, rated, n)
-    centre = np.bincount(pairs.rater, rated * found.rest, n) / all_rated
-    away = found.rest - centre[pairs.rater]
+    given, rated = pairs.sums(_less(found.ratings, own.on_item)), pairs.size
+    away = found.rest - own.centre[pairs.rater]
     reach = np.bincount(pairs.rater, rated * away**2, n)
     students = np.bincount(pairs.rater, minlength=n)
-    known = (reach > 1e-6 * all_rated) & (students >= FEWEST)
+    known = (reach > 1e-6 * own.n) & (students >= FEWEST)
     reach = np.where(known, reach, np.nan)
     slope = np.bincount(pairs.rater, given * away, n) / reach
-    spread = np.bincount(found.ratings.rater, of_rating**2, n) / all_rated
     left = given - slope[pairs.rater] * rated * away
     # HC3-like: few students with far abilities carry a slope, and their residuals are too small.
     leverage = np.minimum(rated * away**2 / reach[pairs.rater], 0.9)
@@ -70,45 +108,56 @@ def _responsiveness(found: Residuals, of_rating: Array) -> tuple[Array, Array]:
     varied = np.isfinite(slope) & (variance > 0)
     if not varied.any():
         return np.full(n, np.nan), np.full(n, np.nan)
-    unit = np.where(varied, spread, np.nan)
+    unit = np.where(varied, own.within / own.n, np.nan)
     typical = np.nanmedian(slope / unit)
     if typical <= 0:
         return np.full(n, np.nan), np.full(n, np.nan)
     return slope / unit / typical, np.sqrt(variance) / reach / unit / typical
 
 
-def _alternation(found: Residuals, residual: Array) -> tuple[Array, Array]:
+def _alternation(found: Residuals, own: _Own) -> tuple[Array, Array]:
     """The most negative of the correlations of successive ratings, in the order of the rows: of the scores
     themselves, and of whether they agree with the other raters ("one right, one wrong, in turn"); each among all
     ratings and among those of the same item. With it, its z, already allowing for four looks."""
-    ratings, pairs = found.ratings, found.pairs
-    rest = found.rest[pairs.of_rating]
-    count = np.maximum(np.bincount(ratings.rater, minlength=ratings.n_raters), 1)
-    rest = rest - (np.bincount(ratings.rater, rest, ratings.n_raters) / count)[ratings.rater]
-    own = ratings.score - (np.bincount(ratings.rater, ratings.score, ratings.n_raters) / count)[ratings.rater]
-    residual = np.where(_frozen(ratings, residual, own)[ratings.rater], own, residual)
-    by_rater = order_of(ratings.rater, ratings.n_raters)
-    context = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
-    by_item = order_of(context, ratings.n_raters * ratings.n_items)
-    first = np.append(0, np.cumsum(np.bincount(ratings.rater, minlength=ratings.n_raters)))[:-1]
-    looks = [
-        _lag(values[order], np.diff(group[order], append=-1) == 0, first)
-        for values in (residual, residual * np.sign(rest))
-        for order, group in ((by_rater, ratings.rater), (by_item, context))
-    ]
-    correlation, n = (np.stack(part) for part in zip(*looks, strict=True))
+    ratings = found.ratings
+    frozen = np.repeat(_frozen(own), ratings.n_items)
+    level = np.where(frozen, np.repeat(own.mean, ratings.n_items), own.on_item)
+    correlation, n = _successive(found, level, own.centre)
     z = correlation * np.sqrt(n)
     lowest = np.argmin(z, axis=0)[None]
     pick = np.take_along_axis
     return pick(correlation, lowest, 0)[0], _of_four(pick(z, lowest, 0)[0])
 
 
-def _frozen(ratings: Ratings, less_item: Array, less_mean: Array) -> NDArray[np.bool_]:
+def _frozen(own: _Own) -> NDArray[np.bool_]:
     """(raters,) whose scores on an item hardly vary, as those of few others: pass, fail, pass, fail along an even
     number of items is always the same score on each, and shows between the items only."""
-    within, all_of = (np.bincount(ratings.rater, x**2, ratings.n_raters) for x in (less_item, less_mean))
-    share = np.where(all_of > 0, within / np.maximum(all_of, 1e-12), 1.0)
+    share = np.where(own.squares > 0, own.within / np.maximum(own.squares, 1e-12), 1.0)
     return np.asarray((share < _HARDLY) & (np.median(share) > 5 * _HARDLY))
+
+
+def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, Array]:
+    """(looks, raters) correlations of successive ratings and how many there are, the looks being scores less their
+    level (rater x item) and the same with its sign turned for students below the rater's centre of abilities, each
+    among all ratings and among those of the same item."""
+    ratings = found.ratings
+    if large(ratings.n_ratings):
+        from raterlens.diagnostics import fused_sums
+
+        return fused_sums.successive(found, level, centre)
+    pair = found.pairs.of_rating
+    less = _less(ratings, level)
+    side = np.sign(found.rest[pair] - centre[ratings.rater])
+    first = np.append(0, np.cumsum(np.bincount(ratings.rater, minlength=ratings.n_raters)))[:-1]
+    by_rater = order_of(ratings.rater, ratings.n_raters)
+    by_item = order_of(_cell(ratings), len(level))
+    looks = [
+        _lag(values[order], np.diff(group[order], append=-1) == 0, first)
+        for values in (less, less * side)
+        for order, group in ((by_rater, ratings.rater), (by_item, _cell(ratings)))
+    ]
+    correlation, n = (np.stack(part) for part in zip(*looks, strict=True))
+    return correlation, n
 
 
 def _of_four(z: Array) -> Array:
@@ -151,10 +200,10 @@ def _centrality(found: Residuals) -> tuple[Array, Array]:
     return top * moment.sum / information, top * moment.sd / information
 
 
-def _less_mean(found: Residuals) -> Array:
-    """Scores less the rater's mean on the item."""
-    ratings = found.ratings
-    context = ratings.rater.astype(np.int64) * ratings.n_items + ratings.item
-    size = ratings.n_raters * ratings.n_items
-    mean = np.bincount(context, ratings.score, size) / np.maximum(np.bincount(context, minlength=size), 1)
-    return np.asarray(ratings.score - mean[context])
+def _less(ratings: Ratings, level: Array) -> Array:
+    """(ratings,) scores less their level, one a rater and item"""
+    return np.asarray(ratings.score - level[_cell(ratings)])
+
+
+def _cell(ratings: Ratings) -> Indices:
+    return np.asarray(ratings.rater.astype(np.int64) * ratings.n_items + ratings.item)

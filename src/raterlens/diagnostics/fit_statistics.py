@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import rater_moment
 
@@ -26,16 +27,19 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
 
     x: ability according to the other raters; y: score; m: score that they foresee.
     """
+    if large(found.ratings.n_ratings):
+        from raterlens.diagnostics import fused_sums
+
+        return fused_sums.sums_of_contexts(found)
     x, m = found.rest[found.pairs.of_rating], found.foreseen
     y = found.ratings.score.astype(np.float64)
     infit, outfit = found.squared - found.variance, found.standardised - 1
     parts = {"squared": found.squared, "variance": found.variance, "standardised": found.standardised}
     parts |= {"infit": infit, "outfit": outfit, "infit_squared": infit**2, "outfit_squared": outfit**2}
     parts |= {"x": x, "y": y, "m": m, "xx": x * x, "yy": y * y, "mm": m * m, "xy": x * y, "xm": x * m}
-    parts["noise"] = found.foreseen_variance
+    parts |= {"noise": found.foreseen_variance, "n": np.ones(len(y))}
     size = len(found.contexts)
-    sums = {name: np.bincount(found.context, part, size).astype(np.float64) for name, part in parts.items()}
-    return sums | {"n": np.bincount(found.context, minlength=size).astype(np.float64)}
+    return {name: np.bincount(found.context, part, size).astype(np.float64) for name, part in parts.items()}
 
 
 def rater_fit(found: Residuals, sums: dict[str, Array] | None = None) -> pl.DataFrame:
@@ -104,31 +108,29 @@ def curves(found: Residuals, groups: int = 6) -> pl.DataFrame:
     """Observed and expected mean scores of every rater along ability: students in groups of equal size by what the
     *other* raters say of them. Where the observed curve leaves the expected one by more than two standard errors, the
     rater sees ability differently there."""
-    ratings, n = found.ratings, found.ratings.n_raters
+    ratings, pairs, n = found.ratings, found.pairs, found.ratings.n_raters
     # Rounded, so that students with the same ratings stay in the same group.
     known = np.round(found.rest, 9)
-    rest = known[found.pairs.of_rating]
     edges = np.quantile(known, np.linspace(0, 1, groups + 1)[1:-1])
-    cell = ratings.rater.astype(np.int64) * groups + np.searchsorted(edges, rest)
-    count = np.bincount(cell, minlength=n * groups)
+    cell = pairs.rater * groups + np.searchsorted(edges, known)
+    parts = [pairs.sums(values) for values in (ratings.score, found.foreseen, found.foreseen_variance)]
+    observed, expected, spread, count, ability = (
+        np.bincount(cell, part, n * groups).astype(np.float64)
+        for part in (*parts, pairs.size, pairs.size * known)
+    )
     kept = np.flatnonzero(count)
-    mean = {
-        name: np.bincount(cell, values, n * groups)[kept] / count[kept]
-        for name, values in (
-            ("ability", rest),
-            ("observed", ratings.score.astype(np.float64)),
-            ("expected", found.foreseen),
-        )
-    }
-    spread = np.bincount(cell, found.foreseen_variance, n * groups)[kept]
+    count, spread = count[kept], spread[kept]
+    observed, expected = observed[kept] / count, expected[kept] / count
     return pl.DataFrame(
         {
             "rater": ratings.raters.gather(kept // groups),
             "group": kept % groups + 1,
-            "n": count[kept],
-            **mean,
-            "difference": mean["observed"] - mean["expected"],
-            "se": np.sqrt(spread) / count[kept],
+            "n": count.astype(np.int64),
+            "ability": ability[kept] / count,
+            "observed": observed,
+            "expected": expected,
+            "difference": observed - expected,
+            "se": np.sqrt(spread) / count,
         }
     )
 

@@ -1,10 +1,15 @@
-"""Rows put together by what they share, in linear time."""
+"""Rows put together by what they share, in linear time.
+
+Large data go through compiled code (`fused_groups.py`); a test holds it to the readable code here.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from raterlens.diagnostics.choice import large
 
 Indices = NDArray[np.int64]
 
@@ -41,9 +46,31 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     >>> order_of(np.array([1, 0, 1, 0]), 2)
     array([1, 3, 0, 2])
     """
+    if large(len(codes)):
+        from raterlens.diagnostics import fused_groups
+
+        return fused_groups.order_of(codes, n)
     rows = np.arange(len(codes))
     # Turning coordinates into compressed rows is a counting sort.
     return np.asarray(sparse.csr_array((rows, (codes, rows)), shape=(n, len(codes))).data)
+
+
+def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_two: int) -> Indices:
+    """Rows in the order of the first code, then of the second, equal ones as they came.
+
+    Examples
+    --------
+    >>> order_of_two(np.array([1, 0, 1, 1]), 2, np.array([0, 0, 1, 0]), 2)
+    array([1, 0, 3, 2])
+    """
+    if large(len(one)):
+        from raterlens.diagnostics import fused_groups
+
+        return fused_groups.order_of_two(one, n_one, two, n_two)
+    if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
+        return np.arange(len(one))
+    order = order_of(two, n_two)
+    return order[order_of(one[order], n_one)]
 
 
 def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_two: int) -> Groups:
@@ -55,11 +82,11 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     >>> found.of_row, found.size, found.example
     (array([1, 0, 2, 1]), array([1, 2, 1]), array([1, 0, 2]))
     """
-    order = np.arange(len(one))
-    ahead = (one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))
-    if not ahead.all():
-        order = order_of(two, n_two)
-        order = order[order_of(one[order], n_one)]
+    order = order_of_two(one, n_one, two, n_two)
+    if large(len(one)):
+        from raterlens.diagnostics import fused_groups
+
+        return Groups(order, *fused_groups.runs(order, one, two))
     first, second = one[order], two[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])

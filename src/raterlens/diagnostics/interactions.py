@@ -7,10 +7,13 @@ abilities costs, with residuals taken as linear in ability across a student's po
 the model says (a halo, say), the sampling variance of U seen over students replaces the model's.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.grouping import grouped
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.testing import adjusted, two_sided
@@ -28,75 +31,113 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     `severity` is how much more severe than with other levels the rater is, beyond what holds for all raters;
     not-a-number where the ratings are too few to say.
     """
-    ratings, pairs, n_levels = found.ratings, found.pairs, len(labels)
-    cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
-    n_cells = ratings.n_raters * n_levels
-    theta = found.ability.mean[found.judged]
-    # Cov(residual, ability) over the posterior, and that of a whole pair.
-    lean = found.tilt - theta * found.score
-    ability = found.ability.mean[pairs.judged]
-    of_pair = _Pair(found.tilt_of_pair - ability * found.score_of_pair, found.score_of_pair, ability)
-    width = np.maximum(found.ability.sd[pairs.judged] ** 2, 1e-12)
-
-    # The ratings of a pair on one level.
-    part = grouped(pairs.of_rating, len(pairs), level, n_levels)
-    pair, cell = pairs.of_rating[part.example], cell_of_rating[part.example]
-    lean_part, score_part = (np.bincount(part.of_row, values, len(part)) for values in (lean, found.score))
-
-    def by_cell(of_rating: Array, of_part: Array) -> Array:
-        return np.asarray(
-            np.bincount(cell_of_rating, of_rating, n_cells) - np.bincount(cell, of_part, n_cells), float
-        )
-
-    def by_rater(of_rating: Array, of_pair: Array) -> Array:
-        n = ratings.n_raters
-        return np.asarray(
-            np.bincount(ratings.rater, of_rating, n) - np.bincount(pairs.rater, of_pair, n), float
-        )
-
-    info, of_width = found.information, 1 / width
-    own = by_cell(info, lean_part**2 * of_width[pair])
-    missing = lean_part * of_pair.lean[pair] * of_width[pair]
-    with_severity = by_cell(info, missing)
-    with_slope = by_cell(info * theta, missing * of_pair.theta[pair])
-    lean_squared = of_pair.lean**2 * of_width
-    a = by_rater(info, lean_squared)
-    b = by_rater(info * theta, lean_squared * of_pair.theta)
-    c = by_rater(info * theta**2, lean_squared * of_pair.theta**2)
-    rater = np.repeat(np.arange(ratings.n_raters), n_levels)
-    information = own - _explained(with_severity, with_slope, a[rater], b[rater], c[rater], found.own_slopes)
-
-    score: Array = np.bincount(cell_of_rating, found.score, n_cells).astype(float)
-    of_level = np.arange(n_cells) % n_levels
+    n_raters, n_levels = found.ratings.n_raters, len(labels)
+    of = _sums(found, level, n_levels)
+    rater, of_level = np.divmod(np.arange(n_raters * n_levels), n_levels)
+    a, b, c, whole = (values[rater] for values in (of.severity, of.both, of.slope, of.whole))
+    information = of.own - _explained(of.with_severity, of.with_slope, a, b, c, found.own_slopes)
     # What holds for all raters, such as a group of abler students, is no rater's bias.
-    score = score - own * common(score, own, of_level, n_levels)[of_level]
-    seen = np.bincount(cell, score_part**2, n_cells)
-    shared = np.bincount(cell, score_part * of_pair.score[pair], n_cells)
-    whole = np.bincount(pairs.rater, of_pair.score**2, ratings.n_raters)[rater]
-    sampled = seen - shared**2 / np.maximum(whole, 1e-12)
+    score = of.score - of.own * common(of.score, of.own, of_level, n_levels)[of_level]
+    sampled = of.seen - of.shared**2 / np.maximum(whole, 1e-12)
 
-    count = np.bincount(cell_of_rating, minlength=n_cells)
-    kept = np.flatnonzero(count)
+    kept = np.flatnonzero(of.n)
+    count = of.n[kept]
     information = np.where(information >= _LEAST_INFORMATION, information, np.nan)[kept]
     deviation = np.sqrt(np.maximum(information, sampled[kept]))
     z = -score[kept] / deviation
     p = two_sided(z)
-    means = {
-        column: np.bincount(cell_of_rating, values, n_cells)[kept] / count[kept]
-        for column, values in (("mean_score", ratings.score), ("expected", found.expected))
-    }
     return pl.DataFrame(
         {
-            "rater": ratings.raters.gather(rater[kept]),
+            "rater": found.ratings.raters.gather(rater[kept]),
             name: labels.gather(of_level[kept]),
-            "n": count[kept],
-            **means,
+            "n": count.astype(np.int64),
+            "mean_score": of.given[kept] / count,
+            "expected": of.expected[kept] / count,
             "severity": -score[kept] / information,
             "severity_se": deviation / information,
             "z": z,
             "p": p,
             "p_adjusted": adjusted(p),
         }
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Over the ratings of each rater on each level ("cell"), then of each rater."""
+
+    n: Array
+    """(cells,) ratings"""
+    given: Array
+    """(cells,) their scores"""
+    expected: Array
+    score: Array
+    """(cells,) U of the level"""
+    own: Array
+    """(cells,) information of the level's effect, what abilities cost taken off; so are the next five"""
+    with_severity: Array
+    """(cells,) that it shares with severity"""
+    with_slope: Array
+    seen: Array
+    """(cells,) squares of what a student contributes to U"""
+    shared: Array
+    """(cells,) products of it with what the student contributes to the score of severity"""
+    severity: Array
+    """(raters,) information"""
+    both: Array
+    slope: Array
+    whole: Array
+    """(raters,) squares of what a student contributes to the score of severity"""
+
+
+def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
+    if large(found.ratings.n_ratings):
+        from raterlens.diagnostics import fused_sums
+
+        return Sums(*fused_sums.level_sums(found, level, n_levels))
+    ratings, pairs = found.ratings, found.pairs
+    n_raters, n_cells = ratings.n_raters, ratings.n_raters * n_levels
+    cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
+    info, theta, ability = (
+        found.information,
+        found.ability.mean[found.judged],
+        found.ability.mean[pairs.judged],
+    )
+    of_width = 1 / np.maximum(found.ability.sd[pairs.judged] ** 2, 1e-12)
+    # The ratings of a pair on one level, and their Cov(residual, ability) over the posterior; that of a whole pair.
+    part = grouped(pairs.of_rating, len(pairs), level, n_levels)
+    pair, cell = pairs.of_rating[part.example], cell_of_rating[part.example]
+    lean_part, score_part = (
+        np.bincount(part.of_row, values, len(part))
+        for values in (found.tilt - theta * found.score, found.score)
+    )
+    lean = found.tilt_of_pair - ability * found.score_of_pair
+    missing, lost = lean_part * lean[pair] * of_width[pair], lean**2 * of_width
+
+    def ratings_of(values: NDArray[np.generic] | None) -> Array:
+        return np.bincount(cell_of_rating, values, n_cells).astype(np.float64)
+
+    def parts_of(values: NDArray[np.generic]) -> Array:
+        return np.bincount(cell, values, n_cells).astype(np.float64)
+
+    def by_rater(of_rating: Array, of_pair: Array) -> Array:
+        sums = np.bincount(ratings.rater, of_rating, n_raters), np.bincount(pairs.rater, of_pair, n_raters)
+        return np.asarray(sums[0] - sums[1], np.float64)
+
+    return Sums(
+        n=ratings_of(None),
+        given=ratings_of(ratings.score),
+        expected=ratings_of(found.expected),
+        score=ratings_of(found.score),
+        own=ratings_of(info) - parts_of(lean_part**2 * of_width[pair]),
+        with_severity=ratings_of(info) - parts_of(missing),
+        with_slope=ratings_of(info * theta) - parts_of(missing * ability[pair]),
+        seen=parts_of(score_part**2),
+        shared=parts_of(score_part * found.score_of_pair[pair]),
+        severity=by_rater(info, lost),
+        both=by_rater(info * theta, lost * ability),
+        slope=by_rater(info * theta**2, lost * ability**2),
+        whole=np.bincount(pairs.rater, found.score_of_pair**2, n_raters).astype(np.float64),
     )
 
 
@@ -115,11 +156,6 @@ def common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:
     middle[at[past]] = value[past]
     away = np.clip(value - middle[at], -2 / np.sqrt(w), 2 / np.sqrt(w))
     return np.asarray(middle + np.bincount(at, w * away, n_levels) / np.maximum(all_of, 1e-12))
-
-
-class _Pair:
-    def __init__(self, lean: Array, score: Array, theta: Array) -> None:
-        self.lean, self.score, self.theta = lean, score, theta
 
 
 def _explained(u: Array, w: Array, a: Array, b: Array, c: Array, slopes: bool) -> Array:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.grouping import Groups
-from raterlens.engine.choice import LARGE
 from raterlens.engine.seam import Nodes
 from raterlens.models.responses import Adjacent, Predictor, Response
 
@@ -108,12 +108,17 @@ class Pass:
         nodes: Nodes,
         pairs: Groups,
         judged: Indices,
+        rater: Indices,
         n_judged: int,
         prior: Array,
         prior_apart: Array,
+        context: NDArray[np.integer],
+        given: NDArray[np.integer],
     ) -> None:
+        """`judged` and `rater` of every pair; `context` and score `given` of every rating"""
         self.tables, self.nodes, self.order = tables, nodes, pairs.order
-        self.judged, self.n_judged = judged, n_judged
+        self.context, self.given = context, given
+        self.judged, self.rater, self.n_judged = judged, rater, n_judged
         self.prior, self.prior_apart = prior, prior_apart
         self.first_pair = np.searchsorted(judged, np.arange(n_judged + 1))
         self.first_rating = pairs.first
@@ -149,12 +154,14 @@ class Block:
     ratings: Indices
 
 
-Sweep = Callable[[Pass, Block, Indices, Indices], Array]
+Sweep = Callable[[Pass, Block], Array]
 
 
-def sweep(work: Pass, block: Block, context: Indices, given: Indices) -> Array:
-    """Fill in one block from the contexts and scores of its ratings; return the posteriors of its students."""
-    tables, t, y = work.tables, work.nodes.points, given.astype(np.float64)
+def sweep(work: Pass, block: Block) -> Array:
+    """Fill in one block; return the posteriors of its students."""
+    tables, t = work.tables, work.nodes.points
+    context, given = work.context[block.ratings], work.given[block.ratings]
+    y = given.astype(np.float64)
     cell = context * tables.n_categories + given
     marks = work.first_rating[block.pairs.start : block.pairs.stop + 1] - work.first_rating[block.pairs.start]
     pair = np.repeat(np.arange(len(marks) - 1), np.diff(marks))
@@ -202,14 +209,14 @@ def sweep(work: Pass, block: Block, context: Indices, given: Indices) -> Array:
 
 def sweep_for(n_ratings: int) -> Sweep:
     """Compiled code where it pays for being loaded."""
-    if n_ratings < LARGE:
+    if not large(n_ratings):
         return sweep
     from raterlens.diagnostics.fused import sweep as compiled
 
     return compiled
 
 
-def _summed(table: Array, row: Indices, marks: Indices) -> Array:
+def _summed(table: Array, row: NDArray[np.integer], marks: Indices) -> Array:
     """(pairs, nodes): the rows of a table that belong to the ratings of a pair, summed."""
     shape = (len(marks) - 1, len(table))
     return np.asarray(sparse.csr_array((np.ones(len(row)), row, marks), shape=shape) @ table)

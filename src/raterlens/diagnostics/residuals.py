@@ -36,13 +36,23 @@ class Pairs:
 
     judged: Indices
     rater: Indices
-    of_rating: Indices
-    """(ratings,) the pair of each rating, in the order of the ratings"""
+    ratings: Groups
+    """The ratings of each pair"""
 
     def __len__(self) -> int:
         return len(self.judged)
 
-    def sums(self, values: Array) -> Array:
+    @property
+    def of_rating(self) -> Indices:
+        """(ratings,) the pair of each rating, in the order of the ratings"""
+        return self.ratings.of_row
+
+    @property
+    def size(self) -> Indices:
+        """(pairs,) ratings of each"""
+        return self.ratings.size
+
+    def sums(self, values: NDArray[np.generic]) -> Array:
         """Sum over the ratings of each pair."""
         return np.bincount(self.of_rating, values, len(self)).astype(np.float64)
 
@@ -103,7 +113,7 @@ class Residuals:
     ability: Moments
     """(judged) of the student; of work, the probability that it deserves to pass"""
     contexts: Contexts
-    context: Indices
+    context: NDArray[np.integer]
     """(ratings,) the context of each rating: its rater, item and further facets"""
     units: Groups
     """Ratings of the same student and item"""
@@ -123,15 +133,26 @@ def residuals(fit: Fit, ratings: Ratings) -> Residuals:
     coded, groups, nodes = model.ratings, model.pairs, model.nodes
     tables = tables_of(model.response, model.predictor, nodes)
     one = groups.example
-    pairs = Pairs(model.judged[one].astype(np.int64), coded.rater[one].astype(np.int64), groups.of_row)
-    work = Pass(tables, nodes, groups, pairs.judged, model.n_judged, model.prior, model.prior_apart)
+    pairs = Pairs(model.judged[one].astype(np.int64), coded.rater[one].astype(np.int64), groups)
+    context = model.contexts.places(coded)
+    work = Pass(
+        tables,
+        nodes,
+        groups,
+        pairs.judged,
+        pairs.rater,
+        model.n_judged,
+        model.prior,
+        model.prior_apart,
+        context,
+        coded.score,
+    )
     units = grouped(coded.student, coded.n_students, coded.item, coded.n_items)
-    further = _Further(model, units, tables)
+    further = _Further(model, context, units, tables)
     sweep = sweep_for(coded.n_ratings)
 
     def go_over(block: Block) -> None:
-        context, given = further.context[block.ratings], coded.score[block.ratings].astype(np.int64)
-        further.fill(block, sweep(work, block, context, given), given)
+        further.fill(block, sweep(work, block))
 
     in_threads(go_over, list(work.blocks()))
     found = work.found() | further.found
@@ -145,7 +166,7 @@ def residuals(fit: Fit, ratings: Ratings) -> Residuals:
         pairs=pairs,
         ability=Moments(*work.of_judged),
         contexts=model.contexts,
-        context=further.context,
+        context=context,
         units=units,
         couples=further.couples and replace(further.couples, expected=further.agreeing),
         score_of_pair=pairs.sums(found["score"]),
@@ -159,10 +180,12 @@ def residuals(fit: Fit, ratings: Ratings) -> Residuals:
 class _Further:
     """What only some models have, and what two ratings have together, filled in block by block."""
 
-    def __init__(self, model: Expectation, units: Groups, tables: Tables) -> None:
+    def __init__(
+        self, model: Expectation, context: NDArray[np.integer], units: Groups, tables: Tables
+    ) -> None:
         ratings = model.ratings
         self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
-        self.context = model.contexts.places(ratings).astype(np.int64)
+        self.context, self.given = context, ratings.score
         self.couples = couples_of(ratings, units)
         # As wide as what is looked up in it: NumPy would copy it to that width at every search.
         of_couple = model.judged[:0] if self.couples is None else model.judged[self.couples.first]
@@ -173,9 +196,12 @@ class _Further:
         self.found = {name: np.empty(ratings.n_ratings) for name in names}
         self._sums = averages_for(ratings.n_ratings)
 
-    def fill(self, block: Block, posterior: Array, given: Indices) -> None:
-        tables, found, average, at = self.tables, self.found, self._sums.averaged, block.ratings
-        context, judged = self.context[at], self.judged[at] - block.judged.start
+    def fill(self, block: Block, posterior: Array) -> None:
+        tables, found, average = self.tables, self.found, self._sums.averaged
+        if found:
+            at = block.ratings
+            context, given = self.context[at], self.given[at].astype(np.int64)
+            judged = self.judged[at] - block.judged.start
         if tables.score is not None and tables.information is not None:
             cell = context * tables.n_categories + given
             found["score"][at] = average(posterior, judged, tables.score, cell)
