@@ -2,7 +2,7 @@
 
 `python -m benchmarks.scaling slopes`: CPU time of an evaluation by students, raters, items and nodes.
 `python -m benchmarks.scaling per-rating FILE.rlpack ...`: CPU time of whole fits of small and large files, a rating.
-`python -m benchmarks.scaling large FILE.parquet`: pack and fit, against reading the file and counting by polars.
+`python -m benchmarks.scaling large FILE.parquet`: fit in memory and out of core, against reading the file by polars.
 `python -m benchmarks.scaling workers FILE.rlpack [fits]`: one worker of a cluster against two, and one of two killed.
 """
 
@@ -104,21 +104,38 @@ def per_rating(paths: list[Path]) -> None:
 
 
 def large(path: Path) -> None:
-    """From parquet to estimates, then standard errors, against counting the ratings of each rater."""
-    counting = min((_apart("count", path) for _ in range(3)), key=lambda one: one["wall_without_start"])
-    say(step="polars reads and counts", **counting)
+    """From parquet to estimates and standard errors, in memory and out of core, against reading the file by polars and
+    counting the ratings of each rater."""
+    reading, counting = (
+        min((_apart(name, path) for _ in range(3)), key=lambda one: one["wall_without_start"])
+        for name in ("read", "count")
+    )
+    say(step="polars reads the file and counts", **reading)
+    say(step="polars counts one column of it", **counting)
+    inside = _apart("memory", path)
+    say(step="read and fit in memory", **inside)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         packed = Path(folder) / "packed.rlpack"
         packing = _apart("pack", path, packed)
         say(step="pack", **packing)
         fitting = _apart("fit", packed)
-        say(step="fit", **fitting)
-    estimates = packing["wall"] + fitting["wall_until_estimates"]
-    say(
-        against_counting="pack, fit and standard errors, by wall time",
-        times=(packing["wall"] + fitting["wall"]) / counting["wall_without_start"],
-        times_without_standard_errors=estimates / counting["wall_without_start"],
-    )
+        say(step="fit out of core", **fitting)
+    ways = {
+        "in memory": (inside["wall_until_estimates"], inside["wall"]),
+        "packed before": (fitting["wall_until_estimates"], fitting["wall"]),
+        "pack and fit": (
+            packing["wall"] + fitting["wall_until_estimates"],
+            packing["wall"] + fitting["wall"],
+        ),
+    }
+    for way, (estimates, everything) in ways.items():
+        for what, peer in (("reading and counting", reading), ("counting one column", counting)):
+            say(
+                way=way,
+                against=what,
+                times_for_estimates=estimates / peer["wall_without_start"],
+                times_with_standard_errors=everything / peer["wall_without_start"],
+            )
 
 
 def _apart(*command: str | Path) -> dict[str, Any]:
@@ -145,11 +162,12 @@ def _apart(*command: str | Path) -> dict[str, Any]:
 
 
 def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
-    if name == "count":
+    if name in ("read", "count"):
         import polars as pl
 
         begun = perf_counter()
-        table = pl.scan_parquet(path).group_by("rater").len().collect()
+        rows = pl.read_parquet(path).lazy() if name == "read" else pl.scan_parquet(path)
+        table = rows.group_by("rater").len().collect()
         return {"ratings": int(table["len"].sum()), "wall_without_start": perf_counter() - begun}
     import raterlens as rl
     from benchmarks.likelihood import Likelihood, warm_up
@@ -160,9 +178,11 @@ def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
         assert to is not None
         rl.pack(path, to)
         return {}
-    begun, ratings = perf_counter(), StoredRatings(open_packed(path))
+    begun = perf_counter()
+    ratings = rl.read(path) if name == "memory" else StoredRatings(open_packed(path))
     sizes = {"ratings": ratings.n_ratings, "students": ratings.n_students, "raters": ratings.n_raters}
-    warm_up()
+    if name != "memory":
+        warm_up()
     if name == "evaluate":
         start = process_time()
         found = Likelihood.of(ratings, NODES)
