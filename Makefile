@@ -2,9 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# uv where present (fast), pip everywhere else.
+# uv where present. Else pip fetches it, as it takes a third of the time, and does the work itself where uv does not get at
+# the packages: it does not read pip.conf.
 UV := $(shell command -v uv 2>/dev/null)
-INSTALL = $(if $(UV),VIRTUAL_ENV=$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+comma := ,
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+with-uv = VIRTUAL_ENV=$(VENV) $(or $(UV),$(BIN)/uv) pip install --quiet --compile-bytecode --editable '$(1)'
+install = $(if $(UV),$(call with-uv,$(1)),{ $(PIP) uv && $(call with-uv,$(1)); } 2>/dev/null || $(PIP) --editable '$(1)')
+
+# Tests start hundreds of processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Two processes, each with a file of tests at a time, so that what its tests share is made once. Threads of BLAS would only
 # wait for each other then.
@@ -66,19 +73,23 @@ $(BIN)/python:
 	$(if $(UV),$(UV) venv --quiet --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(INSTALL) --editable .
+	@echo 'Installing into $(VENV) ...'
+	@$(call install,.)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(INSTALL) --editable '.[dev]'
+	@echo 'Installing into $(VENV) ...'
+	@$(call install,.[dev])
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(INSTALL) --editable '.[all,docs]'
+	@echo 'Installing into $(VENV) ...'
+	@$(call install,.[all$(comma)docs])
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
-	$(INSTALL) --editable '.[dev,bench]'
+	@echo 'Installing into $(VENV) ...'
+	@$(call install,.[dev$(comma)bench])
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:
