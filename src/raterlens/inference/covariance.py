@@ -103,4 +103,7 @@ def _positive_inverse(matrix: Array) -> Array:
     inverse, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
-    return np.asarray(inverse + np.tril(inverse, -1).T)
+    # Above the diagonal there is nothing yet.
+    whole = inverse + inverse.T
+    np.fill_diagonal(whole, inverse.diagonal())
+    return np.asarray(whole)
