@@ -17,14 +17,12 @@ def panel() -> tuple[sparse.csr_array, Redundancy, np.ndarray]:
     random = np.random.default_rng(0)
     size = 2 * N_RATERS + N_ITEMS
     direction = np.concatenate([np.zeros(N_RATERS), -np.ones(N_RATERS), np.ones(N_ITEMS)])[None]
-    rows = []
-    for _ in range(6000):  # a student: two raters, one latent ability
-        row = np.zeros(size)
+    rows = np.zeros((6000, size))
+    for row in rows:  # a student: two raters, one latent ability
         for rater in random.choice(N_RATERS, 2, replace=False):
             row[rater], row[N_RATERS + rater] = random.normal(size=2)
             row[2 * N_RATERS + random.integers(N_ITEMS)] -= row[N_RATERS + rater]
-        rows.append(row - (row @ direction.T) @ direction / (direction @ direction.T)[0, 0])
-    scores = sparse.csr_array(np.array(rows))
+    scores = rows - (rows @ direction.T) @ direction / (direction @ direction.T)
     constraint = np.concatenate([np.zeros(2 * N_RATERS), np.ones(N_ITEMS)])[None]
     own = np.stack([np.arange(N_RATERS), N_RATERS + np.arange(N_RATERS)], axis=1)
     return sparse.csr_array(scores.T @ scores), Redundancy(constraint, direction), own
