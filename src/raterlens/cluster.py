@@ -120,6 +120,18 @@ def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]
             check_alive(client)
 
 
+def homes(client: "Client", n: int) -> list[dict[str, Any]]:
+    """For each of `n` pieces, as options of a task, where to keep it: neighbours together, as what is added up should
+    not travel. Where that worker is gone, another will do."""
+    threads = {at: about["nthreads"] for at, about in client.scheduler_info(n_workers=-1)["workers"].items()}
+    places = [at for at in sorted(threads) for _ in range(threads[at])]
+    if not places:
+        return [{}] * n
+    return [
+        {"workers": [places[which * len(places) // n]], "allow_other_workers": True} for which in range(n)
+    ]
+
+
 def result(client: "Client", future: "Future") -> Any:
     """What a task came to, as long as there are workers."""
     while True:

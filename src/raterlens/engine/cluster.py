@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.cluster import ClusterLostError, check_alive, lost, result, share
+from raterlens.cluster import ClusterLostError, check_alive, homes, lost, result, share
 from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.parts import Part, add, among, cell_part, essay_part
 from raterlens.engine.reference import ReferenceEngine
@@ -161,10 +161,10 @@ def cells_on_cluster(
         return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
     sources, model = _on_file(ratings), share(client, (contexts, n_categories))
 
-    def build(which: int) -> "Future":
-        return client.submit(_cells, sources[which], model, pure=False)
+    def build(which: int, **where: Any) -> "Future":
+        return client.submit(_cells, sources[which], model, pure=False, **where)
 
-    parts = [build(which) for which in range(len(sources))]
+    parts = [build(which, **home) for which, home in enumerate(homes(client, len(sources)))]
     return ClusterEngine(client, parts, build, [source.last - source.first for source in sources])
 
 
@@ -177,7 +177,10 @@ def essays_on_cluster(
         return _from_memory(client, found.counts, found.sums, ratings), found.sets
     sources, model = _on_file(ratings), share(client, (contexts, slope_of_context, n_categories))
     # Which essays there are is known when all parts have been looked at; parts then learn the places of theirs.
-    built = [client.submit(_essays, source, model, pure=False) for source in sources]
+    built = [
+        client.submit(_essays, source, model, pure=False, **home)
+        for source, home in zip(sources, homes(client, len(sources)), strict=True)
+    ]
     whole = Sets.merged(client.gather([client.submit(_sets, one, pure=False) for one in built]))
     known = share(client, whole)
     parts = [client.submit(_among, one, known, pure=False) for one in built]
@@ -214,8 +217,9 @@ def _from_memory(
     def send(which: int) -> "Future":
         return share(client, parts[which])
 
-    sent = client.scatter(parts, hash=False)
-    return ClusterEngine(client, list(sent), send, [part.n_students for part in parts])
+    where = [home.get("workers") for home in homes(client, len(parts))]
+    sent = [client.scatter(part, workers=home, hash=False) for part, home in zip(parts, where, strict=True)]
+    return ClusterEngine(client, sent, send, [part.n_students for part in parts])
 
 
 def _held(client: "Client", future: "Future") -> bool:
