@@ -53,7 +53,7 @@ def main() -> None:
     n_ratings = parser.parse_args().ratings
     if n_ratings >= LARGE:
         small = panel(LARGE)
-        rl.fit(small, standard_errors=False).diagnose(small, time=_time(small))
+        rl.fit(small).diagnose(small, time=_time(small))
     ratings = panel(n_ratings)
     print(f"{ratings.n_ratings:,} ratings, {ratings.n_students:,} students, {ratings.n_raters:,} raters")
     _, bare = timed("fit, no standard errors", lambda: rl.fit(ratings, standard_errors=False))

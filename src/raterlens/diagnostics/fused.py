@@ -14,7 +14,10 @@ _FAST = ("contract", "reassoc", "nsz")
 
 
 def sweep(work: Pass, block: Block) -> Array:
-    """Fill in one block; return the posteriors of its students."""
+    """Fill in one block; return the posteriors of its students.
+
+    Pairs are gone through by rater, since the tables of all raters are larger than the processor's cache.
+    """
     tables, nodes = work.tables, work.nodes
     posterior = np.empty((block.judged.stop - block.judged.start, len(nodes.points)))
     _sweep(
@@ -160,10 +163,9 @@ def _sweep(span, by_rater, ratings, tables, nodes, found):  # type: ignore[no-un
             of_rating[4, at] = ek
             of_rating[5, at] = y - e
             of_rating[6, at] = y * ability - et
-            of_rating[7, at] = ev
-            of_rating[8, at] = ec
-            of_rating[9, at] = f
-            of_rating[10, at] = f2 - f * f
+            of_rating[7, at] = ec
+            of_rating[8, at] = f
+            of_rating[9, at] = f2 - f * f
         total = 0.0
         for q in range(size):
             total += own[q] * away[q] ** 2

@@ -18,7 +18,7 @@ from raterlens.models.responses import Adjacent, Predictor, Response
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Numbers in one block of ratings x nodes: 4 MB each, a handful at a time.
+# Numbers in one block of ratings x nodes, or pairs x nodes in compiled code: 4 MB each, a handful at a time.
 _BLOCK = 2**19
 # Variances below this are rounding; a score that contradicts one is listed as unexpected instead.
 _LEAST_VARIANCE = 1e-12
@@ -90,7 +90,6 @@ OF_RATING = (
     "fourth",
     "score",
     "tilt",
-    "information",
     "probability",
     "foreseen",
     "foreseen_variance",
@@ -129,11 +128,13 @@ class Pass:
     def found(self) -> dict[str, Array]:
         """All of it by name."""
         named = ((OF_RATING, self.of_rating), (OF_PAIR, self.of_pair))
-        return {name: row for names, rows in named for name, row in zip(names, rows, strict=True)}
+        found = {name: row for names, rows in named for name, row in zip(names, rows, strict=True)}
+        # Where the score is the residual.
+        return found | {"information": found["variance"]}
 
     def blocks(self) -> Iterator["Block"]:
         """Whole students (or pieces of work), about `_BLOCK` numbers at a time."""
-        before = self.first_rating[self.first_pair]
+        before = self.first_pair if large(len(self.order)) else self.first_rating[self.first_pair]
         size = max(1, _BLOCK // len(self.nodes.points))
         start = 0
         while start < self.n_judged:
@@ -195,7 +196,6 @@ def sweep(work: Pass, block: Block) -> Array:
         over(posterior, mine, tables.kurtosis[context]),
         y - expected,
         y * ability[mine] - over(posterior * t, mine, mean),
-        variance,
         over(cavity, pair, tables.prob.reshape(-1, len(t))[cell]),
         foreseen,
         over(cavity, pair, second) - foreseen**2,
