@@ -13,6 +13,7 @@ from typing import Any
 from raterlens.app.commands import diagnosed
 from raterlens.app.options import Columns, Model, Output, command_line
 from raterlens.app.web.guesses import guess_roles, guess_spread, patterns, reading_arguments
+from raterlens.app.web.phrasing import for_visitors
 from raterlens.charts.compared import compared
 from raterlens.charts.output import svg
 from raterlens.charts.text import sentence
@@ -103,9 +104,10 @@ def check(
     ratings = _read(path, name, sheet, reading_arguments(roles, cut, wide))
     return {
         "data": _size(ratings),
-        "notes": [sentence(note) for note in ratings.notes],
+        "notes": [sentence(for_visitors(note)) for note in ratings.notes],
         "warnings": [
-            sentence(text) for text in (*examine(ratings).warnings, *examine_links(ratings).warnings)
+            sentence(for_visitors(text))
+            for text in (*examine(ratings).warnings, *examine_links(ratings).warnings)
         ],
         "categories": ratings.n_categories,
     }

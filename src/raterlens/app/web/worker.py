@@ -49,13 +49,14 @@ def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
 
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
     from raterlens.app.cli import unforeseen
+    from raterlens.app.web.phrasing import for_visitors
     from raterlens.errors import RaterlensError
 
     try:
         result = tasks[task["task"]](**task["arguments"], progress=lambda seen: say({"progress": seen}))
         return {"state": "done", "result": result}
     except RaterlensError as error:
-        return {"state": "fault", "message": str(error)}
+        return {"state": "fault", "message": for_visitors(str(error))}
     except Exception as error:
         if os.environ.get("RATERLENS_DEBUG"):
             sys.excepthook(*sys.exc_info())
