@@ -67,7 +67,7 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
     found = Likelihood.of(read(path), n_nodes)
     engine = found.problem.engine
     with one_thread():
-        alone = FusedEngine(engine.counts, engine.sums, reorder=True)
+        alone = FusedEngine(engine.counts, engine.sums, arrange=True)
     found.problem.engine = alone
     students, evaluate = list[float](), alone.evaluate
 

@@ -8,8 +8,9 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
+from raterlens.engine.arrange import Arrangement, neighbours
 from raterlens.engine.choice import engine_for
-from raterlens.engine.fused import FusedEngine, neighbours
+from raterlens.engine.fused import FusedEngine
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Nodes, Tables
 
@@ -28,11 +29,11 @@ def problem(n_cells: int = 9, steepness: float = 1.0, *, linear: bool = True):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("linear", [True, False])
-@pytest.mark.parametrize("reorder", [True, False])
-def test_it_equals_the_readable_engine(threads, linear, reorder):
+@pytest.mark.parametrize("arrange", [True, False])
+def test_it_equals_the_readable_engine(threads, linear, arrange):
     counts, sums, tables, nodes = problem(linear=linear)
     expected = ReferenceEngine(counts, sums).evaluate(tables, nodes)
-    engine = FusedEngine(counts, sums, threads, reorder=reorder)
+    engine = FusedEngine(counts, sums, threads, arrange=arrange)
     found = engine.evaluate(tables, nodes)
     assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
     np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
@@ -81,6 +82,43 @@ def test_large_data_do():
     counts = sparse.csr_array((np.random.default_rng(0).random((2000, 200)) < 0.6).astype(float))
     assert isinstance(engine_for(counts), FusedEngine)
     assert type(engine_for(counts[:100])) is ReferenceEngine
+
+
+@pytest.mark.parametrize("linear", [True, False])
+def test_students_with_the_same_ratings_are_gone_over_once(linear):
+    counts, sums, tables, nodes = problem(linear=linear)
+    again = np.random.default_rng(1).integers(0, 40, 300)
+    counts, sums = counts[again], None if sums is None else sums[again]
+    arranged = Arrangement.of(counts, sums)
+    assert len(arranged.rows) <= 40
+    assert arranged.weight.sum() == 300
+    np.testing.assert_array_equal(counts[arranged.rows[arranged.place]].toarray(), counts.toarray())
+    engine, twin = FusedEngine(counts, sums, arrange=True), ReferenceEngine(counts, sums)
+    found, expected = engine.evaluate(tables, nodes), twin.evaluate(tables, nodes)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
+    if linear:
+        np.testing.assert_allclose(found.linear, expected.linear, **CLOSE)
+    np.testing.assert_allclose(engine.moments(tables, nodes).sd, twin.moments(tables, nodes).sd, **CLOSE)
+    for some, others in zip(engine.posteriors(tables, nodes), twin.posteriors(tables, nodes), strict=True):
+        np.testing.assert_allclose(some[1], others[1], **CLOSE)
+        np.testing.assert_allclose(some[2], others[2], **CLOSE)
+
+
+def test_counts_that_are_no_whole_numbers_are_not_merged():
+    half = sparse.csr_array(np.full((30, 2), 0.5))
+    assert Arrangement.of(half, None).weight is None
+
+
+def test_a_count_is_not_taken_for_a_sum():
+    """Students who differ, however much their numbers look alike."""
+    random = np.random.default_rng(2)
+    counts, sums = random.integers(0, 4, (2, 400, 3)).astype(float)
+    distinct = len(np.unique(np.hstack([counts, sums]), axis=0))
+    arranged = Arrangement.of(
+        sparse.csr_array(np.tile(counts, (3, 1))), sparse.csr_array(np.tile(sums, (3, 1)))
+    )
+    assert len(arranged.rows) == distinct
 
 
 def test_neighbours_share_their_cells():

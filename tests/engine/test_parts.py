@@ -92,6 +92,27 @@ def test_fits_of_data_on_disk(packed, options, monkeypatch):
     np.testing.assert_allclose(found.students["theta"], whole.students["theta"], atol=ESTIMATES)
 
 
+def test_fits_of_students_marked_once(tmp_path, monkeypatch):
+    """Most of them have the same ratings as others, and are gone over once: in memory, and on disk."""
+    from raterlens.engine.arrange import Arrangement
+    from raterlens.engine.compress import essays
+
+    ratings = rl.simulate(students=3000, raters=8, items=4, raters_per_student=1, seed=3).ratings
+    contexts = Contexts.of(ratings)
+    compressed = essays(ratings, contexts, contexts.rater, 2)
+    assert len(Arrangement.of(compressed.counts, compressed.sums).rows) <= 8 * 5
+    readable = rl.fit(ratings)
+    monkeypatch.setattr("raterlens.engine.choice.LARGE", 0)
+    monkeypatch.setattr(stored, "IN_MEMORY", 100)
+    monkeypatch.setattr(stored, "PART", 4000)
+    on_disk = rl.read(rl.pack(ratings.table(), tmp_path / "once.rlpack"))
+    for found in (rl.fit(ratings), rl.fit(on_disk)):
+        assert found.loglik == pytest.approx(readable.loglik, rel=1e-10)
+        for name in ("kappa", "kappa_se", "kappa_low"):
+            np.testing.assert_allclose(found.raters[name], readable.raters[name], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found.students["theta"], readable.students["theta"], atol=1e-5)
+
+
 def test_what_needs_all_ratings_gets_them(packed, monkeypatch):
     """Methods and models that do not work by parts give the same as from memory."""
     whole = [rl.fit(packed, method="laplace"), rl.fit(packed, model="hrm", starts=1)]

@@ -26,7 +26,7 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
         return ReferenceEngine(counts, sums)
     from raterlens.engine.fused import FusedEngine
 
-    return FusedEngine(counts, sums, reorder=True)
+    return FusedEngine(counts, sums, arrange=True)
 
 
 def cell_engine(

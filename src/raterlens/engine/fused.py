@@ -19,19 +19,17 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import exponentials, padded
+from raterlens.engine.arrange import Arrangement
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Moments, Nodes, Tables
 from raterlens.parallel import available_cores, in_threads, spans
 
 # Products within exp(+-600) stay well inside the range of doubles.
 _RANGE = 600.0
-# Cells that are kept together at least.
-_BLOCK = 32
 # Numbers of posteriors at a time.
 _POSTERIORS = 2**18
 
@@ -47,18 +45,30 @@ class FusedEngine(ReferenceEngine):
         sums: sparse.csr_array | None = None,
         threads: int | None = None,
         *,
-        reorder: bool = False,
+        weight: Array | None = None,
+        arrange: bool = False,
     ) -> None:
-        """`reorder` the students for the processor's cache, which takes as long as one evaluation and saves a quarter
-        of each."""
+        """
+        Parameters
+        ----------
+        weight
+            How many students each row stands for, where not for one.
+        arrange
+            Merge and order the students, which takes about as long as one evaluation and saves a quarter of each,
+            or nearly all of it where many students have the same ratings.
+        """
         super().__init__(counts, sums)
-        self._order = neighbours(counts) if reorder else None
+        self.weight = self._often = weight
+        self._arranged = arranged = Arrangement.of(counts, sums) if arrange else None
         work = counts, _or_none(sums, self.n_students)
-        self._work = work if self._order is None else tuple(matrix[self._order] for matrix in work)
+        if arranged is not None:
+            self._often = arranged.weight
+            work = work[0][arranged.rows], work[1][arranged.rows]
+        self._work = work
         # Parts of equal work, by nonzeros.
-        marks = np.linspace(0, counts.nnz, (threads or available_cores()) + 1)
-        edges = np.searchsorted(self._work[0].indptr, marks)
-        edges[0], edges[-1] = 0, self.n_students
+        marks = np.linspace(0, work[0].nnz, (threads or available_cores()) + 1)
+        edges = np.searchsorted(work[0].indptr, marks)
+        edges[0], edges[-1] = 0, work[0].shape[0]
         self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
         self._whole = bool(np.all(counts.data == np.rint(counts.data)))
 
@@ -66,15 +76,12 @@ class FusedEngine(ReferenceEngine):
         return self._run(tables, nodes, np.empty(0))[0]
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        found = self._run(tables, nodes, np.empty(self.n_students))[1]
-        if self._order is None:
-            return found
-        mean, sd = np.empty_like(found.mean), np.empty_like(found.sd)
-        mean[self._order], sd[self._order] = found.mean, found.sd
-        return Moments(mean, sd)
+        found = self._run(tables, nodes, np.empty(self._work[0].shape[0]))[1]
+        return found if self._arranged is None else found.of(self._arranged.place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        work = _Pass(self.counts, _or_none(self.sums, self.n_students), tables, nodes, whole=self._whole)
+        sums = _or_none(self.sums, self.n_students)
+        work = _Pass(self.counts, sums, None, tables, nodes, whole=self._whole)
         size = max(1, _POSTERIORS // len(nodes.points))
         for first in range(0, self.n_students, size):
             n = min(size, self.n_students - first)
@@ -83,14 +90,15 @@ class FusedEngine(ReferenceEngine):
             in_threads(partial(work.over, shown=shown), students)
             yield slice(first, first + n), *shown[1:]
 
-    def ordered(self) -> "FusedEngine":
-        """The same students in the order in which they are worked on."""
+    def arranged(self) -> "FusedEngine":
         counts, sums = self._work
-        return self if self._order is None else FusedEngine(counts, None if self.sums is None else sums)
+        sums = None if self.sums is None else sums
+        return self if self._arranged is None else FusedEngine(counts, sums, weight=self._often)
 
     def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
         counts, sums = self._work
-        work, mean = _Pass(counts, sums, tables, nodes, whole=self._whole), np.empty(self.n_students)
+        work = _Pass(counts, sums, self._often, tables, nodes, whole=self._whole)
+        mean = np.empty(counts.shape[0])
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
@@ -108,23 +116,6 @@ class FusedEngine(ReferenceEngine):
 
 def _or_none(sums: sparse.csr_array | None, n_students: int) -> sparse.csr_array:
     return sums if sums is not None else sparse.csr_array((n_students, 1))
-
-
-def neighbours(counts: sparse.csr_array) -> NDArray[np.int64]:
-    """Students in an order in which those with cells close to each other follow each other.
-
-    Cells are taken in blocks, the larger the fewer students there are for each pair of blocks.
-    """
-    students, cells = counts.shape
-    if not counts.nnz:
-        return np.arange(students)
-    block = max(_BLOCK, cells**2 // students)
-    begin = np.minimum(counts.indptr[:-1], counts.nnz - 1)
-    first, last = (counts.indices[at] // block for at in (begin, counts.indptr[1:] - 1))
-    blocks = cells // block + 1
-    # Numbers of 16 bits are sorted without comparing them.
-    kind = np.uint16 if blocks**2 <= 2**16 else np.int64
-    return np.argsort((first.astype(np.int64) * blocks + last).astype(kind), kind="stable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +169,14 @@ class _Pass:
     """Tables on a grid, and the students to be gone over."""
 
     def __init__(
-        self, counts: sparse.csr_array, sums: sparse.csr_array, tables: Tables, nodes: Nodes, *, whole: bool
+        self,
+        counts: sparse.csr_array,
+        sums: sparse.csr_array,
+        weight: Array | None,
+        tables: Tables,
+        nodes: Nodes,
+        *,
+        whole: bool,
     ) -> None:
         self.rows = rows = _rows(tables, nodes, whole=whole)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
@@ -187,6 +185,7 @@ class _Pass:
             (sums.indptr, sums.indices, sums.data, self.linear),
             (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
             (rows.points, rows.weights, rows.log_weights, nodes.step),
+            weight,
         )
 
     def over(
@@ -211,7 +210,7 @@ _FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
 
 
 @compiled(*_FAST)
-def _by_products(first, last, counts, sums, rows, nodes, found, shown, late):  # type: ignore[no-untyped-def]
+def _by_products(first, last, counts, sums, rows, nodes, weight, found, shown, late):  # type: ignore[no-untyped-def]
     """Return the log-likelihood, and fill what is `found` of the students or, where they are `shown`, their posteriors.
 
     Students out of range are put into `late`, whose first entry counts them. What is None is not compiled.
@@ -269,15 +268,18 @@ def _by_products(first, last, counts, sums, rows, nodes, found, shown, late):  #
                 for q in range(size):
                     joint[q] *= row[q]
             at += 1
+        often = 1.0
+        if weight is not None:
+            often = weight[n]
         if found is not None:
-            loglik += constant + _settle(n, joint, points, counts, sums, found)
+            loglik += often * (constant + _settle(n, often, joint, points, counts, sums, found))
         if shown is not None:
             loglik += _put(n, constant, joint, shown)
     return loglik
 
 
 @compiled(*_FAST)
-def _by_logarithms(students, counts, sums, rows, nodes, found, shown):  # type: ignore[no-untyped-def]
+def _by_logarithms(students, counts, sums, rows, nodes, weight, found, shown):  # type: ignore[no-untyped-def]
     """The same for students whose products might leave the range of doubles."""
     indptr, indices, times = counts
     sums_indptr, sums_indices, sums_data, linear = sums
@@ -300,16 +302,20 @@ def _by_logarithms(students, counts, sums, rows, nodes, found, shown):  # type: 
         for q in range(1, size):
             top = max(top, joint[q])
         exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
+        often = 1.0
+        if weight is not None:
+            often = weight[n]
         if found is not None:
-            loglik += top + _settle(n, joint, points, counts, sums, found)
+            loglik += often * (top + _settle(n, often, joint, points, counts, sums, found))
         if shown is not None:
             loglik += _put(n, top, joint, shown)
     return loglik
 
 
 @compiled(*_FAST, inline=True)
-def _settle(n, joint, points, counts, sums, found):  # type: ignore[no-untyped-def]
-    """From a student's joint probabilities: its moments, its part of the expected counts, its log-likelihood."""
+def _settle(n, often, joint, points, counts, sums, found):  # type: ignore[no-untyped-def]
+    """From a student's joint probabilities: its moments, its part of the expected counts as often as it occurs, and its
+    log-likelihood."""
     indptr, indices, times = counts
     expected, weighted, mean, sd = found
     size = len(points)
@@ -321,9 +327,9 @@ def _settle(n, joint, points, counts, sums, found):  # type: ignore[no-untyped-d
     centre *= inverse
     mean[n] = centre
     for at in range(sums[0][n], sums[0][n + 1]):
-        weighted[sums[1][at]] += sums[2][at] * centre
+        weighted[sums[1][at]] += often * sums[2][at] * centre
     for at in range(indptr[n], indptr[n + 1]):
-        row, share = expected[indices[at]], times[at] * inverse
+        row, share = expected[indices[at]], often * times[at] * inverse
         for q in range(size):
             row[q] += share * joint[q]
     if len(sd) > 0:

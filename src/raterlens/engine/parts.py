@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.engine.arrange import Arrangement
 from raterlens.engine.compress import Sets, essays, rating_cells
-from raterlens.engine.fused import FusedEngine, neighbours
+from raterlens.engine.fused import FusedEngine
 from raterlens.engine.reference import ReferenceEngine
 from raterlens.engine.seam import Array, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.parameters import Contexts
@@ -29,27 +30,30 @@ class Part:
     """Some of the students."""
 
     counts: sparse.csr_array
-    """(students, cells of the part)"""
+    """(rows, cells of the part)"""
     sums: sparse.csr_array | None
+    weight: Array | None
+    """How many students each row stands for, where not for one."""
+    place: NDArray[np.int32]
+    """(students,): the row of each."""
     own: Indices | None
     """Which of all cells those of the part are; None where it has all."""
     n_cells: int
     """Of all parts together."""
-    order: Indices
-    """Which student each row is: in an order that suits the processor's cache."""
 
     @staticmethod
     def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
         """A part with all cells."""
-        order = neighbours(counts)
-        return Part(counts[order], None if sums is None else sums[order], None, counts.shape[1], order)
+        found = Arrangement.of(counts, sums)
+        taken = None if sums is None else sums[found.rows]
+        return Part(counts[found.rows], taken, found.weight, found.place, None, counts.shape[1])
 
     @property
     def n_students(self) -> int:
-        return int(self.counts.shape[0])
+        return len(self.place)
 
     def engine(self) -> FusedEngine:
-        return FusedEngine(self.counts, self.sums)
+        return FusedEngine(self.counts, self.sums, weight=self.weight)
 
     def tables(self, tables: Tables) -> Tables:
         return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
@@ -58,9 +62,9 @@ class Part:
         """An engine on these students whose cells are all cells."""
         counts = self.counts
         if self.own is not None:
-            shape = (self.n_students, self.n_cells)
+            shape = (counts.shape[0], self.n_cells)
             counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
-        return FusedEngine(counts, self.sums)
+        return FusedEngine(counts, self.sums, weight=self.weight)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         """What these students add to the whole."""
@@ -72,20 +76,18 @@ class Part:
         return Expected(found.loglik, counts, found.linear)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        found = self.engine().moments(self.tables(tables), nodes)
-        mean, sd = np.empty_like(found.mean), np.empty_like(found.sd)
-        mean[self.order], sd[self.order] = found.mean, found.sd
-        return Moments(mean, sd)
+        return self.engine().moments(self.tables(tables), nodes).of(self.place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """As of an engine, in the students' own order."""
-        back = np.argsort(self.order)
-        sums = None if self.sums is None else self.sums[back]
-        return FusedEngine(self.counts[back], sums).posteriors(self.tables(tables), nodes)
+        sums = None if self.sums is None else self.sums[self.place]
+        return FusedEngine(self.counts[self.place], sums).posteriors(self.tables(tables), nodes)
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)
-        return replace(self, counts=_kept(self.counts, scratch), sums=sums, order=scratch.keep(self.order))
+        weight = None if self.weight is None else scratch.keep(self.weight)
+        counts, place = _kept(self.counts, scratch), scratch.keep(self.place)
+        return replace(self, counts=counts, sums=sums, weight=weight, place=place)
 
     def forget(self) -> None:
         for matrix in (self.counts, self.sums):

@@ -17,6 +17,8 @@ class ReferenceEngine:
     compiled = False
     sums: sparse.csr_array | None = None
     """(students, sums); None, too, where the students are not all in memory."""
+    weight: Array | None = None
+    """How many students each row stands for, where not for one."""
 
     def __init__(self, counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> None:
         self.counts = counts
@@ -41,8 +43,8 @@ class ReferenceEngine:
         """What `work` finds, added up over groups of students: here all of them in one."""
         return work(self)
 
-    def ordered(self) -> "ReferenceEngine":
-        """The same students in the order that suits the work on them."""
+    def arranged(self) -> "ReferenceEngine":
+        """The same students as they are gone over: in another order, or merged."""
         return self
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:

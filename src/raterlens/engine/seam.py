@@ -55,6 +55,10 @@ class Moments:
     mean: Array
     sd: Array
 
+    def of(self, rows: NDArray[np.integer]) -> "Moments":
+        """Those of other rows."""
+        return Moments(self.mean[rows], self.sd[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:

@@ -29,9 +29,13 @@ _FULL = 2**27
 
 
 def score_covariance(
-    scores: CellScores, posteriors: Iterable[tuple[slice, Array, Array]], nodes: Nodes
+    scores: CellScores,
+    posteriors: Iterable[tuple[slice, Array, Array]],
+    nodes: Nodes,
+    weight: Array | None = None,
 ) -> Matrix:
-    """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior."""
+    """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior, each as often
+    as its weight says."""
     size = scores.n_parameters
     threads = min(available_cores(), max(1, _FULL // size**2)) if size <= DENSE else available_cores()
     grids = tuple(_every(stride, scores.table, nodes.points) for stride in _STRIDES)
@@ -44,6 +48,7 @@ def score_covariance(
         work = partial(
             _accumulated,
             posterior,
+            np.ones(len(posterior)) if weight is None else weight[rows],
             (cells.indptr, cells.indices, cells.data),
             (scores.first, scores.parameter, scores.steepest),
             (sums.indptr, sums.indices, sums.data),
@@ -79,7 +84,7 @@ def _accumulated(*work: Any) -> None:
 
 @compiled("contract", "reassoc", "nsz", "nnan")
 def _accumulate(  # type: ignore[no-untyped-def]
-    posterior, cells, rows, sums, slopes, grids, nodes, pattern, n_parameters, start, stop, total
+    posterior, weight, cells, rows, sums, slopes, grids, nodes, pattern, n_parameters, start, stop, total
 ):
     """Add the covariances of the students from `start` to `stop` to the upper triangle in `total`.
 
@@ -163,6 +168,7 @@ def _accumulate(  # type: ignore[no-untyped-def]
                 both = 0.0
                 for q in range(size):
                     both += score[i, q] * score[j, q]
+                both *= weight[n]
                 row, column = min(touched[i], touched[j]), max(touched[i], touched[j])
                 if full:
                     total[row * n_parameters + column] += both

@@ -80,9 +80,10 @@ def _covariance(
     from raterlens.inference.fused import score_covariance
 
     if ratings is None:
-        engine = engine.ordered()
+        engine = engine.arranged()
     scores = cell_scores(problem, engine, parameters, nodes, ratings)
-    return score_covariance(scores, engine.posteriors(problem.tables(parameters, nodes), nodes), nodes)
+    posteriors = engine.posteriors(problem.tables(parameters, nodes), nodes)
+    return score_covariance(scores, posteriors, nodes, engine.weight if ratings is None else None)
 
 
 def context_curvature(
