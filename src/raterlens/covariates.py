@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -47,6 +46,8 @@ class Covariates:
 
 def read_covariates(source: Any, raters: pl.Series) -> Covariates:
     """Check a dataframe with the column `rater` and columns of numbers, a row for every rater."""
+    import narwhals as nw
+
     try:
         frame = nw.from_native(source, eager_only=True).to_polars()
     except TypeError:

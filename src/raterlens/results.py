@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -320,6 +319,8 @@ def as_came(table: pl.DataFrame, backend: Backend) -> Any:
     """A dataframe of the kind that came in."""
     if backend == "polars":
         return table
+    import narwhals as nw
+
     columns = {column: table[column].to_list() for column in table.columns}
     return nw.from_dict(columns, backend=backend).to_native()
 
