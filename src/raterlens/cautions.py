@@ -7,7 +7,6 @@ import polars as pl
 from scipy import special
 
 from raterlens.estimation.estimate import Estimate
-from raterlens.estimation.optimise import Optimiser
 from raterlens.inference.covariance import Covariance
 from raterlens.models.capped import Capped
 from raterlens.models.shifted import ShiftedModel
@@ -22,7 +21,7 @@ def facets_cautions(
     ratings: Ratings, found: Estimate, spread: Covariance | None, table: pl.DataFrame
 ) -> Iterator[str]:
     """Cautions about a facets fit."""
-    yield from convergence(found.record)
+    yield from _convergence(found)
     limit = table.filter(pl.col("flag") == "slope at limit")["rater"]
     if len(limit):
         yield (
@@ -54,12 +53,16 @@ def facets_cautions(
         )
 
 
-def convergence(record: Optimiser) -> Iterator[str]:
+def _convergence(found: Estimate) -> Iterator[str]:
+    record = found.record
     if not record.converged:
+        slopes = (
+            "no item slopes, which take many ratings to tell from raters' own; " * found.model.item_slopes
+        )
         yield (
             f"the estimates have not converged: {record.stopped} with a gradient of {record.gradient:.2g} "
-            "standard errors left. Try, in this order: more iterations (max_iterations), model 'tfm', or "
-            "leaving out raters with very few ratings"
+            f"standard errors left. Try, in this order: {slopes}model 'tfm'; leaving out raters with very few ratings; "
+            "from Python, more iterations (max_iterations)"
         )
 
 
