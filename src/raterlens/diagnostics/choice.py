@@ -1,6 +1,7 @@
 """Readable code or its compiled twin (`fused*.py`): both give the same numbers."""
 
-from raterlens.engine.choice import LARGE
+LARGE = 200_000
+"""Ratings from which on compiled code saves more than the second that loading it takes."""
 
 
 def large(n_ratings: int) -> bool:

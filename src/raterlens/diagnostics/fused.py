@@ -74,9 +74,10 @@ def _normalise(log, out, t, rounded, rounded_bits, scale, scale_bits):  # type: 
     """out <- exp(log) / sum of it; returns its mean and standard deviation over t. The other arrays are scratch."""
     size = len(log)
     top = log[0]
-    for q in range(1, size):
+    # Not as slices, here and below: the message about shapes that do not match would take seconds to compile.
+    for q in range(size):
         top = max(top, log[q])
-    out[:] = log
+        out[q] = log[q]
     exponentials(out, top, rounded, rounded_bits, scale, scale_bits)
     total = mean = 0.0
     for q in range(size):
@@ -110,8 +111,9 @@ def _sweep(span, by_rater, ratings, tables, nodes, found):  # type: ignore[no-un
 
     joint, whose = np.empty((span[1] - span[0], size)), np.empty(len(by_rater), np.int64)
     for n in range(span[0], span[1]):
-        own = joint[n - span[0]]
-        own[:] = prior[n if len(prior) > 1 else 0]
+        own, before = joint[n - span[0]], prior[n if len(prior) > 1 else 0]
+        for q in range(size):
+            own[q] = before[q]
         for p in range(first_pair[n], first_pair[n + 1]):
             whose[p - offset] = n
             for q in range(size):
@@ -126,13 +128,13 @@ def _sweep(span, by_rater, ratings, tables, nodes, found):  # type: ignore[no-un
         own, ability = posterior[n - span[0]], of_judged[0, n]
         for q in range(size):
             without[q] = joint[n - span[0], q] - said[j, q]
+            away[q] = 0.0
         if len(prior_apart) > 0:
             for q in range(size):
                 without[q] += prior_apart[p, q] - prior[n, q]
         of_pair[2, p], of_pair[3, p] = _normalise(
             without, cavity, t, rounded, rounded_bits, scale, scale_bits
         )
-        away[:] = 0.0
         squares = deviations = variances = 0.0
         for i in range(first_rating[p], first_rating[p + 1]):
             at = order[i]

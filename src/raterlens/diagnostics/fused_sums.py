@@ -122,7 +122,8 @@ def _successive(ratings, levels, sums):  # type: ignore[no-untyped-def]
         mean[r, 1] += value * np.sign(rest[pair[i]] - centre[r])
         count[r] += 1
     for r in range(n):
-        mean[r] /= max(count[r], 1)
+        mean[r, 0] /= max(count[r], 1)
+        mean[r, 1] /= max(count[r], 1)
     # The last values of each rater, and of each rater on each item.
     last, last_on = np.full((n, 2), np.nan), np.full((n * n_items, 2), np.nan)
     for i in range(len(rater)):
