@@ -42,10 +42,12 @@ class Likelihood:
 
 
 def warm_up(client: Any = None) -> None:
-    """Fit a few packed ratings, so that everything is loaded and compiled that a large fit needs."""
+    """Fit a few packed ratings, so that everything is loaded and compiled that a large fit needs. Students differ, as in
+    large data with several raters a student."""
     import raterlens as rl
 
-    rows = [(s, r, i, (s + r * i) % 2) for s in range(60) for r in range(3) for i in range(3)]
+    random = np.random.default_rng(0)
+    rows = [(s, r, i, int(random.integers(2))) for s in range(60) for r in range(4) for i in range(6)]
     table = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
     with TemporaryDirectory() as folder:
         packed = rl.pack(table, Path(folder) / "few.rlpack")

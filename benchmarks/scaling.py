@@ -1,7 +1,7 @@
 """How cost grows. docs/scale.md quotes the lines of JSON that these commands print:
 
 `python -m benchmarks.scaling slopes`: CPU time of an evaluation by students, raters, items and nodes.
-`python -m benchmarks.scaling per-rating FILE.rlpack ...`: CPU time of whole fits of small and large files, a rating.
+`python -m benchmarks.scaling per-rating FILE ...`: CPU time of whole fits of small and large files, a rating.
 `python -m benchmarks.scaling large FILE.parquet`: fit in memory and out of core, against reading the file by polars.
 `python -m benchmarks.scaling workers FILE.rlpack [fits]`: one worker of a cluster against two, and one of two killed.
 """
@@ -86,7 +86,8 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
 
 
 def per_rating(paths: list[Path]) -> None:
-    """An evaluation and a whole fit, out of core, by CPU time: imports and compiled code are loaded before."""
+    """An evaluation and a whole fit by CPU time: in memory of parquet files, out of core of packed ones. Imports and
+    compiled code are loaded before."""
     for name in ("evaluate", "fit"):
         found = [_apart(name, path) for path in paths]
         for what in sorted(key for key in found[0] if key.startswith("cpu_of")):
@@ -171,7 +172,7 @@ def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
         return {"ratings": int(table["len"].sum()), "wall_without_start": perf_counter() - begun}
     import raterlens as rl
     from benchmarks.likelihood import Likelihood, warm_up
-    from raterlens.stored.file import open_packed
+    from raterlens.stored.file import SUFFIX, open_packed
     from raterlens.stored.ratings import StoredRatings
 
     if name == "pack":
@@ -179,7 +180,8 @@ def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
         rl.pack(path, to)
         return {}
     begun = perf_counter()
-    ratings = rl.read(path) if name == "memory" else StoredRatings(open_packed(path))
+    packed = path.suffix == SUFFIX
+    ratings = StoredRatings(open_packed(path)) if packed else rl.read(path)
     sizes = {"ratings": ratings.n_ratings, "students": ratings.n_students, "raters": ratings.n_raters}
     if name != "memory":
         warm_up()

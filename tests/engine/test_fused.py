@@ -105,9 +105,15 @@ def test_students_with_the_same_ratings_are_gone_over_once(linear):
         np.testing.assert_allclose(some[2], others[2], **CLOSE)
 
 
-def test_counts_that_are_no_whole_numbers_are_not_merged():
-    half = sparse.csr_array(np.full((30, 2), 0.5))
-    assert Arrangement.of(half, None).weight is None
+def test_counts_that_are_no_whole_numbers():
+    """Students who have some are not merged, and take no products."""
+    counts, sums, tables, nodes = problem()
+    counts.data[::3] += 0.5
+    assert Arrangement.of(sparse.vstack([counts, counts], format="csr"), None).weight is None
+    found = FusedEngine(counts, sums, arrange=True).evaluate(tables, nodes)
+    expected = ReferenceEngine(counts, sums).evaluate(tables, nodes)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
 
 
 def test_a_count_is_not_taken_for_a_sum():

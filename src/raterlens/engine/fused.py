@@ -5,8 +5,8 @@ The same sums as the readable engine (`reference.py`, the twin that a test holds
 Products instead of exponentials. Of a cell's log-probabilities take away the straight line through their ends, and
 tabulate the exponential of what is left, once for all students. A student's posterior is then a product of such rows
 times exp(slope t_q), and on equally spaced nodes that is a geometric sequence: two exponentials a student, not one a
-node. A student whose products might leave the range of doubles (several dozen steep ratings, or impossible cells)
-goes the long way, through sums of logarithms.
+node. A student whose products might leave the range of doubles (several dozen steep ratings, or impossible cells), or who
+has a cell some fraction of a time, goes the long way, through sums of logarithms.
 
 A posterior stays in the processor's cache from its products to the expected counts.
 
@@ -70,7 +70,6 @@ class FusedEngine(ReferenceEngine):
         edges = np.searchsorted(work[0].indptr, marks)
         edges[0], edges[-1] = 0, work[0].shape[0]
         self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
-        self._whole = bool(np.all(counts.data == np.rint(counts.data)))
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         return self._run(tables, nodes, np.empty(0))[0]
@@ -81,7 +80,7 @@ class FusedEngine(ReferenceEngine):
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         sums = _or_none(self.sums, self.n_students)
-        work = _Pass(self.counts, sums, None, tables, nodes, whole=self._whole)
+        work = _Pass(self.counts, sums, None, tables, nodes)
         size = max(1, _POSTERIORS // len(nodes.points))
         for first in range(0, self.n_students, size):
             n = min(size, self.n_students - first)
@@ -97,7 +96,7 @@ class FusedEngine(ReferenceEngine):
 
     def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
         counts, sums = self._work
-        work = _Pass(counts, sums, self._often, tables, nodes, whole=self._whole)
+        work = _Pass(counts, sums, self._often, tables, nodes)
         mean = np.empty(counts.shape[0])
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
@@ -135,7 +134,7 @@ class _Rows:
     """(cells,): largest magnitude of a factor's logarithm; infinite where a cell has none."""
 
 
-def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
+def _rows(tables: Tables, nodes: Nodes) -> _Rows:
     points, size = nodes.points, len(nodes.points)
     width = padded(size)
     logs = np.zeros((len(tables.cells), width))
@@ -147,7 +146,7 @@ def _rows(tables: Tables, nodes: Nodes, *, whole: bool) -> _Rows:
         factors = tables.cells - level[:, None]
         factors -= np.multiply.outer(slope, points)
         reach = np.maximum(np.abs(factors.min(axis=1)), np.abs(factors.max(axis=1)))
-    usable = (reach < _RANGE) & whole
+    usable = reach < _RANGE
     factors[~usable] = 0.0
     np.exp(factors, out=factors)
     ready = np.ones_like(logs)
@@ -175,10 +174,8 @@ class _Pass:
         weight: Array | None,
         tables: Tables,
         nodes: Nodes,
-        *,
-        whole: bool,
     ) -> None:
-        self.rows = rows = _rows(tables, nodes, whole=whole)
+        self.rows = rows = _rows(tables, nodes)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._work = (
             (counts.indptr, counts.indices, counts.data),
@@ -233,7 +230,7 @@ def _by_products(first, last, counts, sums, rows, nodes, weight, found, shown, l
             cell = indices[at]
             constant += times[at] * level[cell]
             tilt += times[at] * slope[cell]
-            distance += times[at] * reach[cell]
+            distance += times[at] * reach[cell] if times[at] == np.floor(times[at]) else np.inf
         if not distance + abs(tilt) * furthest < _RANGE:
             late[0] += 1
             late[late[0]] = n
