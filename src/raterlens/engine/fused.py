@@ -5,8 +5,8 @@ The same sums as the readable engine (`reference.py`, the twin that a test holds
 Products instead of exponentials. Of a cell's log-probabilities take away the straight line through their ends, and
 tabulate the exponential of what is left, once for all students. A student's posterior is then a product of such rows
 times exp(slope t_q), and on equally spaced nodes that is a geometric sequence: two exponentials a student, not one a
-node. A student whose products might leave the range of doubles (several dozen steep ratings, or impossible cells), or who
-has a cell some fraction of a time, goes the long way, through sums of logarithms.
+node. A student whose products might leave the range of doubles (several dozen steep ratings, or impossible cells), or
+who has a cell some fraction of a time, goes the long way, through sums of logarithms.
 
 A posterior stays in the processor's cache from its products to the expected counts.
 
