@@ -16,6 +16,8 @@ T = TypeVar("T")
 Codes = NDArray[np.int32]
 Backend = Literal["polars", "pandas", "pyarrow"]
 ALL = slice(None)
+# More ratings than this are looked at one by one by nobody: diagnostics of very large data take as many.
+SAMPLE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,6 +143,37 @@ class Ratings:
         """The same ratings with score s replaced by `places[s]`."""
         return replace(self, score=places[self.score])
 
+    def drawn(self, n_ratings: int = SAMPLE, seed: int = 0) -> NDArray[np.bool_]:
+        """(students,) some of them at random, who have about so many ratings in all."""
+        return np.random.default_rng(seed).random(self.n_students) < n_ratings / self.n_ratings
+
+    def sample(self, n_ratings: int = SAMPLE, seed: int = 0) -> "Ratings":
+        """The ratings of the students drawn; levels without any are left out."""
+        drawn = self.drawn(n_ratings, seed)
+        found: list[list[NDArray[Any]]] = []
+        first = 0
+        for part in self.parts():
+            rows = drawn[first : first + part.n_students][part.student]
+            codes = (part.student + first, part.rater, part.item, *(facet.codes for facet in part.facets))
+            found.append([column[rows] for column in (*codes, part.score)])
+            first += part.n_students
+        *columns, score = (np.concatenate(column) for column in zip(*found, strict=True))
+        labels = (self.students, self.raters, self.items, *(facet.labels for facet in self.facets))
+        levels = [_used(codes, names) for codes, names in zip(columns, labels, strict=True)]
+        student, rater, item, *facets = levels
+        return Ratings(
+            student=student[0],
+            rater=rater[0],
+            item=item[0],
+            score=score,
+            students=student[1],
+            raters=rater[1],
+            items=item[1],
+            notes=self.notes,
+            backend=self.backend,
+            facets=tuple(Facet(facet.name, *level) for facet, level in zip(self.facets, facets, strict=True)),
+        )
+
     def table(self) -> pl.DataFrame:
         """One row a rating: student, rater, item and score, then further facets.
 
@@ -197,6 +230,11 @@ class Ratings:
     def n_categories(self) -> int:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
         return int(self.score.max()) + 1
+
+
+def _used(codes: NDArray[Any], labels: pl.Series) -> tuple[Codes, pl.Series]:
+    used, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.int32), labels.gather(used)
 
 
 def run_starts(*columns: Codes) -> NDArray[np.int64]:

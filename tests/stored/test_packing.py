@@ -10,6 +10,7 @@ import raterlens as rl
 from raterlens import packing
 from raterlens.app.cli import main
 from raterlens.errors import InputError, OptionError
+from raterlens.ratings import Ratings
 from raterlens.stored import ratings as stored
 from raterlens.stored.file import open_packed
 from raterlens.stored.ratings import StoredRatings
@@ -224,7 +225,12 @@ def test_the_command_on_data_beyond_memory(tmp_path, monkeypatch):
     path = rl.pack(table(students=200), tmp_path / "x.rlpack", cut=2)
     monkeypatch.setattr(stored, "IN_MEMORY", 100)
     monkeypatch.setattr(stored, "PART", 1000)
-    monkeypatch.setattr(StoredRatings.sample, "__defaults__", (1000, 0))
-    assert main(["fit", str(path), "--out", str(tmp_path / "out")]) == 0
-    warnings = rl.load(tmp_path / "out" / "fit.json").warnings
-    assert sum("of 2,196 ratings" in warning and "drawn at random" in warning for warning in warnings) == 1
+    for draw in (Ratings.sample, Ratings.drawn):
+        monkeypatch.setattr(draw, "__defaults__", (1000, 0))
+    table(students=200).write_csv(tmp_path / "x.csv")
+    for command in ([str(path)], [str(tmp_path / "x.csv"), "--cut", "2", "--groups", "when"]):
+        assert main(["fit", *command, "--out", str(tmp_path / "out")]) == 0
+        warnings = rl.load(tmp_path / "out" / "fit.json").warnings
+        assert (
+            sum("of 2,196 ratings" in warning and "drawn at random" in warning for warning in warnings) == 1
+        )

@@ -50,7 +50,7 @@ def fit(
                 resume=work.resume,
                 client=client,
             )
-            ratings, seen = manageable(ratings)
+            ratings, aside, seen = manageable(ratings, aside)
             result, found = diagnosed(result, ratings, **aside)
             result = replace(result, warnings=(*result.warnings, *seen))
     except KeyboardInterrupt:
@@ -200,17 +200,23 @@ def diagnosed(fit: "Fit", ratings: "Ratings", **aside: Any) -> "tuple[Fit, Diagn
     return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
 
 
-def manageable(ratings: "Ratings") -> "tuple[Ratings, list[str]]":
-    """What diagnostics and pictures are made from: all ratings, or of those beyond memory some, and a word about it."""
-    from raterlens.stored.ratings import StoredRatings
+def manageable(ratings: "Ratings", aside: dict[str, Any]) -> "tuple[Ratings, dict[str, Any], list[str]]":
+    """What diagnostics and pictures are made from: all ratings or, of very many, some, and a word about it."""
+    from raterlens.stored import ratings as stored
 
-    if not isinstance(ratings, StoredRatings):
-        return ratings, []
+    if ratings.n_ratings <= stored.IN_MEMORY:
+        return ratings, aside, []
     some = ratings.sample()
-    return some, [
+    if aside:
+        rows = ratings.drawn()[ratings.student]
+        aside = {**aside, "groups": {name: given.filter(rows) for name, given in aside["groups"].items()}}
+        if "time" in aside:
+            aside["time"] = aside["time"].filter(rows)
+    said = (
         f"diagnostics looked at {some.n_ratings:,} of {ratings.n_ratings:,} ratings: {some.n_students:,} students, "
         "drawn at random; estimates and standard errors are from all of them"
-    ]
+    )
+    return some, aside, [said]
 
 
 def print_json(text: str) -> None:

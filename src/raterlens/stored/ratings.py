@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.ratings import Codes, Facet, Ratings, Tally
-from raterlens.stored.file import AnyArray, Packed, forget
+from raterlens.stored.file import Packed, forget
 
 Offsets = NDArray[np.int64]
 
@@ -19,8 +19,6 @@ Offsets = NDArray[np.int64]
 PART = 2**22
 # Up to here ratings are taken into memory whole, 14 bytes each.
 IN_MEMORY = 20_000_000
-# Of which more than this are looked at one by one by nobody: diagnostics take as many, drawn at random.
-SAMPLE = 2_000_000
 
 
 class StoredRatings(Ratings):
@@ -159,34 +157,6 @@ class StoredRatings(Ratings):
         names = self.packed.about["facets"]
         return [(name, self.packed.labels(f"levels {f}").alias(name)) for f, name in enumerate(names)]
 
-    def sample(self, n_ratings: int = SAMPLE, seed: int = 0) -> Ratings:
-        """Students drawn at random, with about so many ratings in all; levels without any are left out."""
-        random = np.random.default_rng(seed)
-        drawn = random.random(self.n_students) < n_ratings / self.n_ratings
-        found: list[list[AnyArray]] = []
-        for (first, last), part in zip(pairwise(self.edges()), self.parts(), strict=True):
-            rows = drawn[first:last][part.student]
-            codes = (part.student + first, part.rater, part.item, *(facet.codes for facet in part.facets))
-            found.append([column[rows] for column in (*codes, part.score)])
-        *columns, score = (np.concatenate(column) for column in zip(*found, strict=True))
-        labels = (self.students, self.raters, self.items, *(labels for _, labels in self._facet_labels))
-        levels = [_used(codes, names) for codes, names in zip(columns, labels, strict=True)]
-        student, rater, item, *facets = levels
-        return Ratings(
-            student=student[0],
-            rater=rater[0],
-            item=item[0],
-            score=score,
-            students=student[1],
-            raters=rater[1],
-            items=item[1],
-            notes=self.notes,
-            backend=self.backend,
-            facets=tuple(
-                Facet(name, *level) for (name, _), level in zip(self._facet_labels, facets, strict=True)
-            ),
-        )
-
     # ------------------------------------------------------------------------------ whole, in memory
 
     @cached_property
@@ -231,11 +201,6 @@ class _LazyFacet:
     @property
     def codes(self) -> Codes:
         return self._ratings._whole.facets[self._which].codes
-
-
-def _used(codes: AnyArray, labels: pl.Series) -> tuple[Codes, pl.Series]:
-    used, places = np.unique(codes, return_inverse=True)
-    return places.astype(np.int32), labels.gather(used)
 
 
 def part_edges(offsets: Offsets, size: int) -> Offsets:
