@@ -154,7 +154,8 @@ class Ratings:
         first = 0
         for part in self.parts():
             rows = drawn[first : first + part.n_students][part.student]
-            codes = (part.student + first, part.rater, part.item, *(facet.codes for facet in part.facets))
+            codes: list[NDArray[Any]] = [part.student + first, part.rater, part.item]
+            codes += [facet.codes for facet in part.facets]
             found.append([column[rows] for column in (*codes, part.score)])
             first += part.n_students
         *columns, score = (np.concatenate(column) for column in zip(*found, strict=True))
