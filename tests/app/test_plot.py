@@ -73,6 +73,14 @@ def test_every_chart_is_written(name, files, tmp_path, capsys):
         (["capability", "nowhere.json"], "no such file: 'nowhere.json'"),
         (["curves", "HRM"], "the chart 'curves' has no meaning for model 'hrm'"),
         (["drift", "FIT", "--ratings", "RATINGS", "--time", "month"], "month"),
+        (
+            ["drift", "FIT", "--ratings", "RATINGS", "--time", "day", "--value", "kindness"],
+            "unknown value 'kindness'; choose one of: severity, discrimination, capability",
+        ),
+        (
+            ["capability", "FIT", "--value", "severity"],
+            "the chart 'capability' takes no --value; leave it out",
+        ),
     ],
 )
 def test_a_mistake_is_answered_by_what_would_do(given, message, files, tmp_path, capsys):
@@ -81,6 +89,13 @@ def test_a_mistake_is_answered_by_what_would_do(given, message, files, tmp_path,
     assert main(["plot", *(places.get(word, word) for word in given), "--out", str(out)]) == 2
     assert message in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_drift_of_another_value(files, tmp_path):
+    out = tmp_path / "x.svg"
+    given = [*arguments("drift", files), "--value", "discrimination", "--out", str(out)]
+    assert main(["plot", *given]) == 0
+    assert "Discrimination" in out.read_text()
 
 
 def test_a_file_of_another_kind_is_refused(files, tmp_path, capsys):

@@ -27,6 +27,14 @@ def test_severity_that_changed_is_found_with_moment_and_size():
     assert row["slope_p_adjusted"] > 0.05
 
 
+@pytest.mark.parametrize(("link", "unit"), [("logit", "logits"), ("probit", "probits")])
+def test_a_change_is_told_in_the_units_of_the_link(link, unit):
+    ratings = panel(2, "drift")
+    fit = rl.fit(ratings, link=link, standard_errors=False)
+    flags = fit.diagnose(ratings, time=np.arange(ratings.n_ratings)).flags.filter(effect="drift")
+    assert f" {unit} more severe since" in flags["evidence"][0]
+
+
 def test_discrimination_that_fell_is_found_with_moment_and_size():
     """The slope falls from 2 to 0: by 2 over the panel's median."""
     ratings = panel(2, "discrimination")

@@ -195,6 +195,9 @@ def plot(
     time: Annotated[
         str | None, Parameter(help="For 'drift': column that says when a rating was given.")
     ] = None,
+    value: Annotated[
+        str | None, Parameter(help="For 'drift': severity (if left out), discrimination or capability.")
+    ] = None,
     theme: Annotated[str, Parameter(help="light or dark; a page follows the reader's system.")] = "light",
     width: Annotated[int | None, Parameter(help="In pixels; 640 if left out, 380 suits a phone.")] = None,
     columns: Columns = COLUMNS,
@@ -202,7 +205,9 @@ def plot(
     """Draw a chart of a fit."""
     from raterlens.app.plot import plot as draw
 
-    draw(chart, fit, out, columns, ratings=ratings, show=show, time=time, theme=theme, width=width)
+    draw(
+        chart, fit, out, columns, ratings=ratings, show=show, time=time, value=value, theme=theme, width=width
+    )
 
 
 @app.command(help_epilogue=f"""Writes to {DEMO_FOLDER}/ in the current folder.""")

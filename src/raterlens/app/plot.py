@@ -19,6 +19,8 @@ class Needs(NamedTuple):
     fit: bool = True
     ratings: bool = False
     time: bool = False
+    value: bool = False
+    """It may show one of several numbers"""
     fewest: int = 0
     """Raters to be named, at least"""
     most: int = 0
@@ -36,7 +38,13 @@ CHARTS = {
     "expected": Needs(
         "observed against expected scores of --show RATER (--ratings)", ratings=True, fewest=1, most=1
     ),
-    "drift": Needs("severity over time (--ratings, --time COLUMN)", ratings=True, time=True, most=12),
+    "drift": Needs(
+        "severity, discrimination or capability over time (--ratings, --time COLUMN, --value)",
+        ratings=True,
+        time=True,
+        value=True,
+        most=12,
+    ),
 }
 
 PLOT_HELP = "Charts:\n" + "\n".join(f"  {name:<15} {needs.answers}" for name, needs in CHARTS.items())
@@ -51,6 +59,7 @@ def plot(
     ratings: Path | None,
     show: str | None,
     time: str | None,
+    value: str | None,
     theme: str,
     width: int | None,
 ) -> None:
@@ -58,6 +67,8 @@ def plot(
     needs = CHARTS[choose("chart", chart, CHARTS)]
     raters = several("--show", show) or []
     _check(chart, needs, fit, ratings, raters, time)
+    if value is not None and not needs.value:
+        raise OptionError(f"the chart {chart!r} takes no --value; leave it out")
     from raterlens import charts
     from raterlens.charts.output import check_path
     from raterlens.charts.palette import THEMES
@@ -77,7 +88,8 @@ def plot(
         arguments += raters
     elif raters:
         arguments.append(raters)
-    print(charts.save(getattr(charts, chart)(*arguments, width=size), out, theme=theme))  # type: ignore[arg-type]
+    options = {"width": size} | ({} if value is None else {"value": value})
+    print(charts.save(getattr(charts, chart)(*arguments, **options), out, theme=theme))  # type: ignore[arg-type]
 
 
 def _check(

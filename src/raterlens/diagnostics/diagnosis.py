@@ -26,6 +26,7 @@ from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.reliability import fair_raters, fair_shares, fair_students, reliability
 from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.diagnostics.scale import unit_of
 from raterlens.errors import OptionError, choose
 from raterlens.ratings import Ratings
 from raterlens.reading import read
@@ -177,7 +178,7 @@ def diagnose(
         tables["bias period"] = interaction(found, period, names, "period")
         periods = Periods(fit, ratings, period, names)
     tables |= {f"bias {name}": table for name, table in interactions.items()}
-    tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes)
+    tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link))
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
 
 

@@ -62,8 +62,9 @@ def flags(
     effects: pl.DataFrame,
     interactions: Mapping[str, pl.DataFrame],
     changes: pl.DataFrame | None,
+    unit: str = "logits",
 ) -> pl.DataFrame:
-    """All flags, those of the gravest kind first."""
+    """All flags, those of the gravest kind first. `unit`: what severities are measured in."""
     labels = raters["rater"].cast(pl.String).to_list()
     gravest = [*_alternating(labels, effects), *_reversed(labels, effects)]
     known = {flag.rater for flag in gravest}
@@ -73,8 +74,8 @@ def flags(
         *_inconsistent(labels, raters),
         *_central(labels, effects),
         *_halo(labels, effects),
-        *(flag for name, table in interactions.items() for flag in _biased(name, table)),
-        *(() if changes is None else (*_drifting(changes), *_changing(changes))),
+        *(flag for name, table in interactions.items() for flag in _biased(name, table, unit)),
+        *(() if changes is None else (*_drifting(changes, unit), *_changing(changes))),
     ]
     rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
     return pl.DataFrame(
@@ -178,7 +179,7 @@ def _halo(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
         )
 
 
-def _biased(name: str, table: pl.DataFrame) -> Iterator[Flag]:
+def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
     """For every rater the level with the clearest bias; the table has them all."""
     clear = table.filter(pl.col("p_adjusted") <= LEVEL, pl.col("severity").abs() >= MATTERS["bias"])
     clear = clear.sort(pl.col("z").abs(), descending=True, maintain_order=True)
@@ -189,16 +190,16 @@ def _biased(name: str, table: pl.DataFrame) -> Iterator[Flag]:
             f"{side} on {name}",
             *_interval(row["severity"], row["severity_se"]),
             row["p_adjusted"],
-            f"on {name} {row[name]!r} {abs(row['severity']):.1f} logits more {side} than elsewhere: a mean score of "
+            f"on {name} {row[name]!r} {abs(row['severity']):.1f} {unit} more {side} than elsewhere: a mean score of "
             f"{row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
             f"compare this rater's view of {name} {row[name]!r} with a colleague's on the same work",
         )
 
 
-def _drifting(changes: pl.DataFrame) -> Iterator[Flag]:
+def _drifting(changes: pl.DataFrame, unit: str) -> Iterator[Flag]:
     for row in _clear(changes, "", "drift"):
         side = "severe" if row["shift"] > 0 else "lenient"
-        size = f"{abs(row['shift']):.1f} logits more {side}"
+        size = f"{abs(row['shift']):.1f} {unit} more {side}"
         yield Flag(
             str(row["rater"]),
             "drift",

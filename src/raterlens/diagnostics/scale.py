@@ -22,10 +22,22 @@ Array = NDArray[np.float64]
 # Where no rater tells students apart at all.
 _FLATTEST = 1e-6
 _LATENT = ("hrm", "dawid-skene")
+_UNITS = {"logit": "logits", "probit": "probits"}
 _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
     "logit": lambda rho: special.logit((1 + rho) / 2),
     "probit": lambda rho: special.ndtri((1 + rho) / 2),
 }
+
+
+def unit_of(link: str) -> str:
+    """What severities are measured in.
+
+    Examples
+    --------
+    >>> unit_of("logit"), unit_of("cloglog")
+    ('logits', 'units of the cloglog link')
+    """
+    return _UNITS.get(link, f"units of the {link} link")
 
 
 @dataclass(frozen=True, slots=True)
