@@ -160,8 +160,8 @@ def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
 @pytest.mark.parametrize(
     "labels",
     [
-        pl.Series([300, -128, 5, 5, 300, 7] * 4, dtype=pl.Int16),
-        pl.Series([-128, 127, 0] * 60, dtype=pl.Int8),
+        pl.Series([30, -12, 5, 5, 30, 7] * 9, dtype=pl.Int16),
+        pl.Series([-128, 127, 0] * 90, dtype=pl.Int8),
         pl.Series([2**64 - 1, 2**64 - 2] * 20, dtype=pl.UInt64),
         pl.Series([2**62, 2**62 + 3] * 20),
         pl.Series([1, None, 2] * 20),

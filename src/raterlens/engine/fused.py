@@ -60,7 +60,7 @@ class FusedEngine(ReferenceEngine):
         super().__init__(counts, sums)
         self.weight = self._often = weight
         self._arranged = arranged = Arrangement.of(counts, sums) if arrange else None
-        work = counts, _or_none(sums, self.n_students)
+        work = counts, _or_empty(sums, self.n_students)
         if arranged is not None:
             self._often = arranged.weight
             work = work[0][arranged.rows], work[1][arranged.rows]
@@ -79,7 +79,7 @@ class FusedEngine(ReferenceEngine):
         return found if self._arranged is None else found.of(self._arranged.place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        sums = _or_none(self.sums, self.n_students)
+        sums = _or_empty(self.sums, self.n_students)
         work = _Pass(self.counts, sums, None, tables, nodes)
         size = max(1, _POSTERIORS // len(nodes.points))
         for first in range(0, self.n_students, size):
@@ -113,7 +113,7 @@ class FusedEngine(ReferenceEngine):
         return Expected(loglik, expected, None if self.sums is None else weighted), Moments(mean, sd)
 
 
-def _or_none(sums: sparse.csr_array | None, n_students: int) -> sparse.csr_array:
+def _or_empty(sums: sparse.csr_array | None, n_students: int) -> sparse.csr_array:
     return sums if sums is not None else sparse.csr_array((n_students, 1))
 
 

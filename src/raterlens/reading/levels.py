@@ -85,13 +85,13 @@ class Numbers:
 
 
 def small_numbers(column: pl.Series) -> Numbers | None:
-    """The column as numbers, where these are so few that a table of all between them is no larger than some columns."""
+    """The column as numbers, where a table of all between the lowest and the highest is no longer than the column."""
     if column.dtype not in _NUMBERED or column.null_count():
         return None
     physical = column.to_physical()
     lowest, highest = (int(end) for end in (physical.min(), physical.max()))  # type: ignore[arg-type]
     size = highest - lowest + 1
-    if size > 4 * len(column) or highest > np.iinfo(np.intp).max:
+    if size > len(column) or highest > np.iinfo(np.intp).max:
         return None
     return Numbers(physical.to_numpy(), lowest, size)
 
