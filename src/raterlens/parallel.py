@@ -14,19 +14,18 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    import numpy as np
     from distributed import Client
+    from numpy.typing import NDArray
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Number = TypeVar("Number", bound=np.generic)
+Number = TypeVar("Number", bound="np.generic")
 
 BLOCK = 2**17
 """Rows that stay in the processor's cache from one step to the next."""
@@ -130,8 +129,10 @@ def in_blocks(work: Callable[[slice], Result], size: int) -> list[Result]:
     return [done for part in in_threads(part, spans(size)) for done in part]
 
 
-def looked_up(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Number]:
+def looked_up(table: "NDArray[Number]", places: "NDArray[np.integer]") -> "NDArray[Number]":
     """`table[places]`, without all places as wide integers at once."""
+    import numpy as np  # the web server does without
+
     found = np.empty(len(places), dtype=table.dtype)
 
     def block(rows: slice) -> None:
