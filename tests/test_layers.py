@@ -31,6 +31,7 @@ LAYERS = [
     ("scoring", "anchoring"),
     ("results",),
     ("latent",),
+    ("choices",),
     ("fitting",),
     ("comparing", "several", "uncertainty", "sklearn"),
     ("diagnostics",),

@@ -10,10 +10,18 @@ from numpy.typing import NDArray
 from raterlens.anchoring import Anchors, anchor, anchors_from, hold
 from raterlens.calibration import calibrate
 from raterlens.cautions import facets_cautions, renumbered
+from raterlens.choices import (
+    check_by_parts,
+    check_scores,
+    check_together,
+    checked_checkpoint,
+    checked_options,
+    default_yardstick,
+    known_scores,
+)
 from raterlens.covariates import Covariates, read_covariates
 from raterlens.design import examine
-from raterlens.errors import InputError, OptionError, choose
-from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.errors import OptionError, choose
 from raterlens.estimation.estimate import METHODS, Estimate, estimate
 from raterlens.estimation.optimise import OnProgress
 from raterlens.inference.covariance import Covariance
@@ -22,9 +30,8 @@ from raterlens.inference.differences import differenced_information
 from raterlens.inference.information import observed_information
 from raterlens.inference.large import large_covariance
 from raterlens.inference.spread import OBSERVED, check_kind, covariance_of
-from raterlens.inference.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
+from raterlens.inference.yardstick import Origin, Reference, Students, Yardstick
 from raterlens.latent import LATENT_MODELS, check_latent, fit_latent
-from raterlens.links import LINKS, get_link
 from raterlens.measuring import check_measurable, measured
 from raterlens.models import FACETS_MODELS
 from raterlens.models.build import SCALES, Options, build
@@ -154,10 +161,10 @@ def fit(
     """
     choose("model", model, [*FACETS_MODELS, *LATENT_MODELS])
     choose("method", method, METHODS)
-    kept = _checkpoint(checkpoint, model, method, resume=resume)
+    kept = checked_checkpoint(checkpoint, model, method, resume=resume)
     if client is not None:
         check_client(client)
-        _check_by_parts("a cluster", model, method)
+        check_by_parts("a cluster", model, method)
     if model in LATENT_MODELS:
         chosen = {
             "scale": scale != SCALES[0],
@@ -182,14 +189,14 @@ def fit(
             max_iterations=max_iterations,
             progress=progress,
         )
-    options = _options(model, method, link, scale, item_slopes=item_slopes)
-    _check_together(options, method, covariates, anchors)
+    options = checked_options(model, method, link, scale, item_slopes=item_slopes)
+    check_together(options, method, covariates, anchors)
     ratings = _estimable(ratings)
-    scores = _scores(ratings, anchors)
+    scores = known_scores(ratings, anchors)
     coded = with_scores(ratings, scores)
-    _check_scores(ratings, len(scores), options, method)
+    check_scores(ratings, len(scores), options, method)
     yardstick = Yardstick.chosen(
-        _default(options, anchors), ratings.raters, reference, population, origin, shrink
+        default_yardstick(options, anchors), ratings.raters, reference, population, origin, shrink
     )
     explained = None if covariates is None else read_covariates(covariates, ratings.raters)
     names = () if explained is None else explained.names
@@ -253,112 +260,11 @@ def fit(
     return result
 
 
-# ----------------------------------------------------------------------- choices, checked before any work
-
-
-def _checkpoint(path: str | Path | None, model: str, method: str, *, resume: bool) -> Checkpoint | None:
-    if path is None:
-        if resume:
-            raise OptionError("resume is given without a checkpoint to go on from; name it with checkpoint=")
-        return None
-    _check_by_parts("a checkpoint", model, method)
-    return Checkpoint(path, resume=resume)
-
-
-def _check_by_parts(what: str, model: str, method: str) -> None:
-    if model in LATENT_MODELS or method != "mml":
-        raise OptionError(
-            f"{what} goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; leave it out"
-        )
-
-
 def _estimable(ratings: Ratings | Any) -> Ratings:
     if not isinstance(ratings, Ratings):
         ratings = read(ratings)
     ratings.check_estimable()
     return ratings
-
-
-def _options(model: str, method: str, link: str | None, scale: str, *, item_slopes: bool) -> Options:
-    spec = FACETS_MODELS[model]
-    choose("scale", scale, SCALES)
-    name = choose("link", link or spec.link or "logit", LINKS)
-    if spec.link is not None and name != spec.link:
-        raise OptionError(
-            f"model {model!r} is defined with link {spec.link!r}, not {name!r}; leave link out, or use model 'gmf'"
-        )
-    if name == "log" and method != "mml":
-        raise OptionError(
-            f"link 'log' with method {method!r}: its probabilities have a corner where they reach 1, which no single "
-            "most probable ability stands for; use method 'mml', or link 'cloglog'"
-        )
-    if name == "cauchit" and method != "mml":
-        raise OptionError(
-            f"link 'cauchit' with method {method!r}: its posteriors can have several peaks, so a single most "
-            "probable ability does not stand for them; use method 'mml'"
-        )
-    return Options(spec, get_link(name), scale, item_slopes)
-
-
-def _check_together(options: Options, method: str, covariates: Any, anchors: Anchors | Fit | None) -> None:
-    if anchors is not None and not isinstance(anchors, Anchors | Fit):
-        raise OptionError(f"anchors is a {type(anchors).__name__}; give a fit, or rl.Anchors(...)")
-    if isinstance(anchors, Fit) and anchors.calibration is None:
-        raise OptionError(
-            f"a fit of model {anchors.model!r} cannot anchor another; use 'gmf', 'tfm' or 'probit'"
-        )
-    if anchors is not None and method == "hl":
-        raise OptionError(
-            "method 'hl' rescales all slopes and cannot hold any; use method 'mml' with anchors"
-        )
-    if covariates is not None and anchors is not None:
-        raise OptionError(
-            "both covariates and anchors are given, but explained raters have no parameters of their own to hold; "
-            "leave one of them out"
-        )
-    if covariates is not None and options.spec.difficulty_on_ability_scale:
-        raise OptionError(
-            f"model {options.spec.name!r} takes no covariates; use model 'gmf' with link {options.link.name!r}"
-        )
-
-
-def _scores(ratings: Ratings, anchors: Anchors | Fit | None) -> tuple[int, ...]:
-    """The scores that the model knows: those of the anchoring fit, or all that were given."""
-    if isinstance(anchors, Fit) and anchors.calibration is not None:
-        return anchors.calibration.scores
-    if ratings.n_categories == 2:
-        return (0, 1)
-    return tuple(int(score) for score in np.flatnonzero(ratings.score_counts))
-
-
-def _check_scores(ratings: Ratings, n_categories: int, options: Options, method: str) -> None:
-    if n_categories == 2:
-        return
-    lowest, *_, highest = np.flatnonzero(ratings.score_counts)
-    seen = f"scores go from {lowest} to {highest}"
-    cut = f"say from which score on is a pass, for example cut={highest}"
-    if options.spec.name == "probit":
-        raise InputError(f"{seen}, but model 'probit' takes pass (1) or fail (0); {cut}, or use model 'gmf'")
-    if method != "mml":
-        raise InputError(
-            f"{seen}, but method {method!r} takes pass (1) or fail (0); {cut}, or use method 'mml'"
-        )
-    if options.link.name == "log":
-        raise InputError(
-            f"{seen}, but link 'log' takes pass (1) or fail (0); {cut}, or use link 'logit', or link 'cloglog' with "
-            "scale 'graded'"
-        )
-    if options.scale != "graded" and options.link.name != "logit":
-        raise InputError(
-            f"{seen}, and link {options.link.name!r} needs scale 'graded' for ordered scores; choose that, or "
-            f"link 'logit', or {cut}"
-        )
-
-
-def _default(options: Options, anchors: Anchors | Fit | None) -> Yardstick:
-    if isinstance(anchors, Fit) and anchors.yardstick.reference != NOISELESS:
-        return Yardstick(anchors.sigma, anchors.yardstick.population, -anchors.alpha)
-    return Yardstick(NOISELESS, origin=ABSOLUTE) if options.spec.absolute else Yardstick()
 
 
 def _explained(options: Options, covariates: Covariates | None) -> Options:
