@@ -5,16 +5,15 @@ resampling students resamples these sums. Tests hold each coefficient to the lib
 scikit-learn, krippendorff, pingouin).
 """
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
+from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.couples import Couples
 from raterlens.diagnostics.grouping import Groups
 from raterlens.ratings import Ratings
@@ -25,8 +24,6 @@ DRAWS = 400
 """Samples of students behind an interval."""
 MANY = 20_000
 """Students from which on sums over them are drawn from the normal distribution that they have by then."""
-# Units that are summed together.
-_BLOCK = 2**14
 
 
 def agreement(ratings: Ratings, units: Groups, couples: Couples | None = None) -> pl.DataFrame:
@@ -80,29 +77,27 @@ class Sums:
 
 def _sums(ratings: Ratings, units: Groups, couples: Couples | None) -> dict[str, Array]:
     """What coefficients need of each student, added up over the student's units."""
-    k, student, shared = ratings.n_categories, ratings.student[units.example], units.size > 1
-    sums: dict[str, Array] = defaultdict(lambda: np.zeros(ratings.n_students))
-    # Units of whole students, few enough to stay in the processor's cache.
-    edges = np.unique(np.append(np.searchsorted(student, student[::_BLOCK]), len(units)))
-    for here in (slice(*span) for span in pairwise(edges.tolist())):
-        rows = units.order[units.first[here.start] : units.first[here.stop]]
-        cell = (units.of_row[rows] - here.start) * k + ratings.score[rows]
-        count = np.bincount(cell, minlength=(here.stop - here.start) * k).reshape(-1, k)
-        first, last = int(student[here.start]), int(student[here.stop - 1])
-        whose = student[here][shared[here]] - first
-        for name, values in _of_units(count[shared[here]].astype(np.float64)).items():
-            sums[name][first : last + 1] = _by(whose, values, last + 1 - first)
+    sums = _of_students(ratings, units)
     if couples is not None:
         sums["expected"] = 2 * _by(couples.student, couples.expected, ratings.n_students)
     return sums
 
 
-def _of_units(count: Array) -> dict[str, Array]:
-    """What coefficients need of each unit, from how often it got each score."""
-    k = count.shape[1]
-    n, score = count.sum(axis=1), np.arange(k, dtype=np.float64)
-    same, total = np.sum(count * (count - 1), axis=1), count @ score
-    parts = {
+def _of_students(ratings: Ratings, units: Groups) -> dict[str, Array]:
+    if large(ratings.n_ratings):
+        from raterlens.diagnostics import fused_sums
+
+        return fused_sums.sums_of_units(ratings, units)
+    k = ratings.n_categories
+    count = np.bincount(units.of_row * k + ratings.score, minlength=len(units) * k).reshape(-1, k)
+    shared = units.size > 1
+    student = ratings.student[units.example][shared]
+    c = count[shared].astype(np.float64)
+    n = c.sum(axis=1)
+    same = np.sum(c * (c - 1), axis=1)
+    score = np.arange(k, dtype=np.float64)
+    total = c @ score
+    parts: dict[str, Array] = {
         "units": np.ones(len(n)),
         "ratings": n,
         "squares": n**2,
@@ -111,13 +106,13 @@ def _of_units(count: Array) -> dict[str, Array]:
         "share": same / (n * (n - 1)),
         "total": total,
         "between": total**2 / n,
-        "within": count @ score**2 - total**2 / n,
+        "within": c @ score**2 - total**2 / n,
     }
-    parts |= {f"score {a}": count[:, a] for a in range(k)}
+    parts |= {f"score {a}": c[:, a] for a in range(k)}
     for a in range(k):
         for b in range(a, k):
-            parts[f"pair {a} {b}"] = count[:, a] * (count[:, b] - (a == b)) / (n - 1)
-    return parts
+            parts[f"pair {a} {b}"] = c[:, a] * (c[:, b] - (a == b)) / (n - 1)
+    return {name: _by(student, values, ratings.n_students) for name, values in parts.items()}
 
 
 def _by(student: NDArray[np.integer], values: Array, n: int) -> Array:

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.compiled.compiling import compiled
+from raterlens.diagnostics.grouping import Groups
 from raterlens.diagnostics.residuals import Residuals
+from raterlens.ratings import Ratings
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -55,6 +57,16 @@ def level_sums(found: Residuals, level: Codes, n_levels: int) -> tuple[Array, ..
         (of_cell, of_rater),
     )
     return (*of_cell.T, *of_rater.T)
+
+
+def sums_of_units(ratings: Ratings, units: Groups) -> dict[str, Array]:
+    """See `agreement._of_students`."""
+    k = ratings.n_categories
+    names = ["units", "ratings", "squares", "pairs", "same", "share", "total", "between", "within"]
+    names += [f"score {a}" for a in range(k)] + [f"pair {a} {b}" for a in range(k) for b in range(a, k)]
+    sums = np.zeros((ratings.n_students, len(names)))
+    _sums_of_units((units.first, units.order), (ratings.student, ratings.score), np.zeros(k), sums)
+    return dict(zip(names, sums.T, strict=True))
 
 
 @compiled()
@@ -140,6 +152,43 @@ def _successive(ratings, levels, sums):  # type: ignore[no-untyped-def]
                     sums[look, 1, r] += (before * before + x * x) / 2
                     sums[look, 2, r] += 1
             last[r, way] = last_on[on, way] = x
+
+
+@compiled(*_FAST)
+def _sums_of_units(units, ratings, count, sums):  # type: ignore[no-untyped-def]
+    first, order = units
+    student, score = ratings
+    for u in range(len(first) - 1):
+        n = float(first[u + 1] - first[u])
+        if n < 2:
+            continue
+        for a in range(len(count)):
+            count[a] = 0.0
+        for i in range(first[u], first[u + 1]):
+            count[score[order[i]]] += 1
+        same = total = squares = 0.0
+        for a in range(len(count)):
+            same += count[a] * (count[a] - 1)
+            total += count[a] * a
+            squares += count[a] * a * a
+        of = sums[student[order[first[u]]]]
+        of[0] += 1
+        of[1] += n
+        of[2] += n * n
+        of[3] += n * (n - 1)
+        of[4] += same
+        of[5] += same / (n * (n - 1))
+        of[6] += total
+        of[7] += total * total / n
+        of[8] += squares - total * total / n
+        at = 9
+        for a in range(len(count)):
+            of[at] += count[a]
+            at += 1
+        for a in range(len(count)):
+            for b in range(a, len(count)):
+                of[at] += count[a] * (count[b] - (1.0 if a == b else 0.0)) / (n - 1)
+                at += 1
 
 
 @compiled(*_FAST)
