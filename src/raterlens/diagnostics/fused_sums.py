@@ -249,8 +249,7 @@ def _step_sums(codes, of_rating, known, sums):  # type: ignore[no-untyped-def]
     slopes, mean, common = known
     for i in range(len(cell)):
         of, info, theta = sums[cell[i]], information[i], mean[judged[i]]
-        level, scale = common[:, stretch[i]]
-        taken = info * slopes[rater[i]] * (level + scale * theta)
+        taken = info * slopes[rater[i]] * (common[0, stretch[i]] + common[1, stretch[i]] * theta)
         of[0] += info
         of[1] += info * theta
         of[2] += info * theta * theta
