@@ -17,14 +17,21 @@ unexport PYTHONDONTWRITEBYTECODE
 # wait for each other then.
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
+KERNELS = tests/compiled tests/engine
 
-.PHONY: demo test test-lowest lint browser docs pictures bench bench-quick clean
+.PHONY: demo test kernels test-lowest lint browser docs pictures bench bench-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
 
-test: lint browser
-	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE)
+# What takes one core goes two at a time. Compiled code is compiled by its own tests, before two processes would both do it.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 browser $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory --jobs=2 lint kernels
+	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE) $(KERNELS:%=--ignore=%)
+
+kernels: $(VENV)/.installed-dev
+	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet $(KERNELS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
