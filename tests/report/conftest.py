@@ -1,7 +1,7 @@
 """Fits made by hand, so that pages are tested without estimating anything; and one real fit with its ratings."""
 
+import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -117,7 +117,6 @@ def make_fit() -> MakeFit:
     return made
 
 
-@cache
 def _rendered(n_raters: int, n_students: int, hostile: bool) -> str:
     names = HOSTILE if hostile else ()
     warnings = (HOSTILE[0],) if hostile else ()
@@ -125,10 +124,21 @@ def _rendered(n_raters: int, n_students: int, hostile: bool) -> str:
     return render(fit, command=HOSTILE[1] if hostile else None)
 
 
-@pytest.fixture
-def page_of() -> Callable[..., str]:
-    """A whole page with its pictures, made once for all tests of a process."""
-    return lambda n_raters=16, n_students=2, hostile=False: _rendered(n_raters, n_students, hostile)
+@pytest.fixture(scope="session")
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """A whole page with its pictures, made once for all tests of all processes: 3,000 raters take seconds."""
+    own = tmp_path_factory.getbasetemp()
+    folder = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def page(n_raters: int = 16, n_students: int = 2, hostile: bool = False) -> str:
+        path = folder / f"page-{n_raters}-{n_students}-{hostile}.html"
+        if not path.exists():
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.write_bytes(_rendered(n_raters, n_students, hostile).encode())
+            draft.replace(path)
+        return path.read_bytes().decode()
+
+    return page
 
 
 @pytest.fixture
