@@ -138,6 +138,59 @@ def pack(
 
 
 @app.command(
+    help_epilogue="""Students, raters and items are numbered (S001, R01, I1); a rater scores every item of a student.
+
+Examples:
+  raterlens simulate --out ratings.csv
+  raterlens simulate --students 2000 --raters 40 --raters-per-student 2 --truth truth.csv --out ratings.parquet
+  raterlens simulate --categories 5 --seed 7 --out marks.csv"""
+)
+def simulate(
+    *,
+    out: Annotated[Path, Parameter(help="File to write: one row a rating, or a control file of FACETS.")],
+    to: Annotated[
+        str | None, Parameter(help="csv, tsv, parquet, jsonl or facets; told by --out if left out.")
+    ] = None,
+    truth: Annotated[
+        Path | None, Parameter(help="csv file for each rater's true discrimination, severity and capability.")
+    ] = None,
+    students: Annotated[int, Parameter(help="Number of students.")] = 500,
+    raters: Annotated[int, Parameter(help="Number of raters.")] = 20,
+    items: Annotated[int, Parameter(help="Number of items.")] = 5,
+    raters_per_student: Annotated[
+        int | None, Parameter(help="Raters of each student, chosen at random; all if left out.")
+    ] = None,
+    common_students: Annotated[
+        int | None, Parameter(help="Instead: students whom every rater rates; others have one rater.")
+    ] = None,
+    categories: Annotated[int, Parameter(help="Score categories; 2 is pass or fail.")] = 2,
+    model: Annotated[str, Parameter(help="gmf, tfm, probit or hrm.")] = "gmf",
+    link: Annotated[
+        str | None, Parameter(help="logit, probit, cauchit, cloglog or log; the model's own if left out.")
+    ] = None,
+    seed: Annotated[int, Parameter(help="The same seed gives the same ratings.")] = 0,
+) -> None:
+    """Draw ratings whose truth is known, to try a design or a method on."""
+    from raterlens.app.simulate import simulate as draw
+
+    for line in draw(
+        out,
+        to,
+        truth,
+        categories,
+        students=students,
+        raters=raters,
+        items=items,
+        raters_per_student=raters_per_student,
+        common_students=common_students,
+        model=model,
+        link=link,
+        seed=seed,
+    ):
+        print(line)
+
+
+@app.command(
     help_epilogue="""Examples:
   raterlens convert ratings.xlsx --out ratings.csv
   raterlens convert essays.csv --rater rater,topic --items spe,coh,str --to facets --out study.txt"""
