@@ -1,5 +1,7 @@
 """Rows that stand in a table twice are kept, counted and shown."""
 
+from importlib import import_module
+
 import polars as pl
 import pytest
 
@@ -30,6 +32,18 @@ def test_a_copy_is_kept_and_shown():
     (note,) = about_copies(again(TABLE, 2))
     assert note.startswith(f"1 of 8 ratings is a copy: row 8 repeats row 3 in every column. {ADVICE}")
     assert read(again(TABLE, 2)).n_ratings == 6
+
+
+@pytest.mark.parametrize("row", [None, 0, 17, 39])
+def test_a_table_in_order_is_searched_by_stretches(row, monkeypatch):
+    """Of whole students: a copy may be the last of its student, across what would be the end of a stretch."""
+    monkeypatch.setattr(import_module("raterlens.reading.copies"), "BLOCK", 7)
+    students = [f"s{n:02}" for n in range(10) for _ in range(4)]
+    table = pl.DataFrame(
+        {"student": students, "rater": ["Ann", "Bob", "Cid", "Dee"] * 10, "score": [0, 1] * 20}
+    )
+    copied = table if row is None else again(table, row).sort("student", maintain_order=True)
+    assert len(about_copies(copied)) == (row is not None)
 
 
 def test_every_copy_counts():

@@ -1,12 +1,14 @@
 """Rows that stand in a table more than once, alike in every column."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.parallel import BLOCK, in_threads
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats import Rows, Table
 from raterlens.wording import counted
@@ -22,8 +24,8 @@ def copies(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable
 
     Codes that rows have in common with their copies are enough to see that there are none.
     """
-    alike = np.zeros_like(of_use)
-    alike[of_use] = _alike(code[of_use] for code in codes)
+    alike = of_use.copy()
+    alike[of_use] = _alike([*codes] if of_use.all() else [code[of_use] for code in codes])
     if not alike.any():
         return []
     suspects = rows.frame.filter(alike).unique()
@@ -50,14 +52,30 @@ def copies(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable
     ]
 
 
-def _alike(codes: Iterable[Whole]) -> Mask:
-    """Which rows have all their codes in common with another row."""
-    key: Any = np.int64(0)
-    for code in codes:
-        # Where this exceeds 64 bits, it makes rows look alike that are not, never the other way round.
-        key = key * np.int64(code.max() + 1) + code
-    # Nearly always there is none, and a sort says so soonest.
-    ordered = np.sort(key)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return np.zeros(len(key), dtype=np.bool_)
-    return pl.Series(key).is_duplicated().to_numpy()
+def _alike(codes: list[Whole]) -> Mask:
+    """Which rows have all their codes, the student's first, in common with another row."""
+    sizes = [int(code.max(initial=0)) + 1 for code in codes]
+
+    def keys(rows: slice) -> NDArray[np.int64]:
+        key = np.zeros(1, dtype=np.int64)
+        for code, size in zip(codes, sizes, strict=True):
+            # Where this exceeds 64 bits, it makes rows look alike that are not, never the other way round.
+            key = key * np.int64(size) + code[rows]
+        return key
+
+    def found(span: tuple[int, int]) -> bool:
+        # Nearly always there is none, and a sort says so soonest.
+        ordered = np.sort(keys(slice(*span)))
+        return bool((ordered[1:] == ordered[:-1]).any())
+
+    if not any(in_threads(found, list(pairwise(_edges(codes[0]))))):
+        return np.zeros(len(codes[0]), dtype=np.bool_)
+    return pl.Series(keys(slice(None))).is_duplicated().to_numpy()
+
+
+def _edges(student: Whole) -> list[int]:
+    """Rows between which no student stands on both sides: short stretches of a table in order, else all rows."""
+    n = len(student)
+    if n <= BLOCK or not (student[1:] >= student[:-1]).all():
+        return [0, n]
+    return [*np.unique(np.searchsorted(student, student[::BLOCK])).tolist(), n]
