@@ -216,3 +216,12 @@ def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
     found = estimate(ratings, model, response, link, "mml")
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 8)
     assert found.problem.value(found.parameters, fine).loglik == pytest.approx(found.loglik, abs=2e-5)
+
+
+def test_a_posterior_without_width_gets_the_finest_grid_there_is():
+    from raterlens.engine.seam import Moments
+    from raterlens.estimation.grid import MOST_NODES, first_nodes, nodes_for
+
+    widths = np.array([0.0, 0.5, 1.0])
+    for nodes in (nodes_for(Moments(np.zeros(3), widths)), first_nodes(widths)):
+        assert 0.99 * MOST_NODES < len(nodes.points) < 1.01 * MOST_NODES

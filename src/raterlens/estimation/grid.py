@@ -26,13 +26,12 @@ def nodes_for(moments: Moments, accuracy: float = ACCURACY) -> Nodes:
     """The coarsest grid that integrates these posteriors to `accuracy`."""
     low = float(np.min(moments.mean - REACH * moments.sd))
     high = float(np.max(moments.mean + REACH * moments.sd))
-    step = max(_step(moments.sd, accuracy), (high - low) / MOST_NODES)
-    return Nodes.equally_spaced(low, high, step)
+    return Nodes.equally_spaced(low, high, _step(moments.sd, accuracy, (high - low) / MOST_NODES))
 
 
 def first_nodes(widths: Array) -> Nodes:
     """A rough grid for the start: five prior standard deviations, at a step that posteriors of these widths need."""
-    return Nodes.equally_spaced(-5.0, 5.0, _step(widths, ROUGH_ACCURACY))
+    return Nodes.equally_spaced(-5.0, 5.0, _step(widths, ROUGH_ACCURACY, 10.0 / MOST_NODES))
 
 
 def finer(nodes: Nodes) -> Nodes:
@@ -41,13 +40,14 @@ def finer(nodes: Nodes) -> Nodes:
     return Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, nodes.step / 2)
 
 
-def _step(sd: Array, accuracy: float) -> float:
-    """Largest step whose summed error stays below `accuracy`, by bisection on a histogram of widths."""
+def _step(sd: Array, accuracy: float, least: float) -> float:
+    """Largest step whose summed error stays below `accuracy`, by bisection on a histogram of widths; no posterior is so
+    narrow that it would be below `least`."""
     narrowest, widest = float(sd.min()), float(sd.max())
     edges = np.linspace(narrowest, widest * (1 + 1e-9), 201)
     count, _ = np.histogram(sd, bins=edges)
     narrow = edges[:-1]
-    low, high = narrowest / 10, _WIDEST_STEP
+    low, high = max(narrowest / 10, least), _WIDEST_STEP
     for _ in range(50):
         step = np.sqrt(low * high)
         error = np.sum(count * 2 * np.exp(-2 * (np.pi * narrow / step) ** 2))
