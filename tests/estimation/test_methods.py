@@ -8,7 +8,7 @@ from raterlens.engine.seam import Nodes
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.estimate import estimate
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.grid import finer, nodes_for
+from raterlens.estimation.grid import MOST_NODES, finer, first_nodes, nodes_for
 from raterlens.estimation.hierarchical import ratings_given_abilities
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import CellMarginal, marginal
@@ -219,9 +219,6 @@ def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
 
 
 def test_a_posterior_without_width_gets_the_finest_grid_there_is():
-    from raterlens.engine.seam import Moments
-    from raterlens.estimation.grid import MOST_NODES, first_nodes, nodes_for
-
     widths = np.array([0.0, 0.5, 1.0])
     for nodes in (nodes_for(Moments(np.zeros(3), widths)), first_nodes(widths)):
         assert 0.99 * MOST_NODES < len(nodes.points) < 1.01 * MOST_NODES
