@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.seam import Nodes
+from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.estimate import estimate
 from raterlens.estimation.extremes import pseudo_ratings
@@ -174,8 +174,6 @@ def test_the_grid_is_fine_enough_where_posteriors_are_narrow(students, raters, i
 
 
 def test_nodes_follow_the_widths_of_the_posteriors():
-    from raterlens.engine.seam import Moments
-
     wide = nodes_for(Moments(np.zeros(10), np.full(10, 0.5)))
     narrow = nodes_for(Moments(np.zeros(10), np.full(10, 0.05)))
     assert wide.step == pytest.approx(10 * narrow.step, rel=0.1)
