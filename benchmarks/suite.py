@@ -1,10 +1,9 @@
 """Raterlens and its peers on the same files: `python -m benchmarks.suite`, or `make bench`.
 
 Each program runs in its own fresh process: import, read a parquet file, fit, write tables of results. Programs take
-turns, so that a busy spell of the machine falls on all of them; the best of the repeats counts (what takes more than three
-minutes is run once). The time of the fit
-alone is taken in another process, where it is the second one and everything is loaded. Peers that are not installed, or
-not done in time, are named as such.
+turns, so that a busy spell of the machine falls on all of them; the best of the repeats counts, and what takes over
+three minutes is run once. The time of the fit alone is taken in another process, where it is the second one and
+everything is loaded. Peers that are not installed, or not done in time, are named as such.
 """
 
 import argparse
