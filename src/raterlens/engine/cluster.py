@@ -263,7 +263,7 @@ def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
         return part.moments(*sent)
 
 
-def _worked(part: Part, sent: Callable[[ReferenceEngine], sparse.csr_array]) -> sparse.csr_array:
+def _worked(part: Part, sent: Callable[[ReferenceEngine], Matrix]) -> Matrix:
     with one_thread():
         return sent(part.whole_engine())
 

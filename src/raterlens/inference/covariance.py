@@ -103,7 +103,11 @@ def _positive_inverse(matrix: Array) -> Array:
     inverse, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
-    # Above the diagonal there is nothing yet.
-    whole = inverse + inverse.T
-    np.fill_diagonal(whole, inverse.diagonal())
+    return mirrored(inverse)
+
+
+def mirrored(half: Array) -> Array:
+    """The symmetric matrix of which one half is given, and nothing on the other side of the diagonal."""
+    whole = half + half.T
+    np.fill_diagonal(whole, half.diagonal())
     return np.asarray(whole)

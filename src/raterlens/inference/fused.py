@@ -16,6 +16,7 @@ from raterlens.compiled.compiling import compiled
 from raterlens.compiled.exponential import LANE
 from raterlens.engine.seam import Matrix, Nodes
 from raterlens.inference.cell_scores import DENSE, STEP, CellScores
+from raterlens.inference.covariance import mirrored
 from raterlens.parallel import available_cores, in_threads
 
 Array = NDArray[np.float64]
@@ -63,11 +64,7 @@ def score_covariance(
     for other in others:
         half += other
     if size <= DENSE:
-        upper = half.reshape(size, size)
-        diagonal = upper.diagonal().copy()
-        upper += upper.T
-        np.fill_diagonal(upper, diagonal)
-        return upper
+        return mirrored(half.reshape(size, size))
     upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
     return sparse.csr_array(upper + sparse.triu(upper, 1).T)
 

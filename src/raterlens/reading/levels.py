@@ -47,7 +47,7 @@ def code(column: pl.Series) -> Levels:
     """
     if len(column) <= _MANY:
         return _by_groups(column)
-    if (numbers := small_numbers(column)) is not None:
+    if (numbers := _small_numbers(column)) is not None:
         return _by_table(column, numbers)
     heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
     if 4 * len(heads) >= len(column):
@@ -72,7 +72,7 @@ def _by_groups(column: pl.Series) -> Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class _Numbers:
     """A column as numbers from `lowest` on, below `lowest + size`."""
 
     values: NDArray[np.integer]
@@ -84,7 +84,7 @@ class Numbers:
         return self.values[rows].astype(np.intp) - self.lowest
 
 
-def small_numbers(column: pl.Series) -> Numbers | None:
+def _small_numbers(column: pl.Series) -> _Numbers | None:
     """The column as numbers, where a table of all between the lowest and the highest is no longer than the column."""
     if column.dtype not in _NUMBERED or column.null_count():
         return None
@@ -93,10 +93,10 @@ def small_numbers(column: pl.Series) -> Numbers | None:
     size = highest - lowest + 1
     if size > len(column) or highest > np.iinfo(np.intp).max:
         return None
-    return Numbers(physical.to_numpy(), lowest, size)
+    return _Numbers(physical.to_numpy(), lowest, size)
 
 
-def _by_table(column: pl.Series, numbers: Numbers) -> Levels:
+def _by_table(column: pl.Series, numbers: _Numbers) -> Levels:
     shown_in, codes = np.full(numbers.size, -1), np.empty(len(column), dtype=np.int32)
 
     def show(rows: slice) -> None:

@@ -99,7 +99,7 @@ class StoredRatings(Ratings):
     def _stored_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return np.array(self.packed.array("cells")), np.array(self.packed.array("times"))
 
-    def cell_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _count_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cells, times = self._stored_cells
         if self.places is None:
             return cells, times
