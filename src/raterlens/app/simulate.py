@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from raterlens.studies.simulate import Simulated
 
-# Categories of ordered scores are a logit and a half apart in all, as those of usual rating scales are.
+# Thresholds of ordered scores lie between minus this and this, in logits.
 _WIDEST = 1.5
 
 
