@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Of the students' posteriors together, as grid.ACCURACY, which is enough for the log-likelihood.
+# Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
 _NO_SLOPE = 1e-6
 

@@ -12,18 +12,25 @@ from raterlens.engine.seam import Moments, Nodes
 
 Array = NDArray[np.float64]
 
-# Sum over students of the relative errors, that is, the error of the log-likelihood.
-ACCURACY = 1e-6
+# Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, that of each.
+_ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9
 ROUGH_ACCURACY = 1e-2
-# Posterior standard deviations covered on each side: a normal has 3e-12 of its mass beyond seven.
-REACH = 7.0
+# Posterior standard deviations covered on each side: a normal has 1e-9 of its mass beyond six.
+REACH = 6.0
 _WIDEST_STEP = 0.75
 # Beyond this the table of a panel outgrows memory before accuracy gains.
 MOST_NODES = 20_000
 
 
-def nodes_for(moments: Moments, accuracy: float = ACCURACY) -> Nodes:
-    """The coarsest grid that integrates these posteriors to `accuracy`."""
+def accuracy_for(n_students: int) -> float:
+    """The error of their log-likelihood that changes nothing."""
+    return max(_ACCURACY, n_students * _ACCURACY_EACH)
+
+
+def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
+    """The coarsest grid that integrates these posteriors to `accuracy`, or so well that nothing would change."""
+    if accuracy is None:
+        accuracy = accuracy_for(len(moments.sd))
     low = float(np.min(moments.mean - REACH * moments.sd))
     high = float(np.max(moments.mean + REACH * moments.sd))
     return Nodes.equally_spaced(low, high, _step(moments.sd, accuracy, (high - low) / MOST_NODES))

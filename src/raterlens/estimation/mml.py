@@ -11,7 +11,7 @@ from scipy import sparse
 from raterlens.engine.seam import Engine, Moments, Nodes, Tables
 from raterlens.estimation.climb import News, Value
 from raterlens.estimation.curvature import inverse_curvature
-from raterlens.estimation.grid import ACCURACY, finer, first_nodes, nodes_for
+from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimise import OnProgress, Optimum, maximise
 
@@ -104,10 +104,11 @@ class Grid:
         self,
         problem: Marginal,
         nodes: Nodes,
-        accuracy: float = ACCURACY,
+        accuracy: float | None = None,
         curvature: Callable[[Array, Nodes, Moments], sparse.csr_array | None] | None = None,
     ) -> None:
-        self._problem, self.nodes, self.accuracy = problem, nodes, accuracy
+        self._problem, self.nodes = problem, nodes
+        self.accuracy = accuracy_for(problem.engine.n_students) if accuracy is None else accuracy
         self._curvature = curvature
         self.rough = True
 
