@@ -8,7 +8,7 @@ from raterlens.engine.seam import Nodes
 from raterlens.estimation.estimate import estimate
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal import marginal
-from raterlens.inference.covariance import covariance
+from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.information import observed_information
 from raterlens.links import get_link
 from raterlens.models import FACETS_MODELS
@@ -98,5 +98,5 @@ def test_compiled_and_readable_information_agree(small, kind, dense, monkeypatch
     if not dense:
         monkeypatch.setattr("raterlens.inference.cell_scores.DENSE", 0)
         monkeypatch.setattr("raterlens.inference.fused.DENSE", 0)
-    compiled = observed_information(problem, ratings, x, nodes).toarray()
+    compiled = in_full(observed_information(problem, ratings, x, nodes))
     np.testing.assert_allclose(compiled, readable, atol=1e-5 * np.abs(readable).max())

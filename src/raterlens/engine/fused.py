@@ -30,8 +30,10 @@ from raterlens.parallel import available_cores, in_threads, spans
 
 # Products within exp(+-600) stay well inside the range of doubles.
 _RANGE = 600.0
-# Numbers of posteriors at a time.
-_POSTERIORS = 2**18
+# Numbers of posteriors at a time: 8 MB.
+_POSTERIORS = 2**20
+# In place of what is found: expected counts, or standard deviations.
+_NOT_WANTED = np.empty((1, 0))
 
 
 class FusedEngine(ReferenceEngine):
@@ -72,10 +74,29 @@ class FusedEngine(ReferenceEngine):
         self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        return self._run(tables, nodes, np.empty(0))[0]
+        work, mean = self._pass(tables, nodes), np.empty(self._work[0].shape[0])
+
+        def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
+            expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
+            return work.over(span, found=(expected, weighted, mean, _NOT_WANTED[0])), expected, weighted
+
+        done = in_threads(part, self._parts)
+        _, expected, weighted = done[0]
+        for _, more, more_weighted in done[1:]:
+            expected += more
+            weighted += more_weighted
+        expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
+        loglik = sum(part[0] for part in done)
+        return Expected(loglik, expected, None if self.sums is None else weighted)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        found = self._run(tables, nodes, np.empty(self._work[0].shape[0]))[1]
+        work, rows = self._pass(tables, nodes), self._work[0].shape[0]
+        found = Moments(np.empty(rows), np.empty(rows))
+
+        def part(span: tuple[int, int]) -> None:
+            work.over(span, found=(_NOT_WANTED, np.zeros_like(work.linear), found.mean, found.sd))
+
+        in_threads(part, self._parts)
         return found if self._arranged is None else found.of(self._arranged.place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
@@ -94,23 +115,8 @@ class FusedEngine(ReferenceEngine):
         sums = None if self.sums is None else sums
         return self if self._arranged is None else FusedEngine(counts, sums, weight=self._often)
 
-    def _run(self, tables: Tables, nodes: Nodes, sd: Array) -> tuple[Expected, Moments]:
-        counts, sums = self._work
-        work = _Pass(counts, sums, self._often, tables, nodes)
-        mean = np.empty(counts.shape[0])
-
-        def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
-            expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
-            return work.over(span, found=(expected, weighted, mean, sd)), expected, weighted
-
-        done = in_threads(part, self._parts)
-        _, expected, weighted = done[0]
-        for _, more, more_weighted in done[1:]:
-            expected += more
-            weighted += more_weighted
-        expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
-        loglik = sum(part[0] for part in done)
-        return Expected(loglik, expected, None if self.sums is None else weighted), Moments(mean, sd)
+    def _pass(self, tables: Tables, nodes: Nodes) -> "_Pass":
+        return _Pass(*self._work, self._often, tables, nodes)
 
 
 def _or_empty(sums: sparse.csr_array | None, n_students: int) -> sparse.csr_array:
@@ -325,10 +331,11 @@ def _settle(n, often, joint, points, counts, sums, found):  # type: ignore[no-un
     mean[n] = centre
     for at in range(sums[0][n], sums[0][n + 1]):
         weighted[sums[1][at]] += often * sums[2][at] * centre
-    for at in range(indptr[n], indptr[n + 1]):
-        row, share = expected[indices[at]], often * times[at] * inverse
-        for q in range(size):
-            row[q] += share * joint[q]
+    if expected.shape[1] > 0:
+        for at in range(indptr[n], indptr[n + 1]):
+            row, share = expected[indices[at]], often * times[at] * inverse
+            for q in range(size):
+                row[q] += share * joint[q]
     if len(sd) > 0:
         spread = 0.0
         for q in range(size):

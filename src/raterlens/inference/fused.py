@@ -104,6 +104,7 @@ def _accumulate(  # type: ignore[no-untyped-def]
         most = max(most, own)
     most = min(most, n_parameters)
     touched, score = np.empty(most, dtype=np.int64), np.empty((most, width))
+    means = np.empty(most)
     for n in range(start, stop):
         centre, square, steep = 0.0, 0.0, 0.0
         for q in range(posterior.shape[1]):
@@ -158,11 +159,11 @@ def _accumulate(  # type: ignore[no-untyped-def]
         for i in range(count):
             mean = 0.0
             for q in range(size):
-                mean += score[i, q] * root[q] * root[q]
-            for q in range(size):
-                score[i, q] = (score[i, q] - mean) * root[q]
+                score[i, q] *= root[q]
+                mean += score[i, q] * root[q]
+            means[i] = mean
             for j in range(i + 1):
-                both = 0.0
+                both = -mean * means[j]
                 for q in range(size):
                     both += score[i, q] * score[j, q]
                 both *= weight[n]

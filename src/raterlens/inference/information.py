@@ -39,10 +39,10 @@ _NEGLIGIBLE = 1e-20
 
 def observed_information(
     problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
-) -> sparse.csr_array:
+) -> Matrix:
     """(parameters, parameters): minus the second derivative of what was maximised.
 
-    Sparse where the design is: two raters are coupled by the students they share.
+    Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
     """
     model = problem.model
     predictor = model.predictor(parameters)
@@ -66,6 +66,8 @@ def observed_information(
         for scores in _posterior_scores(problem, ratings, parameters, nodes):
             through = scores @ jacobian
             information = information - through.T @ through
+    if isinstance(information, np.ndarray):
+        return information
     return sparse.csr_array((information + information.T) / 2)
 
 

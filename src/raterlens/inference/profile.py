@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 
-from raterlens.engine.seam import Nodes
+from raterlens.engine.seam import Matrix, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.inference.covariance import in_full
 from raterlens.inference.index import Index
 from raterlens.inference.yardstick import Measure
 from raterlens.models.redundancy import redundancy
@@ -60,13 +61,13 @@ class Likelihood:
         problem: FacetsMarginal,
         nodes: Nodes,
         estimate: Array,
-        information: sparse.csr_array,
+        information: Matrix,
         held: NDArray[np.bool_],
     ) -> "Likelihood":
         free = np.flatnonzero(~held)
         # Centred parameters only: along redundant directions the likelihood is flat, and severities would run away.
         centred = linalg.null_space(redundancy(problem.model, estimate, held).constraints[:, free])
-        values, vectors = linalg.eigh(centred.T @ information.toarray()[np.ix_(free, free)] @ centred)
+        values, vectors = linalg.eigh(centred.T @ in_full(information)[np.ix_(free, free)] @ centred)
         scale = 1 / np.sqrt(np.maximum(values, 1e-8 * values.max()))
         top = problem.value(estimate, nodes).objective
         return Likelihood(problem, nodes, estimate, free, centred @ vectors * scale, top)
