@@ -32,8 +32,6 @@ from raterlens.parallel import available_cores, in_threads, spans
 _RANGE = 600.0
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
-# In place of what is found: expected counts, or standard deviations.
-_NOT_WANTED = np.empty((1, 0))
 
 
 class FusedEngine(ReferenceEngine):
@@ -78,7 +76,7 @@ class FusedEngine(ReferenceEngine):
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
-            return work.over(span, found=(expected, weighted, mean, _NOT_WANTED[0])), expected, weighted
+            return work.over(span, found=(expected, weighted, mean, np.empty(0))), expected, weighted
 
         done = in_threads(part, self._parts)
         _, expected, weighted = done[0]
@@ -93,8 +91,10 @@ class FusedEngine(ReferenceEngine):
         work, rows = self._pass(tables, nodes), self._work[0].shape[0]
         found = Moments(np.empty(rows), np.empty(rows))
 
+        no_counts = np.empty((len(work.rows.factors), 0))
+
         def part(span: tuple[int, int]) -> None:
-            work.over(span, found=(_NOT_WANTED, np.zeros_like(work.linear), found.mean, found.sd))
+            work.over(span, found=(no_counts, np.zeros_like(work.linear), found.mean, found.sd))
 
         in_threads(part, self._parts)
         return found if self._arranged is None else found.of(self._arranged.place)
@@ -242,19 +242,22 @@ def _by_products(first, last, counts, sums, rows, nodes, weight, found, shown, l
             late[late[0]] = n
             continue
 
-        # exp(tilt t_q), a geometric sequence: the first eight, then each eight from the eight before.
+        # exp(tilt t_q), a geometric sequence: the first sixteen, then each sixteen from the sixteen before.
         ratio = np.exp(tilt * step)
         square = ratio * ratio
         fourth = square * square
         eighth = fourth * fourth
+        sixteenth = eighth * eighth
         powers[0] = np.exp(tilt * lowest)
         powers[1] = powers[0] * ratio
         powers[2] = powers[0] * square
         powers[3] = powers[1] * square
         for q in range(4):
             powers[4 + q] = powers[q] * fourth
-        for q in range(8, size):
-            powers[q] = powers[q - 8] * eighth
+        for q in range(8):
+            powers[8 + q] = powers[q] * eighth
+        for q in range(16, size):
+            powers[q] = powers[q - 16] * sixteenth
 
         at = begin
         if end - begin > 1 and times[begin] == 1 and times[begin + 1] == 1:
@@ -318,7 +321,7 @@ def _by_logarithms(students, counts, sums, rows, nodes, weight, found, shown):  
 @compiled(*_FAST, inline=True)
 def _settle(n, often, joint, points, counts, sums, found):  # type: ignore[no-untyped-def]
     """From a student's joint probabilities: its moments, its part of the expected counts as often as it occurs, and its
-    log-likelihood."""
+    log-likelihood. Standard deviations and counts without room are not wanted."""
     indptr, indices, times = counts
     expected, weighted, mean, sd = found
     size = len(points)
@@ -331,11 +334,10 @@ def _settle(n, often, joint, points, counts, sums, found):  # type: ignore[no-un
     mean[n] = centre
     for at in range(sums[0][n], sums[0][n + 1]):
         weighted[sums[1][at]] += often * sums[2][at] * centre
-    if expected.shape[1] > 0:
-        for at in range(indptr[n], indptr[n + 1]):
-            row, share = expected[indices[at]], often * times[at] * inverse
-            for q in range(size):
-                row[q] += share * joint[q]
+    for at in range(indptr[n], indptr[n + 1]):
+        row, share = expected[indices[at]], often * times[at] * inverse
+        for q in range(len(row)):
+            row[q] += share * joint[q]
     if len(sd) > 0:
         spread = 0.0
         for q in range(size):
