@@ -41,7 +41,8 @@ def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool
     `inv(I + U'U) = V + D' inv(U D') inv(D U') D`.
     """
     u, d = redundant.constraints, redundant.directions
-    full = in_full(information) + u.T @ u
+    full = u.T @ u
+    full += in_full(information)
     free = np.flatnonzero(~held)
     if not len(free):
         return Covariance(np.zeros_like(full), free)
