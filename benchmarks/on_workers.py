@@ -18,7 +18,7 @@ from benchmarks.say import say
 from raterlens.stored.file import open_packed
 from raterlens.stored.ratings import StoredRatings
 
-ROUNDS, NODES, KILLED_AT = 7, 92, 8
+ROUNDS, NODES, KILLED_AT = 7, 58, 8
 
 
 def workers(path: Path, *, fits: bool) -> None:

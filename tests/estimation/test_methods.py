@@ -8,7 +8,7 @@ from raterlens.engine.seam import Moments, Nodes
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.estimate import estimate
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.grid import MOST_NODES, finer, first_nodes, nodes_for
+from raterlens.estimation.grid import MOST_NODES, accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.hierarchical import ratings_given_abilities
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import CellMarginal, marginal
@@ -166,7 +166,6 @@ def test_the_grid_is_fine_enough_where_posteriors_are_narrow(students, raters, i
         students=students, raters=raters, items=items, slope=np.linspace(*slope, raters), seed=1
     ).ratings
     facets, response, _, link, _ = setting(ratings, "logit", model)
-    from raterlens.estimation.estimate import estimate
 
     found = estimate(ratings, facets, response, link, "mml")
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 5)
@@ -179,6 +178,24 @@ def test_nodes_follow_the_widths_of_the_posteriors():
     assert wide.step == pytest.approx(10 * narrow.step, rel=0.1)
     assert finer(wide).step == pytest.approx(wide.step / 2)
     assert finer(wide).low < wide.low
+
+
+def test_nodes_do_not_grow_with_the_number_of_students_who_are_alike():
+    few, many = (nodes_for(Moments(np.zeros(n), np.full(n, 0.5))) for n in (1_000, 1_000_000))
+    assert len(few.points) == len(many.points)
+
+
+def test_each_of_many_students_is_integrated_well():
+    """On more students than the error of the whole log-likelihood is held to a constant for."""
+    n = 20_000
+    ratings = rl.simulate(students=n, raters=8, items=5, raters_per_student=2, seed=3).ratings
+    facets, response, _, link, _ = setting(ratings, "logit", "gmf")
+    found = estimate(ratings, facets, response, link, "mml")
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 5)
+    exact = found.problem.value(found.parameters, fine)
+    assert accuracy_for(n) > accuracy_for(1_000)
+    assert found.loglik == pytest.approx(exact.loglik, abs=accuracy_for(n))
+    np.testing.assert_allclose(exact.gradient, found.value.gradient, atol=1e-3)
 
 
 def test_a_fit_that_is_stopped_early_says_so(small):
