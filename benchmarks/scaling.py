@@ -90,7 +90,9 @@ def per_rating(paths: list[Path]) -> None:
     """An evaluation and a whole fit, by CPU time and on the clock: in memory of parquet files, out of core of packed
     ones, the least of several processes. Imports and compiled code are loaded before."""
     for name in ("evaluate", "fit"):
-        found = [_least([_apart(name, path) for _ in range(REPEATS)]) for path in paths]
+        # In turns, so that a busy spell of the machine falls on all of them.
+        rounds = [[_apart(name, path) for path in paths] for _ in range(REPEATS)]
+        found = [_least(list(runs)) for runs in zip(*rounds, strict=True)]
         for what in sorted(key for key in found[0] if key.startswith(("cpu_of", "wall_of"))):
             spent = 1e9 * np.array([one[what] / one["ratings"] for one in found])
             sizes = {

@@ -89,9 +89,7 @@ class FusedEngine(ReferenceEngine):
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         work, rows = self._pass(tables, nodes), self._work[0].shape[0]
-        found = Moments(np.empty(rows), np.empty(rows))
-
-        no_counts = np.empty((len(work.rows.factors), 0))
+        found, no_counts = Moments(np.empty(rows), np.empty(rows)), np.empty((len(work.rows.factors), 0))
 
         def part(span: tuple[int, int]) -> None:
             work.over(span, found=(no_counts, np.zeros_like(work.linear), found.mean, found.sd))
