@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
+from benchmarks.likelihood import Likelihood
 from raterlens import cluster
 from raterlens.app.cli import main
 from raterlens.cluster import ClusterLostError, check_alive, check_versions, cluster_at
@@ -99,6 +101,25 @@ def packed(table, tmp_path_factory):
 def kill_a_worker(client) -> None:
     process = client.run(os.getpid)
     os.kill(process[min(process)], signal.SIGKILL)
+
+
+def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, packed):
+    """Parts that were built again by the one that was left go to the other when it is there."""
+    likelihood = Likelihood.of(stored.StoredRatings(open_packed(packed)), 20, client)
+    evaluate = partial(likelihood.problem.value, likelihood.parameters, likelihood.nodes)
+    before = evaluate()
+    kill_a_worker(client)
+    evaluate()
+    client.wait_for_workers(2, timeout=60)
+    until = time.monotonic() + 60
+    while len(cluster.addresses(client)) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    found, parts = evaluate(), likelihood.problem.engine._parts
+    holders = client.who_has(parts)
+    shares = [sum(at in holders[part.key] for part in parts) for at in cluster.addresses(client)]
+    assert min(shares) >= len(parts) // 2
+    assert found.loglik == before.loglik
+    np.testing.assert_array_equal(found.gradient, before.gradient)
 
 
 def test_a_fit_from_memory_with_standard_errors(client, ratings):

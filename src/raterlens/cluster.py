@@ -120,6 +120,11 @@ def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]
             check_alive(client)
 
 
+def addresses(client: "Client") -> frozenset[str]:
+    """Of the workers that are there."""
+    return frozenset(client.scheduler_info(n_workers=-1)["workers"])
+
+
 def homes(client: "Client", n: int) -> list[dict[str, Any]]:
     """For each of `n` pieces, as options of a task, where to keep it: neighbours together, as what is added up should
     not travel. Where that worker is gone, another will do."""
@@ -162,7 +167,7 @@ def share(client: "Client", value: Any) -> "Future":
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
-        return client.submit(_itself, value, pure=False)
+        return client.submit(itself, value, pure=False)
 
 
 def lost(error: BaseException) -> bool:
@@ -180,7 +185,7 @@ def lost(error: BaseException) -> bool:
 # --------------------------------------------------------------------------------------------- on a worker
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
     return value
 
 

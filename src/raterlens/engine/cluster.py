@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.cluster import ClusterLostError, check_alive, homes, lost, result, share
+from raterlens.cluster import ClusterLostError, addresses, check_alive, homes, itself, lost, result, share
 from raterlens.engine.compress import Sets, essays, rating_cells
 from raterlens.engine.parts import Part, add, among, cell_part, essay_part
 from raterlens.engine.reference import ReferenceEngine
@@ -85,6 +85,7 @@ class ClusterEngine(ReferenceEngine):
             Students of each part.
         """
         self._client, self._parts, self._again, self._sizes = client, parts, again, sizes
+        self._placed_on = addresses(client)
 
     @property
     def n_students(self) -> int:
@@ -116,6 +117,7 @@ class ClusterEngine(ReferenceEngine):
         return part
 
     def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
+        self._spread_out()
         everywhere = share(self._client, sent)
         return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
 
@@ -131,6 +133,18 @@ class ClusterEngine(ReferenceEngine):
             return result(self._client, level[0])
 
         return self._persistently(attempt)
+
+    def _spread_out(self) -> None:
+        """Share the parts out again where workers came or went. Those of a worker that died are built again by the ones
+        that are left, and would stay there when another takes its place."""
+        now = addresses(self._client)
+        if now == self._placed_on or any(part.status != "finished" for part in self._parts):
+            return
+        self._placed_on, holders = now, self._client.who_has(self._parts)
+        for which, home in enumerate(homes(self._client, len(self._parts))):
+            part = self._parts[which]
+            if home and home["workers"][0] not in holders[part.key]:
+                self._parts[which] = self._client.submit(itself, part, pure=False, **home)
 
     def _persistently(self, attempt: Callable[[], Any]) -> Any:
         """Repeat what failed because a worker died, once the parts that died with it are built again."""
