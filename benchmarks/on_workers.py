@@ -14,7 +14,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.likelihood import Likelihood, warm_up
-from benchmarks.say import say
+from benchmarks.say import least, say
 from raterlens.stored.file import open_packed
 from raterlens.stored.ratings import StoredRatings
 
@@ -49,10 +49,10 @@ def _evaluations(ratings: StoredRatings, clients: dict[str, Any]) -> None:
     for _ in range(ROUNDS):
         for name, likelihood in likelihoods.items():
             seen[name].append(_measured(clients[name], likelihood.evaluate, likelihood.problem.engine))
-    least = {name: {key: min(one[key] for one in found) for key in found[0]} for name, found in seen.items()}
-    for name, found in least.items():
+    fastest = {name: least(found) for name, found in seen.items()}
+    for name, found in fastest.items():
         say(evaluation=name, ratings=ratings.n_ratings, nodes=NODES, load=os.getloadavg()[0], **found)
-    one, two = least.values()
+    one, two = fastest.values()
     overhead = two["beyond_the_busiest"]
     say(
         evaluation="ratio",

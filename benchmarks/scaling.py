@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.draw import draw
-from benchmarks.say import say
+from benchmarks.say import least, say
 
 BASE = {"students": 60_000, "raters": 500, "items": 10, "per_student": 2}
 FACTORS = {
@@ -92,7 +92,7 @@ def per_rating(paths: list[Path]) -> None:
     for name in ("evaluate", "fit"):
         # In turns, so that a busy spell of the machine falls on all of them.
         rounds = [[_apart(name, path) for path in paths] for _ in range(REPEATS)]
-        found = [_least(list(runs)) for runs in zip(*rounds, strict=True)]
+        found = [least(list(runs)) for runs in zip(*rounds, strict=True)]
         for what in sorted(key for key in found[0] if key.startswith(("cpu_of", "wall_of"))):
             spent = 1e9 * np.array([one[what] / one["ratings"] for one in found])
             sizes = {
@@ -105,10 +105,6 @@ def per_rating(paths: list[Path]) -> None:
             )
         for one in found:
             say(step=name, **one)
-
-
-def _least(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {what: min(run[what] for run in runs) for what in runs[0]}
 
 
 def large(path: Path) -> None:

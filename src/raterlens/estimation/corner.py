@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.engine.seam import Moments, Nodes, Tables
-from raterlens.estimation.grid import MOST_NODES, REACH
+from raterlens.estimation.grid import MOST_NODES, reached
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.mml import Quadrature
 from raterlens.estimation.optimise import OnProgress, maximise
@@ -40,8 +40,7 @@ def fit_with_corner(
     evaluations = iterations = 0
     moments = Moments(np.zeros(1), np.ones(1))
     for within, tolerance in ((_ROUGHLY, 0.1), (_FINALLY, _TOLERANCE), (_FINALLY, _TOLERANCE)):
-        low = float(np.min(moments.mean - REACH * moments.sd))
-        high = float(np.max(moments.mean + REACH * moments.sd))
+        low, high = reached(moments)
         step = max(corner_step(problem, start, within), (high - low) / MOST_NODES)
         nodes = Nodes.equally_spaced(low, high, step)
         optimum = maximise(

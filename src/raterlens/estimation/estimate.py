@@ -12,7 +12,7 @@ from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.climb import Value
 from raterlens.estimation.corner import corner_step, fit_with_corner
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.grid import REACH, nodes_for
+from raterlens.estimation.grid import nodes_for, reached
 from raterlens.estimation.marginal import FacetsMarginal, marginal
 from raterlens.estimation.mml import fit_mml
 from raterlens.estimation.optimise import OnProgress, Optimiser, maximise
@@ -190,9 +190,8 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
         smooth = _SMOOTH / (problem.response.n_categories * max(steepest, 1.0))
         step = min(nodes_for(moments, _SHARP).step, smooth)
     # A student with passes only has a posterior as wide as the population on that side.
-    low = min(-_WIDE, float(np.min(moments.mean - REACH * moments.sd)))
-    high = max(_WIDE, float(np.max(moments.mean + REACH * moments.sd)))
-    return Nodes.equally_spaced(low, high, step)
+    low, high = reached(moments)
+    return Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
 
 
 def _laplace(task: _Task) -> Estimate:

@@ -12,11 +12,11 @@ from raterlens.engine.seam import Moments, Nodes
 
 Array = NDArray[np.float64]
 
-# Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, that of each.
+# Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9
 ROUGH_ACCURACY = 1e-2
 # Posterior standard deviations covered on each side: a normal has 1e-9 of its mass beyond six.
-REACH = 6.0
+_REACH = 6.0
 _WIDEST_STEP = 0.75
 # Beyond this the table of a panel outgrows memory before accuracy gains.
 MOST_NODES = 20_000
@@ -27,12 +27,17 @@ def accuracy_for(n_students: int) -> float:
     return max(_ACCURACY, n_students * _ACCURACY_EACH)
 
 
+def reached(moments: Moments) -> tuple[float, float]:
+    """From where to where these posteriors have mass."""
+    reach = _REACH * moments.sd
+    return float(np.min(moments.mean - reach)), float(np.max(moments.mean + reach))
+
+
 def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
     """The coarsest grid that integrates these posteriors to `accuracy`, or so well that nothing would change."""
     if accuracy is None:
         accuracy = accuracy_for(len(moments.sd))
-    low = float(np.min(moments.mean - REACH * moments.sd))
-    high = float(np.max(moments.mean + REACH * moments.sd))
+    low, high = reached(moments)
     return Nodes.equally_spaced(low, high, _step(moments.sd, accuracy, (high - low) / MOST_NODES))
 
 

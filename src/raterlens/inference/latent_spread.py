@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from raterlens import capability
 from raterlens.estimation.latent_class import MOST_PARAMETERS, LatentClassEstimate
@@ -73,7 +72,7 @@ def latent_class_spread(
     held[blocks["difficulty"]] = one_sided
     held[blocks["sigma"]] = x[blocks["sigma"]] >= LARGEST_SIGMA
     none = np.zeros((0, blocks.size))
-    information = sparse.csr_array(observed_information(found.problem, inside, found.nodes, extra))
+    information = observed_information(found.problem, inside, found.nodes, extra)
     spread = covariance(information, Redundancy(none, none), held)
     joint = _criterion_and_slope(model, spread.matrix)
     kappa_se, low, high = _kappa(model.lines(inside)[:, 0], inside[blocks["slope"]], joint, model.link.name)

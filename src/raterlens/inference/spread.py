@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.engine.seam import Matrix
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.estimate import Estimate
@@ -37,7 +38,7 @@ KINDS = {
 _DATA_SETS = 20
 _SEED = 20250212
 
-Invert = Callable[[sparse.csr_array], Covariance]
+Invert = Callable[[Matrix], Covariance]
 """From an information matrix to the covariance of centred parameters."""
 
 
