@@ -121,8 +121,9 @@ def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]
 
 
 def addresses(client: "Client") -> frozenset[str]:
-    """Of the workers that are there."""
-    return frozenset(client.scheduler_info(n_workers=-1)["workers"])
+    """Of the workers that take tasks: one that is only starting would have them done by others."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    return frozenset(at for at, about in workers.items() if about["status"] == "running")
 
 
 def homes(client: "Client", n: int) -> list[dict[str, Any]]:

@@ -140,11 +140,14 @@ class ClusterEngine(ReferenceEngine):
         now = addresses(self._client)
         if now == self._placed_on or any(part.status != "finished" for part in self._parts):
             return
-        self._placed_on, holders = now, self._client.who_has(self._parts)
+        holders, strayed = self._client.who_has(self._parts), False
         for which, home in enumerate(homes(self._client, len(self._parts))):
             part = self._parts[which]
             if home and home["workers"][0] not in holders[part.key]:
-                self._parts[which] = self._client.submit(itself, part, pure=False, **home)
+                self._parts[which], strayed = self._client.submit(itself, part, pure=False, **home), True
+        # Looked at once more: where to go is a wish, and a worker that has just come may not have been ready.
+        if not strayed:
+            self._placed_on = now
 
     def _persistently(self, attempt: Callable[[], Any]) -> Any:
         """Repeat what failed because a worker died, once the parts that died with it are built again."""
