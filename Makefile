@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # wait for each other then.
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
-KERNELS = tests/compiled tests/engine
+KERNELS = tests/kernels tests/engine
 
 .PHONY: demo test kernels test-lowest lint browser docs pictures bench bench-quick clean
 
@@ -65,7 +65,7 @@ docs: $(VENV)/.installed-docs
 # The screenshots of the documentation, from those that the tests take.
 pictures: browser $(VENV)/.installed-dev
 	$(BIN)/pytest -q -k every_page tests/report/test_in_browser.py tests/app/web/test_in_browser.py
-	$(BIN)/python -m tests.screens
+	$(BIN)/python -m tests.support.screens
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))

@@ -20,7 +20,7 @@ def operations() -> int:
 
 def rate() -> float:
     """Multiply-adds a second of one core, on rows as long as a posterior."""
-    from raterlens.compiled.compiling import compiled
+    from raterlens.kernels.compiling import compiled
 
     @compiled("contract", "reassoc", "nsz")
     def repeated(rows, others, times):  # type: ignore[no-untyped-def]
@@ -38,8 +38,8 @@ def evaluation() -> float:
     """CPU seconds of one evaluation on one core."""
     from scipy import sparse
 
-    from raterlens.engine.fused import FusedEngine
-    from raterlens.engine.seam import Nodes, Tables
+    from raterlens.engine.compiled_engine import FusedEngine
+    from raterlens.engine.protocol import Nodes, Tables
 
     random = np.random.default_rng(0)
     first = np.arange(0, CELLS * STUDENTS + 1, CELLS)

@@ -15,8 +15,8 @@ from numpy.random import default_rng
 from numpy.typing import NDArray
 
 import raterlens as rl
-from raterlens.diagnostics.linking import examine_links
 from raterlens.diagnostics.network import network
+from raterlens.ratings.linking import examine_links
 
 T = TypeVar("T")
 

@@ -15,15 +15,15 @@ from scipy import optimize
 
 import raterlens as rl
 from benchmarks.cases import SIZES
-from raterlens.engine.seam import Nodes
-from raterlens.estimation.climb import Value
-from raterlens.estimation.estimate import Estimate, estimate
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.start import information_scale, starting_values
-from raterlens.links import get_link
-from raterlens.models import FACETS_MODELS
+from raterlens.estimation.methods import Estimate, estimate
+from raterlens.estimation.quasi_newton import Value
+from raterlens.estimation.starting_values import information_scale, starting_values
 from raterlens.models.build import Options, build
-from raterlens.ratings import Ratings
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Nodes
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal import FacetsMarginal, marginal
-from raterlens.estimation.start import starting_values
-from raterlens.links import get_link
-from raterlens.models import FACETS_MODELS
+from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import SCALES, Options, build
-from raterlens.ratings import Ratings
-from raterlens.stored.file import open_packed
-from raterlens.stored.ratings import StoredRatings
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
 
 
 @dataclass(frozen=True, slots=True)

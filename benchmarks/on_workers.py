@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.likelihood import Likelihood, warm_up
 from benchmarks.say import least, say
-from raterlens.stored.file import open_packed
-from raterlens.stored.ratings import StoredRatings
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
 
 ROUNDS, NODES, KILLED_AT = 7, 58, 8
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import raterlens as rl
 from raterlens.diagnostics.diagnosis import Diagnosis
-from raterlens.diagnostics.linking import examine_links
-from raterlens.studies.simulate import Simulated, simulate
+from raterlens.ratings.linking import examine_links
+from raterlens.simulation.simulate import Simulated, simulate
 
 Array = NDArray[np.float64]
 

@@ -57,10 +57,10 @@ def _slope(name: str, rows: list[tuple[int, float, float]]) -> None:
 def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float, float]:
     """CPU seconds over the students, and of the model's tables and gradient: the least of several."""
     from benchmarks.likelihood import Likelihood
-    from raterlens.engine.fused import FusedEngine
-    from raterlens.engine.seam import Expected, Nodes, Tables
-    from raterlens.parallel import one_thread
-    from raterlens.reading import read
+    from raterlens.engine.compiled_engine import FusedEngine
+    from raterlens.engine.protocol import Expected, Nodes, Tables
+    from raterlens.parallel.threads import one_thread
+    from raterlens.reading.reader import read
 
     path = folder / ("-".join(str(value) for value in size.values()) + ".parquet")
     if not path.exists():
@@ -175,8 +175,8 @@ def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
         return {"ratings": int(table["len"].sum()), "wall_without_start": perf_counter() - begun}
     import raterlens as rl
     from benchmarks.likelihood import Likelihood, warm_up
-    from raterlens.stored.file import SUFFIX, open_packed
-    from raterlens.stored.ratings import StoredRatings
+    from raterlens.ratings.packed_file import SUFFIX, open_packed
+    from raterlens.ratings.stored import StoredRatings
 
     if name == "pack":
         assert to is not None

@@ -104,7 +104,7 @@ def _console(block: Block) -> None:
 def _run(command: str) -> int:
     words = shlex.split(command)
     if words[0] == "raterlens" and not _SHELL & set(command):
-        from raterlens.app.cli import main  # in this process: a second each saved
+        from raterlens.app.cli.main import main  # in this process: a second each saved
 
         with patch.dict(os.environ, COLUMNS=WIDTH):
             return main(words[1:])

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens import Ratings
-from tests.browser import browser, new_page, page
+from tests.support.browser import browser, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 

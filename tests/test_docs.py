@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.models import FACETS_MODELS
+from raterlens.models.registry import FACETS_MODELS
 from site_build.blocks import BlockError, blocks, outputs, with_outputs
 
 ROOT = Path(__file__).parents[1]

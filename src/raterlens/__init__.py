@@ -12,51 +12,53 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from raterlens import capability, charts
-    from raterlens.anchoring import Anchors
-    from raterlens.comparing import Comparison, compare
+    from raterlens.batch import fit_models
+    from raterlens.capability.population import Window
+    from raterlens.diagnostics.comparison import Comparison, compare
     from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.diagnostics.shared_bias import check_shared_bias
     from raterlens.errors import RaterlensError
-    from raterlens.facets_files import facets_tables, read_facets, write_facets
+    from raterlens.export.facets_tables import facets_tables
+    from raterlens.export.gate import Gate, gate
     from raterlens.fitting import fit
-    from raterlens.gating import Gate, gate
-    from raterlens.packing import pack
-    from raterlens.population import Window
-    from raterlens.ratings import Ratings
-    from raterlens.reading import read
-    from raterlens.results import Fit, load
-    from raterlens.several import fit_models
-    from raterlens.studies.example import load_example
-    from raterlens.studies.simulate import simulate
+    from raterlens.models.anchors import Anchors
+    from raterlens.ratings.coded import Ratings
+    from raterlens.reading.facets.control_writer import write_facets
+    from raterlens.reading.facets.facets_study import read_facets
+    from raterlens.reading.packing import pack
+    from raterlens.reading.reader import read
+    from raterlens.result.record import Fit, load
+    from raterlens.simulation.example import load_example
+    from raterlens.simulation.simulate import simulate
     from raterlens.uncertainty.bootstrap import bootstrap
     from raterlens.uncertainty.profile import profile
-    from raterlens.uncertainty.raters import compare_raters
+    from raterlens.uncertainty.rater_comparison import compare_raters
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
 _WHERE = {
-    "read": "raterlens.reading",
-    "pack": "raterlens.packing",
-    "Ratings": "raterlens.ratings",
+    "read": "raterlens.reading.reader",
+    "pack": "raterlens.reading.packing",
+    "Ratings": "raterlens.ratings.coded",
     "fit": "raterlens.fitting",
-    "fit_models": "raterlens.several",
-    "Fit": "raterlens.results",
-    "load": "raterlens.results",
-    "Anchors": "raterlens.anchoring",
-    "Window": "raterlens.population",
-    "compare": "raterlens.comparing",
-    "Comparison": "raterlens.comparing",
+    "fit_models": "raterlens.batch",
+    "Fit": "raterlens.result.record",
+    "load": "raterlens.result.record",
+    "Anchors": "raterlens.models.anchors",
+    "Window": "raterlens.capability.population",
+    "compare": "raterlens.diagnostics.comparison",
+    "Comparison": "raterlens.diagnostics.comparison",
     "bootstrap": "raterlens.uncertainty.bootstrap",
-    "compare_raters": "raterlens.uncertainty.raters",
+    "compare_raters": "raterlens.uncertainty.rater_comparison",
     "profile": "raterlens.uncertainty.profile",
-    "Gate": "raterlens.gating",
-    "gate": "raterlens.gating",
+    "Gate": "raterlens.export.gate",
+    "gate": "raterlens.export.gate",
     "check_shared_bias": "raterlens.diagnostics.shared_bias",
     "diagnose": "raterlens.diagnostics.diagnosis",
-    "facets_tables": "raterlens.facets_files",
-    "read_facets": "raterlens.facets_files",
-    "write_facets": "raterlens.facets_files",
-    "load_example": "raterlens.studies.example",
-    "simulate": "raterlens.studies.simulate",
+    "facets_tables": "raterlens.export.facets_tables",
+    "read_facets": "raterlens.reading.facets.facets_study",
+    "write_facets": "raterlens.reading.facets.control_writer",
+    "load_example": "raterlens.simulation.example",
+    "simulate": "raterlens.simulation.simulate",
     "RaterlensError": "raterlens.errors",
 }
 

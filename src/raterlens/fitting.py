@@ -7,10 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.anchoring import Anchors, anchor, anchors_from, hold
-from raterlens.calibration import calibrate
-from raterlens.cautions import facets_cautions, renumbered
-from raterlens.choices import (
+from raterlens.capability.yardstick import Origin, Reference, Students, Yardstick
+from raterlens.errors import OptionError, choose
+from raterlens.estimation.methods import METHODS, Estimate, estimate
+from raterlens.estimation.optimiser import OnProgress
+from raterlens.estimation.scoring import with_scores
+from raterlens.models.anchors import Anchors, anchor, anchors_from, hold
+from raterlens.models.build import SCALES, Options, build
+from raterlens.models.calibration import calibrate
+from raterlens.models.capped_log import Capped
+from raterlens.models.covariates import Covariates, read_covariates
+from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
+from raterlens.models.redundancy import redundancy
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.parallel.threads import check_client
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import examine
+from raterlens.reading.reader import read
+from raterlens.result.choices import (
     check_by_parts,
     check_scores,
     check_together,
@@ -19,31 +33,17 @@ from raterlens.choices import (
     default_yardstick,
     known_scores,
 )
-from raterlens.covariates import Covariates, read_covariates
-from raterlens.design import examine
-from raterlens.errors import OptionError, choose
-from raterlens.estimation.estimate import METHODS, Estimate, estimate
-from raterlens.estimation.optimise import OnProgress
-from raterlens.inference.covariance import Covariance
-from raterlens.inference.covariance import covariance as inverted
-from raterlens.inference.differences import differenced_information
-from raterlens.inference.information import observed_information
-from raterlens.inference.large import large_covariance
-from raterlens.inference.spread import OBSERVED, check_kind, covariance_of
-from raterlens.inference.yardstick import Origin, Reference, Students, Yardstick
-from raterlens.latent import LATENT_MODELS, check_latent, fit_latent
-from raterlens.measuring import check_measurable, measured
-from raterlens.models import FACETS_MODELS
-from raterlens.models.build import SCALES, Options, build
-from raterlens.models.capped import Capped
-from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
-from raterlens.models.redundancy import redundancy
-from raterlens.parallel import check_client
-from raterlens.ratings import Ratings
-from raterlens.reading import read
-from raterlens.results import Fit
-from raterlens.scoring import with_scores
-from raterlens.tabulate import tabulate
+from raterlens.result.latent_class import LATENT_MODELS, check_latent, fit_latent
+from raterlens.result.record import Fit
+from raterlens.result.tables import tabulate
+from raterlens.result.warnings import facets_cautions, renumbered
+from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.covariance import covariance as inverted
+from raterlens.uncertainty.covariance_kinds import OBSERVED, check_kind, covariance_of
+from raterlens.uncertainty.information import observed_information
+from raterlens.uncertainty.measurement import check_measurable, measured
+from raterlens.uncertainty.numerical_information import differenced_information
+from raterlens.uncertainty.sparse_covariance import large_covariance
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -9,11 +9,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import RaterlensError
+from raterlens.estimation.scoring import place
 from raterlens.fitting import fit
-from raterlens.ratings import Ratings
-from raterlens.reading import read, read_any
-from raterlens.results import Fit
-from raterlens.scoring import place
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.reader import read, read_any
+from raterlens.result.record import Fit
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin

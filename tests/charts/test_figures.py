@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from raterlens import capability
-from raterlens.charts import figures, figures_paper, figures_studies
-from raterlens.studies import study2
+from raterlens.studies import figures, figures_paper, study2
+from raterlens.studies import figures_results as figures_studies
 from raterlens.studies.study import Results
 
 

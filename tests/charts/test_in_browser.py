@@ -8,8 +8,8 @@ import pytest
 import raterlens as rl
 from raterlens.charts.palette import css
 from tests.charts.conftest import Case
-from tests.charts.test_facets import DRAWINGS
-from tests.screens import look
+from tests.charts.test_drawings import DRAWINGS
+from tests.support.screens import look
 
 WIDTHS = {"desk": 600, "phone": 360}
 SLOW = ("drift",)

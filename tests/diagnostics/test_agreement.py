@@ -13,8 +13,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.agreement import agreement
-from raterlens.diagnostics.couples import couples_of, rater_pairs
 from raterlens.diagnostics.grouping import Groups, grouped
+from raterlens.diagnostics.rating_pairs import couples_of, rater_pairs
 from raterlens.diagnostics.reliability import reliability
 
 EXACT = 1e-12

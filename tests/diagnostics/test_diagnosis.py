@@ -13,7 +13,7 @@ import raterlens as rl
 from benchmarks.planted_faults import FAULTS, diagnosed, false_alarms, found, panel
 from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.residuals import residuals
-from raterlens.diagnostics.testing import adjusted
+from raterlens.diagnostics.score_tests import adjusted
 from raterlens.errors import InputError, OptionError
 
 # Both programs maximise the same likelihood; what is left is their optimisers' last step.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raterlens.app.cli import main
+from raterlens.app.cli.main import main
 
 
 @pytest.mark.parametrize(

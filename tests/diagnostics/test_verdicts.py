@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.capability import gmf, probit
-from raterlens.curves import curve_of
-from raterlens.diagnostics.panel import attention, caveats, headline, judged
-from raterlens.diagnostics.scale import Scale
+from raterlens.capability.curves import curve_of
+from raterlens.capability.formulas import gmf, probit
+from raterlens.capability.links import get_link
+from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
 from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdict, verdicts
-from raterlens.links import get_link
 
 SIGMA = 2.0
 SCALE = Scale(SIGMA)
@@ -211,8 +211,8 @@ def test_a_model_of_severity_only_says_so() -> None:
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_latent_class_scale_gives_back_the_capability_of_the_model(link) -> None:
-    from raterlens.capability import hrm
-    from raterlens.links import get_link
+    from raterlens.capability.formulas import hrm
+    from raterlens.capability.links import get_link
 
     slope, criterion = np.array([0.5, 2.0, 4.0]), np.array([0.1, 2.5, 1.0])
     shape = get_link(link)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from tests.estimation.latent import long, rows_of
+from tests.support.latent_class import long, rows_of
 
 
 @pytest.fixture(scope="module")

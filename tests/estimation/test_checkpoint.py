@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli import main
+from raterlens.app.cli.main import main
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.marginal import FacetsMarginal
-from tests.engine.test_parts import frame_of
+from tests.engine.test_disk_engine import frame_of
 
 # The journal gives back the same doubles, so that the optimiser takes the same steps.
 SAME = 1e-9
@@ -103,7 +103,7 @@ def test_checkpoints_of_something_else_are_refused(ratings, tmp_path):
 
 SLOW = """
 import sys, time
-from raterlens.app.cli import main
+from raterlens.app.cli.main import main
 from raterlens.estimation.marginal import FacetsMarginal
 compute = FacetsMarginal._value
 FacetsMarginal._value = lambda *args: (time.sleep(0.2), compute(*args))[1]

@@ -5,13 +5,13 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.capability.links import get_link
 from raterlens.estimation.curvature import inverse_curvature
-from raterlens.estimation.estimate import estimate
-from raterlens.estimation.start import information_scale
-from raterlens.inference.information import observed_information
-from raterlens.links import get_link
-from raterlens.models import FACETS_MODELS
+from raterlens.estimation.methods import estimate
+from raterlens.estimation.starting_values import information_scale
 from raterlens.models.build import Options, build
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.uncertainty.information import observed_information
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
 def test_it_saves_evaluations(monkeypatch):
     ratings = rl.simulate(students=3000, raters=60, items=4, raters_per_student=3, seed=6).ratings
     with_it = rl.fit(ratings)
-    monkeypatch.setattr("raterlens.estimation.mml.inverse_curvature", lambda *_: None)
+    monkeypatch.setattr("raterlens.estimation.quadrature.inverse_curvature", lambda *_: None)
     without = rl.fit(ratings)
     assert with_it.loglik == pytest.approx(without.loglik, abs=1e-6)
     assert with_it.optimiser.evaluations < 0.85 * without.optimiser.evaluations

@@ -11,11 +11,11 @@ import raterlens as rl
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation import latent_class as latent_class_module
 from raterlens.estimation.latent_class import estimate_latent_class
+from raterlens.estimation.latent_class_fit import fit_latent_class
 from raterlens.estimation.latent_marginal import NO_ABILITY
-from raterlens.inference.hrm import fit_latent_class
-from raterlens.inference.latent_cautions import latent_class_cautions
-from raterlens.inference.latent_spread import latent_class_spread
-from tests.estimation.latent import BOTH, as_ratings, long, problem_on, rows_of, somewhere
+from raterlens.uncertainty.latent_class_covariance import latent_class_spread
+from raterlens.uncertainty.latent_class_warnings import latent_class_cautions
+from tests.support.latent_class import BOTH, as_ratings, long, problem_on, rows_of, somewhere
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])

@@ -9,7 +9,7 @@ from scipy import stats
 from raterlens.engine import student_items as student_items_module
 from raterlens.estimation.latent_class import posterior_truth
 from raterlens.estimation.latent_information import observed_information
-from tests.estimation.latent import (
+from tests.support.latent_class import (
     BOTH,
     DIFFERENCE,
     NODES,

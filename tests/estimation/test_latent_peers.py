@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.inference.hrm import fit_latent_class
-from tests.estimation.latent import as_ratings, long
+from raterlens.estimation.latent_class_fit import fit_latent_class
+from tests.support.latent_class import as_ratings, long
 
 ITEMS = ["spe", "coh", "str", "gra", "con"]
 

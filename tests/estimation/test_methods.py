@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.seam import Moments, Nodes
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.estimate import estimate
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import MOST_NODES, accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.hierarchical import ratings_given_abilities
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import CellMarginal, marginal
-from raterlens.estimation.start import starting_values
-from raterlens.links import get_link
-from raterlens.models import FACETS_MODELS
+from raterlens.estimation.methods import estimate
+from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import Options, build
+from raterlens.models.registry import FACETS_MODELS
 
 # Marginal log-likelihoods on 161 equally spaced nodes over [-8, 8], computed apart from this package. TFM with
 # the logit link also by PyPI's mirt 1.2.0:  fit_mfrm(ManyFacetRaschModel(...), ...).log_likelihood
@@ -213,7 +213,7 @@ def test_item_slopes_are_the_first_to_go_where_a_fit_does_not_converge(small):
 
 def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small, tmp_path):
     """On millions of ratings; here the rounding is made coarse instead."""
-    monkeypatch.setattr("raterlens.estimation.optimise._ROUNDING", 1e-9)
+    monkeypatch.setattr("raterlens.estimation.optimiser._ROUNDING", 1e-9)
     fit = rl.fit(small)
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from raterlens import Ratings
-from raterlens.links import get_link
-from raterlens.models import FACETS_MODELS
+from raterlens.capability.links import get_link
 from raterlens.models.build import Options, build
+from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.redundancy import centre, redundancy
-from raterlens.models.shifted import ShiftedModel
-from raterlens.ratings import Facet
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.ratings.coded import Facet
 
 STEP = 1e-6
 # Central differences of functions of order one, with this step.

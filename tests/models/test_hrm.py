@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raterlens.engine.seam import Nodes
-from raterlens.links import get_link
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Nodes
 from raterlens.models.hrm import LARGEST_SLOPE, LatentClassModel
 
 DISTRIBUTION = {"logit": stats.logistic, "probit": stats.norm}

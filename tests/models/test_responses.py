@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.links import LINKS
+from raterlens.capability.links import LINKS
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
 
 T = np.linspace(-3, 3, 7)

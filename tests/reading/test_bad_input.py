@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from raterlens.errors import InputError, OptionError, RaterlensError
-from raterlens.ratings import Ratings
-from raterlens.reading import read
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.reader import read
 
 GOOD = "student,rater,score\n1,a,0\n2,b,1\n"
 

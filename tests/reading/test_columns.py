@@ -5,8 +5,8 @@ import datetime as dt
 import polars as pl
 import pytest
 
-from raterlens.reading import read
-from tests.reading.tables import LONG, assert_same, by_rows
+from raterlens.reading.reader import read
+from tests.support.reading_tables import LONG, assert_same, by_rows
 
 
 @pytest.mark.parametrize(

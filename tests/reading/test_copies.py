@@ -5,8 +5,8 @@ from importlib import import_module
 import polars as pl
 import pytest
 
-from raterlens.app.cli import main
-from raterlens.reading import read
+from raterlens.app.cli.main import main
+from raterlens.reading.reader import read
 
 TABLE = pl.DataFrame(
     {

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from raterlens.app.cli import main
+from raterlens.app.cli.main import main
 
 from .files import FILES
 
@@ -153,6 +153,6 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
 
 def test_reading_imports_no_format_package() -> None:
     packages = ("fastexcel", "pyreadstat", "rdata", "duckdb", "zstandard", "pandas", "pyarrow")
-    code = f"import raterlens.reading, sys; print(*[m for m in {packages} if m in sys.modules])"
+    code = f"import raterlens.reading.reader, sys; print(*[m for m in {packages} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

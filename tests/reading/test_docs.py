@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli import main
-from raterlens.reading.formats import READERS
+from raterlens.app.cli.main import main
+from raterlens.reading.formats.registry import READERS
 
 from .files import FILES
 

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from raterlens.errors import RaterlensError
-from raterlens.reading import read
-from tests.reading.tables import LONG
+from raterlens.reading.reader import read
+from tests.support.reading_tables import LONG
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli import main
-from raterlens.reading import read
-from raterlens.reading.long_table import long_table
+from raterlens.app.cli.main import main
+from raterlens.ratings.long_table import long_table
+from raterlens.reading.reader import read
 
 ROWS = [
     ("Ida", "Ann", "plot", 1),

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.calibration import Calibration
-from raterlens.capability import gmf
-from raterlens.estimation.optimise import Optimiser
+from raterlens.capability.formulas import gmf
+from raterlens.estimation.optimiser import Optimiser
+from raterlens.models.calibration import Calibration
 from raterlens.report import render
-from raterlens.results import Fit
+from raterlens.result.record import Fit
 
 MakeFit = Callable[..., Fit]
 

@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 import raterlens as rl
-from raterlens.results import Fit
-from tests.browser import fits_width
+from raterlens.result.record import Fit
 from tests.report.conftest import HOSTILE
-from tests.screens import look
+from tests.support.browser import fits_width
+from tests.support.screens import look
 
 # Numbers in the page have four digits, curves three.
 CLOSE, CURVES = 6e-5, 2e-3

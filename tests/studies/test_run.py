@@ -20,7 +20,7 @@ NAMES = ("noise.parquet", "noise.json", "noise.md", "noise-accuracy.csv")
 
 
 def command(out: Path, *more: str) -> list[str]:
-    code = "import sys; from raterlens.app.cli import main; sys.exit(main())"
+    code = "import sys; from raterlens.app.cli.main import main; sys.exit(main())"
     return [
         sys.executable,
         "-c",

@@ -4,10 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.studies import covariates, linkage, misspecified, noise, ratings, recovery, study2
+from raterlens.simulation.simulate import simulate
+from raterlens.studies import linkage, misspecified, noise, recovery, study2
+from raterlens.studies import rater_covariates as covariates
+from raterlens.studies import ratings_per_student as ratings
 from raterlens.studies.accuracy import accuracy
 from raterlens.studies.catalogue import STUDIES
-from raterlens.studies.simulate import simulate
 from raterlens.studies.study import Study, Task, get_study
 
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from scipy import optimize, special
 
-from raterlens.studies import paper
+from raterlens.simulation import published as paper
+from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy
 from raterlens.studies.joint import joint_tfm
-from raterlens.studies.simulate import simulate
 from raterlens.studies.study import SEED, Task
 from raterlens.studies.study1 import replicate
 from raterlens.studies.study1_page import ROUNDING, Cell, cells, page

@@ -4,30 +4,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from raterlens.charts.ability import curves
+    from raterlens.charts.capability_curves import curves
     from raterlens.charts.contours import severity
-    from raterlens.charts.informing import information
     from raterlens.charts.intervals import capability
-    from raterlens.charts.linked import network
+    from raterlens.charts.item_information import information
     from raterlens.charts.mean_squares import fit_statistics
-    from raterlens.charts.moving import what_if
-    from raterlens.charts.observed import expected
+    from raterlens.charts.observed_scores import expected
     from raterlens.charts.output import save, svg
     from raterlens.charts.periods import drift
-    from raterlens.charts.scale_map import wright
+    from raterlens.charts.rater_network import network
+    from raterlens.charts.severity_change import what_if
+    from raterlens.charts.variable_map import wright
 
 # No file has the name of a chart: importing it would put the module in the chart's place.
 _WHERE = {
     "capability": "intervals",
-    "curves": "ability",
+    "curves": "capability_curves",
     "drift": "periods",
-    "expected": "observed",
+    "expected": "observed_scores",
     "fit_statistics": "mean_squares",
-    "information": "informing",
-    "network": "linked",
+    "information": "item_information",
+    "network": "rater_network",
     "severity": "contours",
-    "what_if": "moving",
-    "wright": "scale_map",
+    "what_if": "severity_change",
+    "wright": "variable_map",
     "save": "output",
     "svg": "output",
 }

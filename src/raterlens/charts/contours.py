@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.charts.labels import placed_names
+from raterlens.capability.index import Index
+from raterlens.capability.yardstick import NOISELESS, students_of
+from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
-from raterlens.charts.raters import LATENT, TOLD, kind_scales, rater_rows, with_verdicts
+from raterlens.charts.rater_marks import LATENT, TOLD, kind_scales, rater_rows, with_verdicts
 from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
-from raterlens.diagnostics.scale import Scale
+from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.inference.index import Index
-from raterlens.inference.yardstick import NOISELESS, students_of
-from raterlens.wording import counted
+from raterlens.text import counted
 
 if TYPE_CHECKING:
-    from raterlens.results import Fit
+    from raterlens.result.record import Fit
 
 Array = NDArray[np.float64]
 Surface = Callable[[Array, Array], Array]

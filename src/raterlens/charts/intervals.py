@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.charts.labels import placed_names
+from raterlens.charts.label_placement import placed_names
+from raterlens.charts.label_text import number
 from raterlens.charts.palette import light
-from raterlens.charts.raters import TOLD, kind_scales, rater_rows, with_verdicts
-from raterlens.charts.text import number
+from raterlens.charts.rater_marks import TOLD, kind_scales, rater_rows, with_verdicts
 from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.wording import counted
+from raterlens.text import counted
 
 if TYPE_CHECKING:
-    from raterlens.results import Fit
+    from raterlens.result.record import Fit
 
 MOST_ROWS = 60
 """A line each up to here; a larger panel is drawn as one ranked curve."""

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.charts.evidence import evidence
-from raterlens.charts.labels import placed_names
+from raterlens.charts.diagnosis_tables import evidence
+from raterlens.charts.label_placement import placed_names
+from raterlens.charts.label_text import distinct, number
 from raterlens.charts.palette import light
-from raterlens.charts.raters import not_for
-from raterlens.charts.text import distinct, number
+from raterlens.charts.rater_marks import not_for
 from raterlens.charts.theme import DESK, check_width, finished, legend_columns, rimmed, values
-from raterlens.wording import counted
+from raterlens.text import counted
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.ratings import Ratings
-    from raterlens.results import Fit
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
 
 USUAL = (0.5, 1.5)
 """Mean squares that are taken to be harmless, whatever their test says (Linacre, 2002)."""

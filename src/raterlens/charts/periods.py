@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
+from raterlens.charts.label_text import number, printable
 from raterlens.charts.palette import light
-from raterlens.charts.raters import not_for, rater_name
-from raterlens.charts.text import number, printable
+from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import DESK, check_width, finished, values
-from raterlens.diagnostics.coding import time_of
 from raterlens.errors import OptionError, choose
-from raterlens.wording import counted
+from raterlens.ratings.grouping_columns import time_of
+from raterlens.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.ratings import Ratings
-    from raterlens.results import Fit
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
 
 Value = Literal["severity", "discrimination", "capability"]
 

@@ -15,11 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from raterlens.diagnostics.panel import judged
-from raterlens.diagnostics.scale import Scale
+from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError, choose
-from raterlens.measuring import Measurement, measured
-from raterlens.results import Fit
+from raterlens.result.record import Fit
+from raterlens.uncertainty.measurement import Measurement, measured
 
 Array = NDArray[np.float64]
 

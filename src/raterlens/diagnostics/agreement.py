@@ -13,10 +13,10 @@ import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.choice import large
-from raterlens.diagnostics.couples import Couples
 from raterlens.diagnostics.grouping import Groups
-from raterlens.ratings import Ratings
+from raterlens.diagnostics.rating_pairs import Couples
+from raterlens.kernels.threshold import large
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ def _sums(ratings: Ratings, units: Groups, couples: Couples | None) -> dict[str,
 
 def _of_students(ratings: Ratings, units: Groups) -> dict[str, Array]:
     if large(ratings.n_ratings):
-        from raterlens.diagnostics import fused_sums
+        from raterlens.kernels import diagnostic_sums as fused_sums
 
         return fused_sums.sums_of_units(ratings, units)
     k = ratings.n_categories

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.choice import large
+from raterlens.kernels.threshold import large
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.integer]
@@ -37,6 +37,6 @@ def averages_for(n_ratings: int) -> Averages:
     """Compiled code where it pays for being loaded."""
     if not large(n_ratings):
         return Averages(averaged, agreeing)
-    from raterlens.diagnostics import fused
+    from raterlens.kernels import residual_sweep as fused
 
     return Averages(fused.averaged, fused.agreeing)

@@ -20,11 +20,11 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.grouping import order_of_two
 from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.diagnostics.testing import adjusted
+from raterlens.diagnostics.score_tests import adjusted
+from raterlens.kernels.threshold import large
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -100,7 +100,7 @@ def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_t
     first = np.cumsum(count) - count
     cell = np.empty(len(order), np.int64)
     if large(len(order)):
-        from raterlens.diagnostics import fused_sums
+        from raterlens.kernels import diagnostic_sums as fused_sums
 
         fused_sums.steps(order, rater, time, first, count, STEPS, cell)
         return _Timeline(order, cell)
@@ -176,7 +176,7 @@ def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: 
     """(5, size): of the ratings in each cell the information, with ability and with its square, and the scores in
     severity and slope, without what raters have `common` in a stretch of time: a shift and a stretch of abilities."""
     if large(len(cell)):
-        from raterlens.diagnostics import fused_sums
+        from raterlens.kernels import diagnostic_sums as fused_sums
 
         return fused_sums.step_sums(found, cell, size, stretch, common)
     info, theta = found.information, found.ability.mean[found.judged]

@@ -9,11 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.agreement import agreement
+from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.change import change
-from raterlens.diagnostics.coding import levels_of, periods_of, time_of
-from raterlens.diagnostics.couples import rater_pairs
 from raterlens.diagnostics.drift import Periods
-from raterlens.diagnostics.effects import effects
 from raterlens.diagnostics.fit_statistics import (
     curves,
     item_fit,
@@ -24,14 +22,16 @@ from raterlens.diagnostics.fit_statistics import (
 )
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import interaction
+from raterlens.diagnostics.rater_effects import effects
+from raterlens.diagnostics.rating_pairs import rater_pairs
 from raterlens.diagnostics.reliability import fair_raters, fair_shares, fair_students, reliability
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.diagnostics.scale import unit_of
 from raterlens.errors import OptionError, choose
-from raterlens.ratings import Ratings
-from raterlens.reading import read
-from raterlens.results import Fit
-from raterlens.wording import counted, listed
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
+from raterlens.reading.reader import read
+from raterlens.result.record import Fit
+from raterlens.text import counted, listed
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.fitting import fit as estimate
-from raterlens.ratings import Ratings
-from raterlens.results import Fit
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit
 
 _SURE = 1.96
 

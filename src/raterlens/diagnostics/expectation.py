@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.grouping import Groups
-from raterlens.engine.seam import Nodes
-from raterlens.models.parameters import Contexts
+from raterlens.engine.protocol import Nodes
+from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

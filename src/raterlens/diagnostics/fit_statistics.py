@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.diagnostics.testing import rater_moment
+from raterlens.diagnostics.score_tests import rater_moment
+from raterlens.kernels.threshold import large
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
     x: ability according to the other raters; y: score; m: score that they foresee.
     """
     if large(found.ratings.n_ratings):
-        from raterlens.diagnostics import fused_sums
+        from raterlens.kernels import diagnostic_sums as fused_sums
 
         return fused_sums.sums_of_contexts(found)
     x, m = found.rest[found.pairs.of_rating], found.foreseen

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.change import GRADUAL, SUDDEN
-from raterlens.diagnostics.coding import moment_words
-from raterlens.diagnostics.testing import LEVEL, adjusted, two_sided
+from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
+from raterlens.ratings.grouping_columns import moment_words
 
 Array = NDArray[np.float64]
 

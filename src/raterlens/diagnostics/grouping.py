@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.diagnostics.choice import large
+from raterlens.kernels.threshold import large
 
 Indices = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     array([1, 3, 0, 2])
     """
     if large(len(codes)):
-        from raterlens.diagnostics import fused_groups
+        from raterlens.kernels import grouped_sums as fused_groups
 
         return fused_groups.order_of(codes, n)
     rows = np.arange(len(codes))
@@ -64,7 +64,7 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     array([1, 0, 3, 2])
     """
     if large(len(one)):
-        from raterlens.diagnostics import fused_groups
+        from raterlens.kernels import grouped_sums as fused_groups
 
         return fused_groups.order_of_two(one, n_one, two, n_two)
     if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
@@ -84,7 +84,7 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     """
     order = order_of_two(one, n_one, two, n_two)
     if large(len(one)):
-        from raterlens.diagnostics import fused_groups
+        from raterlens.kernels import grouped_sums as fused_groups
 
         return Groups(order, *fused_groups.runs(order, one, two))
     first, second = one[order], two[order]

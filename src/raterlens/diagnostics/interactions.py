@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.grouping import grouped
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.diagnostics.testing import adjusted, two_sided
+from raterlens.diagnostics.score_tests import adjusted, two_sided
+from raterlens.kernels.threshold import large
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -92,7 +92,7 @@ class Sums:
 
 def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
     if large(found.ratings.n_ratings):
-        from raterlens.diagnostics import fused_sums
+        from raterlens.kernels import diagnostic_sums as fused_sums
 
         return Sums(*fused_sums.level_sums(found, level, n_levels))
     ratings, pairs = found.ratings, found.pairs

@@ -14,10 +14,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
 from scipy.spatial import cKDTree
 
-from raterlens.design import connected_groups
-from raterlens.diagnostics.linking import shared_students
-from raterlens.ratings import Ratings
-from raterlens.results import Fit
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import connected_groups
+from raterlens.ratings.linking import shared_students
+from raterlens.result.record import Fit
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.diagnostics.choice import large
 from raterlens.diagnostics.grouping import Groups
-from raterlens.engine.seam import Nodes
+from raterlens.engine.protocol import Nodes
+from raterlens.kernels.threshold import large
 from raterlens.models.responses import Adjacent, Predictor, Response
 
 Array = NDArray[np.float64]
@@ -211,7 +211,7 @@ def sweep_for(n_ratings: int) -> Sweep:
     """Compiled code where it pays for being loaded."""
     if not large(n_ratings):
         return sweep
-    from raterlens.diagnostics.fused import sweep as compiled
+    from raterlens.kernels.residual_sweep import sweep as compiled
 
     return compiled
 

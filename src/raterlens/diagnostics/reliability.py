@@ -5,9 +5,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.calibration import Calibration
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.scoring import places_of
+from raterlens.estimation.scoring import places_of
+from raterlens.models.calibration import Calibration
 
 Array = NDArray[np.float64]
 

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.abilities import of_abilities
+from raterlens.diagnostics.ability_expectation import of_abilities
 from raterlens.diagnostics.averages import averages_for
-from raterlens.diagnostics.categories import of_categories
-from raterlens.diagnostics.couples import Couples, couples_of
+from raterlens.diagnostics.category_expectation import of_categories
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.posterior import Block, Pass, Tables, sweep_for, tables_of
-from raterlens.engine.seam import Moments
-from raterlens.models.parameters import Contexts
-from raterlens.parallel import in_threads
-from raterlens.ratings import Ratings
-from raterlens.results import Fit
+from raterlens.diagnostics.rating_pairs import Couples, couples_of
+from raterlens.engine.protocol import Moments
+from raterlens.models.contexts import Contexts
+from raterlens.parallel.threads import in_threads
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.coding import levels_of
 from raterlens.errors import OptionError
 from raterlens.fitting import fit as estimate
-from raterlens.ratings import Ratings
-from raterlens.results import Fit
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.grouping_columns import levels_of
+from raterlens.result.record import Fit
 
 
 def sensitivity(

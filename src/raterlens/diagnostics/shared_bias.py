@@ -22,18 +22,18 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-from raterlens.calibration import Calibration
+from raterlens.diagnostics.score_tests import adjusted
 from raterlens.diagnostics.sensitivity import subset
-from raterlens.diagnostics.testing import adjusted
-from raterlens.engine.compress import rating_cells
-from raterlens.engine.seam import Nodes
+from raterlens.engine.cells import rating_cells
+from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError, choose
-from raterlens.estimation.estimate import sharp_nodes
+from raterlens.estimation.methods import sharp_nodes
+from raterlens.estimation.scoring import place
 from raterlens.fitting import fit as estimate
-from raterlens.ratings import Ratings
-from raterlens.results import Fit, as_came
-from raterlens.scoring import place
-from raterlens.wording import counted, listed
+from raterlens.models.calibration import Calibration
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit, as_came
+from raterlens.text import counted, listed
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

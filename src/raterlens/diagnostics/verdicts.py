@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.scale import Scale
+from raterlens.diagnostics.capability_scale import Scale
 
 CAPABLE = 0.7
 """A rater keeping 70 % of the sensitivity of the best possible one is called capable. It is the customary

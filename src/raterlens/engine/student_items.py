@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.reference import ReferenceEngine
-from raterlens.engine.seam import Expected, Moments, Nodes, Tables
-from raterlens.ratings import Ratings
+from raterlens.engine.numpy_engine import ReferenceEngine
+from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
+from raterlens.ratings.coded import Ratings
 
 Indices = NDArray[np.int64]
 

@@ -25,9 +25,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Nodes
+from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError
-from raterlens.estimation.climb import Value
+from raterlens.estimation.quasi_newton import Value
 
 Array = NDArray[np.float64]
 

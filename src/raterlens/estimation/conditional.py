@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.compress import rating_cells
-from raterlens.links import Link
+from raterlens.capability.links import Link
+from raterlens.engine.cells import rating_cells
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Linked, Predictor
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.seam import Moments, Nodes
+from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 
 Array = NDArray[np.float64]

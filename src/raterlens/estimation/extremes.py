@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Nodes
+from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response, counted_scores
 

@@ -8,7 +8,7 @@ silently wrong where students have many ratings, and wasteful where they have fe
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Moments, Nodes
+from raterlens.engine.protocol import Moments, Nodes
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Moments
-from raterlens.estimation.climb import Value
+from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.optimise import OnProgress, Optimiser, Progress, maximise
+from raterlens.estimation.optimiser import OnProgress, Optimiser, Progress, maximise
+from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
 
 Array = NDArray[np.float64]

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.engine.seam import Moments, Nodes, Tables
-from raterlens.estimation.climb import Value
+from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.grid import ROUGH_ACCURACY, first_nodes
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
-from raterlens.estimation.mml import Grid
 from raterlens.estimation.newton import newton
-from raterlens.estimation.optimise import TOLERANCE, OnIteration, OnProgress, Optimiser, Optimum, maximise
+from raterlens.estimation.optimiser import TOLERANCE, OnIteration, OnProgress, Optimiser, Optimum, maximise
+from raterlens.estimation.quadrature import Grid
+from raterlens.estimation.quasi_newton import Value
 from raterlens.models.hrm import LatentClassModel
-from raterlens.ratings import Ratings
-from raterlens.wording import counted
+from raterlens.ratings.coded import Ratings
+from raterlens.text import counted
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.seam import Nodes, Tables
+from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.student_items import Part
 from raterlens.estimation.latent_marginal import LatentClassMarginal, Mixture
 from raterlens.models.hrm import LatentClassModel

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.seam import Engine, Expected, Nodes, Tables
+from raterlens.engine.protocol import Engine, Expected, Nodes, Tables
 from raterlens.engine.student_items import Part, PartedEngine, pool, split, student_items
-from raterlens.estimation.climb import Value
+from raterlens.estimation.quasi_newton import Value
 from raterlens.models.hrm import LatentClassModel
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ class LatentClassMarginal:
         return Complete(loglik, answers, truths)
 
     def _complete_compiled(self, parameters: Array, nodes: Nodes) -> Complete:
-        from raterlens.engine.truths import expected_truths
+        from raterlens.kernels.true_categories import expected_truths
 
         units, n_cells = self.units, len(self.units.item_of_cell)
         log_given = units.members @ self.model.responses(parameters).log_prob.reshape(-1, 2)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.choice import cell_engine, essay_engine
-from raterlens.engine.reference import ReferenceEngine
-from raterlens.engine.seam import Expected, Nodes, Tables
+from raterlens.engine.numpy_engine import ReferenceEngine
+from raterlens.engine.protocol import Expected, Nodes, Tables
+from raterlens.engine.selection import cell_engine, essay_engine
 from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.climb import Value
 from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -128,7 +128,7 @@ class EssayMarginal(FacetsMarginal):
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         if self._compiled:
-            from raterlens.engine.logistic import log_partition
+            from raterlens.kernels.logistic import log_partition
 
             partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
@@ -139,7 +139,7 @@ class EssayMarginal(FacetsMarginal):
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
         counts = np.asarray(self.sets.members.T @ expected.counts)
         if self._compiled:
-            from raterlens.engine.logistic import counted_passes
+            from raterlens.kernels.logistic import counted_passes
 
             by_ability, passes = counted_passes(
                 predictor.slope, predictor.intercepts[:, 0], nodes.points, counts

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.estimation.climb import Value
-from raterlens.estimation.optimise import TOLERANCE, OnProgress, Optimiser, Optimum, Progress
+from raterlens.estimation.optimiser import TOLERANCE, OnProgress, Optimiser, Optimum, Progress
+from raterlens.estimation.quasi_newton import Value
 
 Array = NDArray[np.float64]
 

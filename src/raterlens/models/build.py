@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.links import Link
-from raterlens.models.capped import Capped
+from raterlens.capability.links import Link
+from raterlens.models.capped_log import Capped
+from raterlens.models.contexts import Contexts
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
-from raterlens.models.parameters import Contexts
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.spec import Spec
 from raterlens.models.thresholds import Thresholds
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 

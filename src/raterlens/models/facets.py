@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
-from raterlens.models.parameters import Blocks, Contexts
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import Thresholds
 

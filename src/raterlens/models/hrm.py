@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.links import Link
-from raterlens.models.parameters import Blocks
+from raterlens.capability.links import Link
+from raterlens.models.contexts import Blocks
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.links import Link
+from raterlens.capability.links import Link
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.models.parameters import Contexts
+from raterlens.models.contexts import Contexts
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.patterns import likely_pattern
-from raterlens.wording import listed
+from raterlens.text import listed
 
 Spec = str | Sequence[str] | None
 """One column, several whose combination counts, or none: recognise it."""

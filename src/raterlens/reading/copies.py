@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.parallel import BLOCK, in_threads
+from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.reading.columns import Roles
-from raterlens.reading.formats import Rows, Table
-from raterlens.wording import counted
+from raterlens.reading.formats.registry import Rows, Table
+from raterlens.text import counted
 
 Whole = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]

@@ -8,9 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
-from raterlens.parallel import in_blocks
-from raterlens.ratings import Codes
-from raterlens.wording import counted, listed
+from raterlens.parallel.threads import in_blocks
+from raterlens.ratings.coded import Codes
+from raterlens.text import counted, listed
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
 _MANY = 10_000

@@ -6,8 +6,8 @@ from dataclasses import replace
 import polars as pl
 
 from raterlens.reading.columns import Roles
-from raterlens.reading.formats import Rows, Table
-from raterlens.wording import listed
+from raterlens.reading.formats.registry import Rows, Table
+from raterlens.text import listed
 
 
 def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:

@@ -7,9 +7,9 @@ import polars as pl
 
 from raterlens.errors import InputError
 from raterlens.reading.formats.headers import JOINT
-from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.patterns import FIELDS, checked_fields, is_grid, split_names
-from raterlens.wording import counted, listed
+from raterlens.text import counted, listed
 
 TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
 """How columns under two header rows are called, the rater above."""

@@ -8,11 +8,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from raterlens.charts.label_text import interval, number, sentence
 from raterlens.charts.marks import MARKS
 from raterlens.charts.palette import css
-from raterlens.charts.text import interval, number, sentence
-from raterlens.report import words
-from raterlens.wording import counted
+from raterlens.report import english as words
+from raterlens.text import counted
 
 FOLDER = Path(__file__).parent / "templates"
 

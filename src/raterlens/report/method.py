@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from raterlens.charts.text import number
-from raterlens.report import words
-from raterlens.wording import counted
+from raterlens.charts.label_text import number
+from raterlens.report import english as words
+from raterlens.text import counted
 
 if TYPE_CHECKING:
-    from raterlens.results import Fit
+    from raterlens.result.record import Fit
 
 
 def settings(fit: "Fit") -> tuple[tuple[str, str], ...]:

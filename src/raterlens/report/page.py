@@ -3,22 +3,22 @@
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from raterlens.diagnostics.linking import TARGET_SE, examine_links
-from raterlens.diagnostics.panel import caveats
+from raterlens.diagnostics.panel_summary import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.report import words
+from raterlens.ratings.linking import TARGET_SE, examine_links
+from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.report.encode import embedded
-from raterlens.report.evidence import rater_data
 from raterlens.report.method import assumptions, call, settings
-from raterlens.report.panel import overview, panel, scale_of
+from raterlens.report.page_tables import MOST_STUDENTS, design_tables, item_table, student_table
 from raterlens.report.pictures import pictures
-from raterlens.report.tables import MOST_STUDENTS, design_tables, item_table, student_table
+from raterlens.report.rater_pages import rater_data
+from raterlens.report.rater_rows import overview, panel, scale_of
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.ratings import Ratings
-    from raterlens.results import Fit
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
 
 ROWS = {"raters": FIRST_ROWS, "others": FEW_ROWS}
 

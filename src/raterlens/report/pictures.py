@@ -11,10 +11,10 @@ from raterlens.charts import capability, severity, svg
 from raterlens.charts.palette import light
 from raterlens.charts.theme import finished, values
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.report import words
+from raterlens.report import english as words
 
 if TYPE_CHECKING:
-    from raterlens.results import Fit
+    from raterlens.result.record import Fit
 
 WIDE, NARROW = 960, 360
 FRAME, FRAME_HEIGHT = 400, 240

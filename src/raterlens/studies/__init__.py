@@ -1,1 +1,1 @@
-"""Ratings with a known truth: simulation, and the example that comes with the package."""
+"""The paper's studies and ours: their replications, figures and pages."""

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from raterlens.results import Fit
-from raterlens.studies.truth import Truth
+from raterlens.result.record import Fit
+from raterlens.simulation.truth import Truth
 
 Array = NDArray[np.float64]
 

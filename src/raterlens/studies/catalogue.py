@@ -12,7 +12,14 @@ STUDIES = {
     "recovery": "every model and link: bias, and error against sample size",
     "calibration": "do intervals hold? coverage and width of each kind, and the bias of each estimator",
 }
-"""In the order of the help; each is `STUDY` in the module of its name."""
+"""In the order of the help; each is `STUDY` in the module of its name, or in the one that MODULES says."""
+
+MODULES = {
+    "calibration": "coverage",
+    "covariates": "rater_covariates",
+    "ratings": "ratings_per_student",
+    "writing": "writing_data",
+}
 
 FIGURES = "figures"
 """Not a study of its own: the paper's figures, those of results from its two studies."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.fitting import fit
+from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.simulate import simulate
 from raterlens.studies.study import Results, Study, Task
 
 RATERS, ITEMS, WORK = 8, 4, 48

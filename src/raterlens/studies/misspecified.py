@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from raterlens.fitting import fit
+from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.simulate import Simulated, simulate
 from raterlens.studies.study import Results, Study, Task
 
 Array = NDArray[np.float64]

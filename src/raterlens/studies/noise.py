@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.fitting import fit
-from raterlens.ratings import Ratings
+from raterlens.ratings.coded import Ratings
+from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.simulate import simulate
 from raterlens.studies.study import Results, Study, Task
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.4)

@@ -11,12 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.fitting import fit
-from raterlens.results import Fit
+from raterlens.result.record import Fit
+from raterlens.simulation.simulate import simulate
+from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.simulate import simulate
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.truth import Truth
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from raterlens.errors import choose
-from raterlens.studies.catalogue import STUDIES
+from raterlens.studies.catalogue import MODULES, STUDIES
 
 SEED = 2025
 """Of every study, where none is given."""
@@ -51,6 +51,7 @@ class Study:
 
 def get_study(name: str) -> Study:
     """The study of that name; an error that lists them where there is none."""
-    study = import_module(f"raterlens.studies.{choose('study', name, STUDIES)}").STUDY
+    module = MODULES.get(choose("study", name, STUDIES), name)
+    study = import_module(f"raterlens.studies.{module}").STUDY
     assert isinstance(study, Study)
     return study

@@ -8,10 +8,10 @@ import polars as pl
 
 from raterlens import capability
 from raterlens.fitting import fit
-from raterlens.studies import paper
+from raterlens.simulation import published as paper
+from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, label_rows, rows
 from raterlens.studies.joint import joint_tfm
-from raterlens.studies.simulate import Simulated, simulate
 from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study1_page import KAPPA_AT_ONE, LOGITS, METHODS, page
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from raterlens.studies import paper
+from raterlens.simulation import published as paper
 from raterlens.studies.accuracy import replications
 from raterlens.studies.markdown import number, opening, table, with_error
 from raterlens.studies.markdown import page as join

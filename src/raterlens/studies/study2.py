@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.fitting import fit
-from raterlens.studies import paper
+from raterlens.simulation import published as paper
+from raterlens.simulation.example import load_example
+from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.example import load_example
 from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.simulate import Simulated, simulate
 from raterlens.studies.study import Results, Study, Task
 
 Array = NDArray[np.float64]

@@ -5,7 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from raterlens.studies import paper
+from raterlens.simulation import published as paper
 from raterlens.studies.markdown import number, table
 from raterlens.studies.markdown import page as join
 from raterlens.studies.study import Results

@@ -1,1 +1,1 @@
-"""How sure a fit is: comparisons of raters, profile likelihood and bootstrap."""
+"""How sure a fit is: information, covariance, intervals, profile likelihood, bootstrap and ranks."""

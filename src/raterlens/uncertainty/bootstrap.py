@@ -20,16 +20,16 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from raterlens.calibration import Calibration
+from raterlens.capability.yardstick import CORRECTED
 from raterlens.errors import InputError, OptionError, RaterlensError, choose
+from raterlens.estimation.scoring import place
 from raterlens.fitting import fit as fit_ratings
-from raterlens.inference.resampling import redrawn, resampled
-from raterlens.inference.yardstick import CORRECTED
-from raterlens.parallel import one_thread, side_by_side
-from raterlens.ratings import Ratings
-from raterlens.results import Fit
-from raterlens.scoring import place
-from raterlens.stored.ratings import StoredRatings
+from raterlens.models.calibration import Calibration
+from raterlens.parallel.threads import one_thread, side_by_side
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.stored import StoredRatings
+from raterlens.result.record import Fit
+from raterlens.uncertainty.resampling import redrawn, resampled
 
 if TYPE_CHECKING:
     from distributed import Client

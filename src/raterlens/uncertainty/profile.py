@@ -8,24 +8,24 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from raterlens.anchoring import anchors_from, hold
-from raterlens.calibration import Calibration
+from raterlens.capability.index import Index
+from raterlens.capability.links import get_link
+from raterlens.capability.yardstick import MAX, NOISELESS, severity_of_origin, slope_of_yardstick, students_of
 from raterlens.errors import OptionError, choose
-from raterlens.estimation.estimate import estimate
-from raterlens.inference.covariance import covariance
-from raterlens.inference.index import Index
-from raterlens.inference.information import observed_information
-from raterlens.inference.profile import Likelihood, Profile
-from raterlens.inference.yardstick import MAX, NOISELESS, severity_of_origin, slope_of_yardstick, students_of
-from raterlens.links import get_link
-from raterlens.models import FACETS_MODELS
+from raterlens.estimation.methods import estimate
+from raterlens.estimation.scoring import with_scores
+from raterlens.models.anchors import anchors_from, hold
 from raterlens.models.build import Options, build
+from raterlens.models.calibration import Calibration
 from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.models.redundancy import redundancy
-from raterlens.ratings import Ratings
-from raterlens.results import Fit
-from raterlens.scoring import with_scores
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit
 from raterlens.uncertainty.bootstrap import check_same
+from raterlens.uncertainty.covariance import covariance
+from raterlens.uncertainty.information import observed_information
+from raterlens.uncertainty.profile_likelihood import Likelihood, Profile
 
 Array = NDArray[np.float64]
 

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 from openpyxl import load_workbook
 
-from raterlens.studies.simulate import simulate
-from tests.app.web.servers import serving
-from tests.screens import look
+from raterlens.simulation.simulate import simulate
+from tests.support.screens import look
+from tests.support.web_servers import serving
 
 SCRIPT, FORMULA = "<script>alert(1)</script>", "=cmd()"
 HOSTILE = {"R1": SCRIPT, "R2": FORMULA, "R3": "<img src=x onerror=alert(1)>"}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.app.web.faults import RefusedError
 from raterlens.app.web.jobs import Pool, State
-from raterlens.studies.simulate import simulate
+from raterlens.app.web.refusals import RefusedError
+from raterlens.simulation.simulate import simulate
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from raterlens.app.web.security import own_host
 from raterlens.app.web.settings import Settings
-from tests.app.web.clients import HERE, LONG, ORIGIN, send, visiting
+from tests.support.web_clients import HERE, LONG, ORIGIN, send, visiting
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from raterlens.app.serving import serve
+from raterlens.app.cli.serve_command import serve
 from raterlens.errors import OptionError
-from tests.app.web.servers import serving
+from tests.support.web_servers import serving
 
 
 def ask(address: str, path: str = "/") -> tuple[int, str]:
@@ -72,6 +72,6 @@ def test_a_port_in_use_and_options_out_of_range_are_told(tmp_path):
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch):
-    monkeypatch.setattr("raterlens.app.serving.find_spec", lambda name: None)
+    monkeypatch.setattr("raterlens.app.cli.serve_command.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r"pip install 'raterlens\[web\]'"):
         serve("127.0.0.1", 0, False, 200, 1000, None, None)

@@ -6,7 +6,7 @@ import pytest
 
 from raterlens.app.web.sessions import Sessions
 from raterlens.app.web.settings import Settings
-from tests.app.web.clients import LONG, ORIGIN, send, visiting
+from tests.support.web_clients import LONG, ORIGIN, send, visiting
 
 
 @pytest.fixture(scope="module")

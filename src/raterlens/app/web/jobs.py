@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import GIGABYTE
-from raterlens.parallel import ONE_THREAD
+from raterlens.parallel.threads import ONE_THREAD
 
 LOOK = 0.25
 """Seconds between two looks at the memory of a process."""

@@ -8,13 +8,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from raterlens.app.web.faults import RefusedError
-from raterlens.app.web.words import TABLE, WORDS
-from raterlens.charts.text import number, sentence
-from raterlens.wording import counted
+from raterlens.app.web.phrases import TABLE, WORDS
+from raterlens.app.web.refusals import RefusedError
+from raterlens.charts.label_text import number, sentence
+from raterlens.text import counted
 
 if TYPE_CHECKING:
-    from raterlens.app.web.office import Office
+    from raterlens.app.web.state import Office
 
 HERE = Path(__file__).parent
 

@@ -3,7 +3,7 @@
 import re
 from functools import partial
 
-from raterlens.app.web.words import TABLE
+from raterlens.app.web.phrases import TABLE
 
 _NAME = "'[^']*'"
 _VALUE = r"([\d.]+)"

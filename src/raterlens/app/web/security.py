@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import LOOPBACK, Settings
 
 READING = ("GET", "HEAD")

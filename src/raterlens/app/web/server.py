@@ -16,12 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from raterlens.app.web import fits, tables
-from raterlens.app.web.faults import RefusedError
-from raterlens.app.web.office import Office
+from raterlens.app.web import fit_pages as fits
+from raterlens.app.web import table_pages as tables
 from raterlens.app.web.pages import HERE, complain
+from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.security import Guard
 from raterlens.app.web.settings import LOOPBACK, Settings
+from raterlens.app.web.state import Office
 from raterlens.errors import OptionError
 from raterlens.report.assets import script, style
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.faults import RefusedError
 from raterlens.app.web.jobs import Job
+from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import Settings
 
 

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, field
 
-from raterlens.parallel import available_cores
+from raterlens.parallel.threads import available_cores
 
 MEGABYTE = 1_000_000
 GIGABYTE = 1_000_000_000

@@ -10,29 +10,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.commands import diagnosed
-from raterlens.app.options import Columns, Model, Output, command_line
-from raterlens.app.web.guesses import guess_roles, guess_spread, patterns, reading_arguments
+from raterlens.app.cli.commands import diagnosed
+from raterlens.app.cli.options import Columns, Model, Output, command_line
+from raterlens.app.web.column_guesses import guess_roles, guess_spread, patterns, reading_arguments
 from raterlens.app.web.phrasing import for_visitors
-from raterlens.charts.compared import compared
+from raterlens.charts.fit_comparison import compared
+from raterlens.charts.label_text import sentence
 from raterlens.charts.output import svg
-from raterlens.charts.text import sentence
-from raterlens.comparing import compare as side_by_side
-from raterlens.design import examine
-from raterlens.diagnostics.linking import examine_links
-from raterlens.diagnostics.panel import headline, judged
-from raterlens.diagnostics.scale import Scale
+from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.comparison import compare as side_by_side
+from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.errors import InputError, OptionError, RaterlensError
-from raterlens.estimation.optimise import TOLERANCE, Progress
+from raterlens.estimation.optimiser import TOLERANCE, Progress
+from raterlens.export.excel import check_excel
+from raterlens.export.folder import write_results
 from raterlens.fitting import fit as estimate
-from raterlens.ratings import Ratings
-from raterlens.reading import read
-from raterlens.reading.formats import Opening, open_table
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import examine
+from raterlens.ratings.linking import examine_links
+from raterlens.reading.formats.registry import Opening, open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
-from raterlens.results import load
-from raterlens.wording import counted, listed
-from raterlens.workbook import check_excel
-from raterlens.writing import write_results
+from raterlens.reading.reader import read
+from raterlens.result.record import load
+from raterlens.text import counted, listed
 
 Say = Callable[[dict[str, Any]], None]
 

@@ -11,7 +11,7 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import MultipartParseError
 from starlette.requests import Request
 
-from raterlens.app.web.faults import RefusedError
+from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import MEGABYTE, Settings
 
 if TYPE_CHECKING:

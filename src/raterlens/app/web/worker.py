@@ -48,7 +48,7 @@ def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
 
 
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
-    from raterlens.app.cli import unforeseen
+    from raterlens.app.cli.main import unforeseen
     from raterlens.app.web.phrasing import for_visitors
     from raterlens.errors import RaterlensError
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 import polars as pl
 
 from raterlens.errors import InputError
-from raterlens.reading.formats.extras import require
-from raterlens.reading.formats.kinds import KINDS
-from raterlens.reading.formats.table import Opening, Rows, Table, choice, rows_of, series_of
+from raterlens.reading.formats.lazy_table import Opening, Rows, Table, choice, rows_of, series_of
+from raterlens.reading.formats.optional_packages import require
+from raterlens.reading.formats.signatures import KINDS
 
 
 def read_database(path: Path, opening: Opening) -> Table:

@@ -18,8 +18,8 @@ from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.formats.headers import is_upper, joined, title_rows
-from raterlens.reading.formats.table import Opening, Rows, Table
-from raterlens.wording import counted, listed
+from raterlens.reading.formats.lazy_table import Opening, Rows, Table
+from raterlens.text import counted, listed
 
 SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16

@@ -16,9 +16,9 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import polars as pl
 
 from raterlens.errors import InputError
-from raterlens.reading.formats.extras import require
-from raterlens.reading.formats.table import Opening, Table, rows_of
-from raterlens.wording import counted
+from raterlens.reading.formats.lazy_table import Opening, Table, rows_of
+from raterlens.reading.formats.optional_packages import require
+from raterlens.text import counted
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}

@@ -10,7 +10,7 @@ from polars.exceptions import PolarsError
 
 from raterlens.errors import InputError
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
-from raterlens.reading.formats.table import Opening, Table, table_of
+from raterlens.reading.formats.lazy_table import Opening, Table, table_of
 
 NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
 

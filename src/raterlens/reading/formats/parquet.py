@@ -7,8 +7,8 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError
-from raterlens.reading.formats.kinds import check_kind
-from raterlens.reading.formats.table import Opening, Rows, Table, rows_of
+from raterlens.reading.formats.lazy_table import Opening, Rows, Table, rows_of
+from raterlens.reading.formats.signatures import check_kind
 
 MARK = b"PAR1"
 SUFFIX = ".parquet"

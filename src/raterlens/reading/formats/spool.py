@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from raterlens.errors import InputError
-from raterlens.reading.formats.extras import require
+from raterlens.reading.formats.optional_packages import require
 
 STANDARD_INPUT = "-"
 

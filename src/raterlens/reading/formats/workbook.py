@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 
 from raterlens.errors import InputError
-from raterlens.reading.formats.extras import require
 from raterlens.reading.formats.headers import is_upper, joined, title_rows
-from raterlens.reading.formats.table import Opening, Rows, Table, choice
-from raterlens.wording import counted, listed
+from raterlens.reading.formats.lazy_table import Opening, Rows, Table, choice
+from raterlens.reading.formats.optional_packages import require
+from raterlens.text import counted, listed
 
 PEEK = 20
 """Rows among which the header is looked for."""

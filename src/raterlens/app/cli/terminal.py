@@ -1,0 +1,210 @@
+"""What a person sees in the terminal, whatever its width and alphabet."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from raterlens.app.cli.options import as_options
+from raterlens.charts.label_text import MISSING, interval, number, printable, sentence
+from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
+from raterlens.text import counted, listed
+
+if TYPE_CHECKING:
+    from raterlens.export.gate import Gate
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
+
+ALL_SHOWN, ENDS = 40, 10
+"""Up to 40 raters are all listed; of more, the 10 at either end."""
+
+NAMED = 6
+"""Raters named beside an advice; the table and the report have all."""
+
+PIPED_WIDTH = 120
+"""Columns where there is no terminal to fit into."""
+
+WORDS = 48
+"""Longer labels and verdicts are folded rather than crowding out numbers."""
+
+_COLOURS = {"fine": "green", "borderline": "cyan", "attention": "yellow", "unclear": "dim"}
+
+BAR = 20
+"""Characters from capability 0 to 1."""
+
+Row = dict[str, Any]
+Column = tuple[str, Callable[[Row], str]]
+
+_PLAIN = str.maketrans({"–": "-", "─": "-", "●": "o", "·": ".", "…": "...", "•": "*", "→": "->"})
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would end the program with an error; a closed pipe is none
+
+
+class Terminal:
+    """Standard output."""
+
+    def __init__(self) -> None:
+        console = _Console(highlight=False, emoji=False, markup=False)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console = _Console(highlight=False, emoji=False, markup=False, width=PIPED_WIDTH)
+        self._console = console
+        self._plain = "utf" not in console.encoding.lower()
+
+    def fit(self, fit: "Fit", *, out: Path | None = None, everyone: bool = False) -> None:
+        """What was read, the raters, what to keep in mind, how the fit went."""
+        raters = judged(fit.table("raters"), Scale.of(fit))
+        self._data(fit, fit.notes)
+        answer = headline(raters)
+        self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))
+        shown = everyone or raters.height <= ALL_SHOWN
+        if shown:
+            self._raters(raters)
+        else:
+            self._line(f"The {ENDS} most capable:")
+            self._raters(raters.head(ENDS))
+            self._line(f"The {ENDS} least capable:")
+            self._raters(raters.tail(ENDS))
+            where = f"in {out / 'raters.csv'}" if out else "with --all, or in raters.csv with --out DIR"
+            self._line(
+                f"{counted(raters.height - 2 * ENDS, 'rater')} between are not shown; find everyone {where}."
+            )
+        self._advice(attention(raters))
+        self._bullets("Keep in mind", caveats(fit.model) + fit.warnings)
+        self._heading("Fit")
+        end = "converged" if fit.converged else "did not converge"
+        self._line(
+            f"{fit.model} by {fit.method}, {fit.link} link: log-likelihood {number(fit.loglik, 4)}, "
+            f"{counted(fit.n_parameters, 'parameter')}, AIC {number(fit.aic, 1)}, BIC {number(fit.bic, 1)}"
+        )
+        self._line(f"{end} after {counted(fit.optimiser.iterations, 'iteration')}: {fit.optimiser.stopped}")
+        if out:
+            self._path(f"Report: {out / 'report.html'}")
+        else:
+            self._line("For a report and the tables as files, add --out DIR.")
+
+    def check(self, ratings: "Ratings", warnings: tuple[str, ...]) -> None:
+        """What was read, and who can be compared with whom."""
+        self._data(ratings, ratings.notes)
+        self._bullets("Keep in mind", warnings)
+        if not warnings:
+            self._line(
+                "Every rater can be compared with every other. Next: raterlens fit with the same options."
+            )
+
+    def gate(self, gate: "Gate") -> None:
+        """Whether all raters passed, and who did not."""
+        answer, *rest = gate.summary().splitlines()
+        self._line(answer, style="bold green" if gate.passed else "bold red")
+        for line in rest:
+            self._item(printable(line.strip()))
+        for note in gate.notes:
+            self._item(sentence(printable(as_options(note))))
+
+    def _data(self, sizes: Any, notes: Iterable[str]) -> None:
+        self._line(
+            f"{counted(sizes.n_ratings, 'rating')} of {counted(sizes.n_students, 'student')} by "
+            f"{counted(sizes.n_raters, 'rater')} on {counted(sizes.n_items, 'item')}",
+            style="bold",
+        )
+        for note in notes:
+            self._item(sentence(printable(as_options(note))))
+
+    def _raters(self, raters: pl.DataFrame) -> None:
+        rows = list(raters.iter_rows(named=True))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        table.add_column("Rater", overflow="fold", min_width=6)
+        columns = self._columns(rows)
+        for heading, _ in columns:
+            table.add_column(Text(self._text(heading)), justify="right", no_wrap=True)
+        table.add_column("Verdict", overflow="fold", min_width=12)
+        for row in rows:
+            numbers = [Text(self._text(write(row))) for _, write in columns]
+            verdict = Text(row["label"], style=_COLOURS[row["standing"]])
+            table.add_row(Text(self._text(printable(row["rater"]))), *numbers, verdict)
+        self._console.print(table)
+
+    def _columns(self, rows: list[Row]) -> list[Column]:
+        """The columns of numbers that the width has room for; the verdict always has a place."""
+        words = max(len(printable(row["rater"])) for row in rows) + max(len(row["label"]) for row in rows)
+        room = self._console.width - min(words, WORDS) - 2
+        chosen: list[Column] = []
+        for columns in _COLUMNS:
+            room -= sum(max(len(heading), len(write(rows[0]))) + 2 for heading, write in columns)
+            if chosen and room < 0:
+                break
+            chosen += columns
+        return chosen
+
+    def _advice(self, wanting: pl.DataFrame) -> None:
+        if wanting.height:
+            self._heading("What would help")
+        for (label, advice), raters in wanting.group_by("label", "advice", maintain_order=True):
+            self._item(f"{label} ({listed(raters['rater'], NAMED)}): {advice}")
+
+    def _bullets(self, heading: str, items: Iterable[str]) -> None:
+        items = list(items)
+        if items:
+            self._heading(heading)
+        for item in items:
+            self._item(sentence(printable(item)))
+
+    def _heading(self, text: str) -> None:
+        self._console.print()
+        self._line(text, style="bold")
+
+    def _item(self, text: str) -> None:
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_row(self._text(" •"), Text(self._text(text), overflow="fold"))
+        self._console.print(grid)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(Text(self._text(text), style=style, overflow="fold"))
+
+    def _path(self, text: str) -> None:
+        """A line that is never broken, to be copied or clicked."""
+        self._console.print(Text(printable(text), style="bold"), soft_wrap=True)
+
+    def _text(self, text: str) -> str:
+        return text.translate(_PLAIN) if self._plain else text
+
+
+def _bar(row: Row) -> str:
+    """The interval drawn from 0 to 1."""
+    kappa, low, high = row["kappa"], row["kappa_low"], row["kappa_high"]
+    if kappa is None or kappa != kappa:
+        return MISSING
+    if interval(low, high) == MISSING:
+        low = high = kappa
+    cells = ["·"] * BAR
+    for place in range(_place(low), _place(high) + 1):
+        cells[place] = "─"
+    cells[_place(kappa)] = "●"
+    return "".join(cells)
+
+
+def _place(kappa: float) -> int:
+    return min(max(int(kappa * BAR), 0), BAR - 1)
+
+
+# In the order in which a narrow terminal goes without: the last first.
+_COLUMNS: tuple[list[Column], ...] = (
+    [("Capability", lambda row: number(row["kappa"]))],
+    [
+        ("95 % int.", lambda row: interval(row["kappa_low"], row["kappa_high"])),
+        ("Ratings", lambda row: f"{row['n']:,}"),
+    ],
+    [
+        ("Severity", lambda row: number(row["eta"])),
+        ("Discrimination", lambda row: number(row["rho"])),
+    ],
+    [("0" + "·" * (BAR - 2) + "1", _bar)],
+)

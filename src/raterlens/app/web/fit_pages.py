@@ -1,0 +1,167 @@
+"""Pages of fits: start, watch, cancel, look at, download, compare."""
+
+import shutil
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from raterlens.app.web.jobs import Job, State
+from raterlens.app.web.pages import page
+from raterlens.app.web.phrases import TABLE, WORDS
+from raterlens.app.web.refusals import RefusedError
+from raterlens.app.web.sessions import Fitted, Session
+from raterlens.app.web.state import Office
+from raterlens.app.web.table_pages import choose, reading
+
+MODELS = ("gmf", "tfm", "probit", "hrm", "dawid-skene")
+
+FILES = {
+    "report": "report.html",
+    "xlsx": "results.xlsx",
+    "raters": "raters.csv",
+    "items": "items.csv",
+    "students": "students.csv",
+    "flags": "flags.csv",
+    "fit": "fit.json",
+}
+"""What can be downloaded, by the name in the address."""
+
+
+async def start(request: Request) -> Response:
+    office: Office = request.app.state.office
+    session, table = office.table(request)
+    if len(session.fits) >= office.settings.max_fits:
+        raise RefusedError(
+            f"{len(session.fits)} fits are kept, the limit; remove a table on the start page first", 409
+        )
+    async with request.form(max_fields=2_000) as form:
+        choose(table, form)
+        table.model = {name: str(value) for name, value in form.items() if name in ("model", *_OPTIONS)}
+    model = chosen_model(table.model)
+    folder = session.new_folder()
+    job = office.fits.submit("fit", **reading(table), model=model, folder=str(folder))
+    session.counted += 1
+    fitted = Fitted(folder.name, session.counted, table, model["model"], folder, job)
+    session.fits[fitted.id] = fitted
+    return RedirectResponse(f"/fits/{fitted.id}", 303)
+
+
+async def show(request: Request) -> Response:
+    """The result; before that, how far it has come; or why there is none."""
+    office: Office = request.app.state.office
+    session, fitted = office.fitted(request)
+    job = fitted.job
+    if job.state is State.DONE:
+        found = {name: file for name, file in FILES.items() if (fitted.folder / file).exists()}
+        others = _done(session) - {fitted}
+        return page(request, "fit.html", fitted=fitted, files=found, others=others, report=_shown(fitted))
+    if job.ended:
+        status = 422 if job.state is State.FAULT else 500 if job.state is State.FAILED else 200
+        return page(request, "ended.html", status, fitted=fitted)
+    return page(request, "progress.html", fitted=fitted, **progress_of(office, job))
+
+
+async def progress(request: Request) -> Response:
+    """The bar alone, asked for again and again; at the end it sends the browser to the result."""
+    office: Office = request.app.state.office
+    _, fitted = office.fitted(request)
+    if fitted.job.ended:
+        return Response(headers={"HX-Redirect": f"/fits/{fitted.id}"})
+    return page(request, "part_bar.html", fitted=fitted, **progress_of(office, fitted.job))
+
+
+async def cancel(request: Request) -> Response:
+    office: Office = request.app.state.office
+    _, fitted = office.fitted(request)
+    if not fitted.job.ended:
+        await office.stop([fitted.job])
+        shutil.rmtree(fitted.folder, ignore_errors=True)
+    return RedirectResponse(f"/fits/{fitted.id}", 303)
+
+
+async def download(request: Request) -> Response:
+    _, fitted = request.app.state.office.fitted(request)
+    file = FILES.get(request.path_params["what"])
+    if file is None or fitted.job.state is not State.DONE or not (fitted.folder / file).exists():
+        raise RefusedError("there is no such file of this fit; go back and choose one of those listed", 404)
+    return FileResponse(fitted.folder / file, filename=file, content_disposition_type="attachment")
+
+
+async def compare(request: Request) -> Response:
+    office: Office = request.app.state.office
+    session = office.visitor(request)
+    done = sorted(_done(session), key=lambda fitted: fitted.number) if session else []
+    asked = [request.query_params.get(name, "") for name in ("one", "two")]
+    if session is None or not all(asked):
+        return page(request, "compare.html", fits=done, asked=_proposed(done, asked[0]), found=None)
+    pair = [fitted for id in asked for fitted in done if fitted.id == id]
+    if len(pair) < 2:
+        raise RefusedError("one of these fits is not here any more; choose two of those listed", 404)
+    if pair[0] is pair[1]:
+        raise RefusedError(f"both fits are the same, {pair[0].name!r}; choose two that differ")
+    names = [fitted.short for fitted in pair]
+    job = office.quick.submit("compare", folders=[str(fitted.folder) for fitted in pair], names=names)
+    found = await job.answer()
+    return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
+
+
+_OPTIONS = {"method": TABLE["methods"], "link": TABLE["links"], "scale": TABLE["scales"]}
+_SWITCHES = ("shrink", "item_slopes")
+
+
+def chosen_model(form: dict[str, str]) -> dict[str, Any]:
+    """The arguments of `raterlens.fit` from a form; whatever is not offered is left to its default."""
+    model: dict[str, Any] = {"model": form.get("model", MODELS[0])}
+    if model["model"] not in MODELS:
+        raise RefusedError(f"there is no model {model['model'][:40]!r}; choose one of: {', '.join(MODELS)}")
+    for name, known in _OPTIONS.items():
+        if form.get(name) in known and form[name] != "default":
+            model[name] = form[name]
+    return model | {name: True for name in _SWITCHES if form.get(name)}
+
+
+def progress_of(office: Office, job: Job) -> dict[str, Any]:
+    """How far a job has come, in words and as a share of 1."""
+    said, words = job.progress, WORDS.progress
+    if job.state is State.WAITING:
+        ahead = office.fits.ahead(job) - 1
+        return {
+            "phase": words.waiting.format(ahead=ahead) if ahead else words.next,
+            "share": 0.0,
+            "detail": "",
+        }
+    if not said:
+        return {"phase": words.starting, "share": 0.0, "detail": ""}
+    detail = words.detail.format(step=said["step"], loglik=said["loglik"]) if "step" in said else ""
+    return {"phase": getattr(words, said["phase"]), "share": said["share"], "detail": detail}
+
+
+def _shown(fitted: Fitted) -> Markup:
+    """The report without its head, to stand in a page of ours: the same markup, style and scripts. Labels are escaped
+    in it, so there is one <main>."""
+    whole = (fitted.folder / FILES["report"]).read_text(encoding="utf-8")
+    return Markup(whole.partition("<main>")[2].rpartition("</main>")[0])
+
+
+def _done(session: Session) -> set[Fitted]:
+    return {fitted for fitted in session.fits.values() if fitted.job.state is State.DONE}
+
+
+def _proposed(done: list[Fitted], first: str) -> list[str]:
+    """Two to begin with: the one asked for, if any, and the latest other."""
+    ids = [fitted.id for fitted in done]
+    one = first if first in ids else next(iter(ids[-2:]), "")
+    return [one, next((id for id in reversed(ids) if id != one), "")]
+
+
+ROUTES = [
+    Route("/tables/{id}/fits", start, methods=["POST"]),
+    Route("/fits/{id}", show),
+    Route("/fits/{id}/progress", progress),
+    Route("/fits/{id}/cancel", cancel, methods=["POST"]),
+    Route("/fits/{id}/files/{what}", download),
+    Route("/compare", compare),
+]

@@ -1,0 +1,140 @@
+"""How a score follows ability: the expected score as a share of its range, against the predictor s = a θ − η.
+
+    mean(s) = E[y | s] / (K − 1),      density(s) = mean'(s)
+
+Pass or fail is a link's F and f. Ordered scores 0 .. K − 1 have thresholds τ; with several scales (an item's
+own thresholds each) the curve is their average. With two categories and τ = 0 both are the binary curve.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.capability.density_moments import Grid, moments, quadrature
+from raterlens.capability.links import Link
+
+Array = NDArray[np.float64]
+
+# Half the width of the stretch of s on which a curve with threshold 0 rises.
+_REACH = 2.0
+# A logistic curve falls below 1e-17 this far from its thresholds.
+_TAIL = 40.0
+
+
+class Curve(Protocol):
+    """What capability needs to know of a way of scoring."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Between which s the curve does most of its rising."""
+
+    def mean(self, s: Array) -> Array: ...
+
+    def density(self, s: Array) -> Array: ...
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        """∫ density(a t − η) t^k φ(t) dt for k = 0 .. order, shape (order + 1, ...)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassCurve:
+    """Pass or fail through a link."""
+
+    link: Link
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        return -_REACH, _REACH
+
+    def mean(self, s: Array) -> Array:
+        return np.exp(self.link.log_pass(s))
+
+    def density(self, s: Array) -> Array:
+        return self.link.density(s)
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        return moments(a, eta, self.link, order)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradedCurve:
+    """Cumulative scores, P(y ≥ k) = F(s − τ_k): every threshold is a pass/fail decision of its own."""
+
+    thresholds: Array
+    """(scales, steps)"""
+    link: Link
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        return _around(self.thresholds)
+
+    def mean(self, s: Array) -> Array:
+        return np.asarray(np.mean([np.exp(self.link.log_pass(s - tau)) for tau in self._each()], axis=0))
+
+    def density(self, s: Array) -> Array:
+        return np.asarray(np.mean([self.link.density(s - tau) for tau in self._each()], axis=0))
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        return np.asarray(np.mean([moments(a, eta + tau, self.link, order) for tau in self._each()], axis=0))
+
+    def _each(self) -> Array:
+        return self.thresholds.ravel()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdjacentCurve:
+    """Adjacent-category logits, log P(y = k) / P(y = k − 1) = s − τ_k: the density is Var(y | s) / (K − 1)."""
+
+    thresholds: Array
+    """(scales, steps)"""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        return _around(self.thresholds)
+
+    def mean(self, s: Array) -> Array:
+        parts = [p @ np.arange(p.shape[-1]) for p in self._probabilities(s)]
+        return np.asarray(np.mean(parts, axis=0) / self._steps)
+
+    def density(self, s: Array) -> Array:
+        return np.asarray(np.mean([_variance(p) for p in self._probabilities(s)], axis=0) / self._steps)
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+        # The sum of exp(k s − ..) is a polynomial in exp(s) with positive coefficients: its roots, the poles of the
+        # density, keep at least π / (K − 1) from the real line, and this step leaves less than 1e-11.
+        low, high = float(self.thresholds.min()), float(self.thresholds.max())
+        grid = Grid(min(0.4, 0.75 / self._steps), low - _TAIL, high + _TAIL)
+        flat = quadrature(np.abs(a).ravel(), eta.ravel(), self.density, order, grid)
+        if order:
+            flat[1] *= np.where(a.ravel() < 0, -1.0, 1.0)
+        return flat.reshape(order + 1, *a.shape)
+
+    @property
+    def _steps(self) -> int:
+        return int(self.thresholds.shape[1])
+
+    def _probabilities(self, s: Array) -> list[Array]:
+        """(..., categories) of every scale."""
+        k = np.arange(self._steps + 1)
+        reach = np.multiply.outer(s, k)
+        return [special.softmax(reach - np.append(0.0, np.cumsum(tau)), axis=-1) for tau in self.thresholds]
+
+
+def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = False) -> Curve:
+    """Pass or fail where there are no thresholds, else ordered scores."""
+    if thresholds is None:
+        return PassCurve(link)
+    return GradedCurve(thresholds, link) if graded else AdjacentCurve(thresholds)
+
+
+def _variance(p: Array) -> Array:
+    k = np.arange(p.shape[-1])
+    return np.asarray(np.sum(p * (k - (p @ k)[..., None]) ** 2, axis=-1))
+
+
+def _around(thresholds: Array) -> tuple[float, float]:
+    return float(thresholds.min()) - _REACH, float(thresholds.max()) + _REACH

@@ -1,0 +1,68 @@
+"""The capability index as a function of what is estimated: a rater's slope and severity, and the yardstick.
+
+One index for every way of scoring (curve) and every population; uncertainty (kappa.py) is the same for all.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.capability.curves import Curve
+from raterlens.capability.population import Population
+
+Array = NDArray[np.float64]
+
+
+class Gradient(NamedTuple):
+    """Derivatives in the slope, the severity and sigma."""
+
+    slope: Array
+    severity: Array
+    sigma: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """For raters with slope a and severity eta, where the yardstick has slope sigma.
+
+    Discrimination and capability may exceed 1 where the yardstick is not the most discriminating rater.
+    """
+
+    curve: Curve
+    population: Population
+    noiseless: bool = False
+    """The yardstick is a rater without noise (the probit rater model's own), whatever sigma is."""
+
+    def rho(self, a: Array, sigma: Array) -> tuple[Array, Gradient]:
+        """Discrimination: a / sigma, or 1 / sqrt(1 + noise^2) with noise = 1 / a; and its gradient."""
+        nothing = np.zeros_like(a)
+        if self.noiseless:
+            return a / np.sqrt(1 + a**2), Gradient((1 + a**2) ** -1.5, nothing, nothing)
+        return a / sigma, Gradient(1 / sigma, nothing, -a / sigma**2)
+
+    def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
+        """Mean capability kappa-bar."""
+        return self.population.rate(self.curve, a, eta) / self.best(sigma)
+
+    def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array) -> Array:
+        """Capability at one ability."""
+        return self.rate_at(theta, a, eta) / self.best(sigma)
+
+    def rate_at(self, theta: float, a: Array, eta: Array) -> Array:
+        """How fast the expected score rises at one ability."""
+        return np.asarray(a * self.curve.density(a * theta - eta))
+
+    def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
+        """Of kappa-bar."""
+        rate, by_slope, by_severity = self.population.sensitivity(self.curve, a, eta)
+        best = self.best(sigma)
+        rise = 0.0 if self.noiseless else self.population.best_rise(self.curve, sigma)
+        return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2)
+
+    def best(self, sigma: Array) -> Array:
+        """Delta"""
+        if self.noiseless:
+            return np.full_like(sigma, self.population.densest)
+        return self.population.best(self.curve, sigma)

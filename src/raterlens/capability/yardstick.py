@@ -1,0 +1,198 @@
+"""The user's yardstick: against which rater, over which students and from which origin capability is measured."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.capability.population import Histogram, Normal, Population, Window
+from raterlens.errors import OptionError
+from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.text import listed
+
+Array = NDArray[np.float64]
+
+Reference = str | float
+Origin = str | float
+Students = str | tuple[float, float] | Normal | Histogram
+
+MAX, NOISELESS, AVERAGE, ABSOLUTE = "max", "noiseless", "average", "absolute"
+CORRECTED = "max corrected"
+STANDARD, ESTIMATED = "standard", "estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """A choice in the words in which it is saved and can be made again."""
+
+    reference: Reference = MAX
+    """`max`, `max corrected`, `quantile Q`, a rater's label, the slope itself, or `noiseless` (the probit model's)."""
+    population: str = STANDARD
+    """`standard`, `normal MEAN SD`, `window CENTRE HALF_WIDTH` or `estimated`."""
+    origin: Origin = AVERAGE
+    """`average` (severity relative to the average rater), `absolute`, or the severity that counts as 0."""
+    shrink: bool = False
+    """Raters are a sample from a population, and estimates are drawn towards it (shrinkage.py)."""
+
+    @staticmethod
+    def chosen(
+        default: "Yardstick",
+        raters: pl.Series,
+        reference: Reference | None = None,
+        population: Students | None = None,
+        origin: Origin | None = None,
+        shrink: bool | None = None,
+    ) -> "Yardstick":
+        """What the user chose, checked before any work; `default` where nothing was."""
+        return Yardstick(
+            default.reference if reference is None else _reference(reference, raters, default),
+            default.population if population is None else _population(population),
+            default.origin if origin is None else _origin(origin),
+            default.shrink if shrink is None else bool(shrink),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
+    """A linear function of the raters' slopes (the yardstick's) or severities (the origin's)."""
+
+    constant: float
+    weights: Array
+    """One a rater."""
+
+    def of(self, values: Array) -> float:
+        return self.constant + float(self.weights @ values)
+
+
+def slope_of_yardstick(reference: Reference, raters: pl.Series, slopes: Array) -> Measure:
+    """Sigma as a function of the sizes of the slopes.
+
+    Slopes that ran to the limit are left out of `max` and quantiles, unless all did.
+    """
+    size, nobody = np.abs(slopes), np.zeros(len(slopes))
+    if isinstance(reference, float):
+        return Measure(reference, nobody)
+    if (q := _quantile(reference)) is not None or reference in (MAX, CORRECTED, NOISELESS):
+        settled = np.flatnonzero(size < LARGEST_SLOPE)
+        settled = settled if len(settled) and size[settled].max() > 0 else np.arange(len(size))
+        order = settled[np.argsort(size[settled], kind="stable")]
+        # The usual quantile: linear between the two nearest raters.
+        place = (1.0 if q is None else q) * (len(order) - 1)
+        low = min(int(place), len(order) - 1)
+        high = min(low + 1, len(order) - 1)
+        np.add.at(nobody, [order[low], order[high]], [1 - (place - low), place - low])
+    else:
+        nobody[_labels(raters).index(str(reference))] = 1.0
+    found = Measure(0.0, nobody)
+    if found.of(size) == 0 and reference not in (MAX, CORRECTED, NOISELESS):
+        raise OptionError(
+            f"reference={reference!r} has a slope of 0 and cannot be a yardstick; choose a rater who tells students "
+            "apart, or reference='max'"
+        )
+    return found
+
+
+def severity_of_origin(origin: Origin, n_raters: int) -> Measure:
+    """The severity that counts as 0, as a function of the severities."""
+    if origin == AVERAGE:
+        return Measure(0.0, np.full(n_raters, 1 / n_raters))
+    return Measure(0.0 if origin == ABSOLUTE else float(origin), np.zeros(n_raters))
+
+
+def students_of(population: str, ability: Array, error: Array) -> Population:
+    """The population by its name; `estimated` is what the fit says of its own students."""
+    if population == ESTIMATED:
+        return Histogram.of_students(ability, error)
+    return _made(population.split(), population)
+
+
+# --------------------------------------------------------------------------------- from the user's words
+
+
+def _reference(reference: Reference, raters: pl.Series, default: Yardstick) -> Reference:
+    if isinstance(reference, bool) or not isinstance(reference, str | int | float | np.number):
+        raise OptionError(f"reference={reference!r}; give 'max', 'quantile 0.9', a rater's label or a number")
+    if not isinstance(reference, str):
+        return _positive(float(reference))
+    if reference in (MAX, CORRECTED, default.reference, *_labels(raters)) or _quantile(reference) is not None:
+        return reference
+    try:
+        return _positive(float(reference))
+    except ValueError:
+        near = get_close_matches(reference, [*_labels(raters), MAX], n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise OptionError(
+            f"no rater {reference!r} to be the reference; {hint}choose 'max', 'quantile 0.9', a slope such as 2.0, "
+            f"or one of the raters: {listed(_labels(raters))}"
+        ) from None
+
+
+def _labels(raters: pl.Series) -> list[str]:
+    return list(raters.cast(pl.String))
+
+
+def _positive(sigma: float) -> float:
+    if not (np.isfinite(sigma) and sigma > 0):
+        raise OptionError(f"reference={sigma:g}; as a number it is the yardstick's slope and must be above 0")
+    return sigma
+
+
+def _quantile(reference: Reference) -> float | None:
+    words = str(reference).split()
+    if len(words) != 2 or words[0] != "quantile":
+        return None
+    (q,) = _numbers(words[1:], f"reference={reference!r}; write it like 'quantile 0.9'")
+    if not 0 <= q <= 1:
+        raise OptionError(
+            f"reference={reference!r}; a quantile is between 0 and 1, for example 'quantile 0.9'"
+        )
+    return q
+
+
+def _population(population: Students) -> str:
+    if isinstance(population, Normal | Histogram):
+        return population.text
+    if isinstance(population, tuple | list):
+        return _made(["normal", *population], population).text
+    words = str(population).split()
+    return ESTIMATED if words == [ESTIMATED] else _made(words, population).text
+
+
+def _made(words: Sequence[object], chosen: object) -> Normal | Histogram:
+    if list(words) == [STANDARD]:
+        return Normal()
+    kind = str(words[0]) if len(words) == 3 else ""
+    if kind not in _KINDS:
+        raise OptionError(f"population={chosen!r}; {_POPULATIONS}")
+    return _KINDS[kind](*_numbers(words[1:], f"population={chosen!r}; {_POPULATIONS}"))
+
+
+_KINDS: dict[str, Callable[[float, float], Normal | Histogram]] = {"normal": Normal, "window": Window}
+_POPULATIONS = (
+    "choose 'standard', 'estimated', a normal population by its mean and standard deviation, (0.5, 1.2) or "
+    "'normal 0.5 1.2', or a window of abilities by its centre and half-width, Window(0.3, 0.5) or 'window 0.3 0.5'"
+)
+
+
+def _origin(origin: Origin) -> Origin:
+    if origin in (AVERAGE, ABSOLUTE):
+        return origin
+    (number,) = _numbers(
+        [origin],
+        f"unknown origin {origin!r}; choose 'average' (relative to the average rater), 'absolute' (with the items' "
+        "actual difficulty), or the severity that counts as 0",
+    )
+    return number
+
+
+def _numbers(values: Sequence[object], message: str) -> list[float]:
+    try:
+        numbers = [float(value) for value in values]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise OptionError(message) from None
+    if not np.isfinite(numbers).all():
+        raise OptionError(message)
+    return numbers

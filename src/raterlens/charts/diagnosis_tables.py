@@ -1,0 +1,30 @@
+"""The tables of a diagnosis that charts show, without making more of it than they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from raterlens.diagnostics.diagnosis import Diagnosis
+from raterlens.diagnostics.fit_statistics import curves, rater_fit
+from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.errors import OptionError
+
+if TYPE_CHECKING:
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
+
+_TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, "curves": curves}
+
+
+def evidence(fit: Fit, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
+    """`raters` (fit statistics) or `curves` (observed and expected), with labels as text."""
+    if isinstance(ratings, Diagnosis):
+        found = ratings.table(table)
+    elif fit.calibration is None:
+        raise OptionError("this fit was made without a calibration, so it expects nothing; fit again")
+    else:
+        found = _TABLES[table](residuals(fit, ratings))
+    return found.with_columns(pl.col("rater").cast(pl.String))

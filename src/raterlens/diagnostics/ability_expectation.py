@@ -1,0 +1,51 @@
+"""What facets models expect: a rating judges the student's ability."""
+
+import numpy as np
+
+from raterlens.diagnostics.expectation import Expectation
+from raterlens.diagnostics.grouping import grouped
+from raterlens.engine.protocol import Moments, Nodes
+from raterlens.estimation.grid import nodes_for
+from raterlens.estimation.scoring import place
+from raterlens.models.calibration import Calibration
+from raterlens.ratings.coded import Ratings
+
+# Of each student's averages, relative.
+_ACCURACY = 1e-8
+# A logistic curve of slope a is smooth only at steps well below its distance pi / a from a pole.
+_WIDEST_STEP = 0.35
+# Without the ratings of one rater a posterior may be as wide as the population.
+_PRIOR_REACH = 5.0
+# Sums over whole vectors of the processor take half as long: the grid goes on until its nodes fill them.
+_VECTOR = 8
+
+
+def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
+    """Facets models: a student's ratings all judge one ability."""
+    placed = place(calibration, ratings)
+    coded, model = placed.ratings, placed.problem.model
+    nodes = _nodes(placed.abilities())
+    return Expectation(
+        ratings=coded,
+        contexts=model.contexts,
+        response=placed.problem.response,
+        predictor=model.predictor(placed.parameters),
+        nodes=nodes,
+        judged=coded.student,
+        n_judged=coded.n_students,
+        pairs=grouped(coded.student, coded.n_students, coded.rater, coded.n_raters),
+        prior=nodes.log_weights[None],
+        prior_apart=np.empty((0, len(nodes.points))),
+        slopes=placed.parameters[model.blocks["slope"]],
+        own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
+    )
+
+
+def _nodes(moments: Moments) -> Nodes:
+    fine = nodes_for(moments, _ACCURACY * len(moments.sd))
+    low, high = min(fine.low, -_PRIOR_REACH), max(fine.high, _PRIOR_REACH)
+    step = min(fine.step, _WIDEST_STEP)
+    count = len(Nodes.equally_spaced(low, high, step).points)
+    whole = -(-count // _VECTOR) * _VECTOR
+    # Half a step short of the last one but two: the grid takes the next node, and one more.
+    return Nodes.equally_spaced(low, low + (whole - 2.5) * step, step)

@@ -1,0 +1,94 @@
+"""How capability follows from the two numbers that a table shows for each rater."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from raterlens.capability.curves import Curve, PassCurve
+from raterlens.capability.formulas import hrm
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Normal
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Fit
+
+Array = NDArray[np.float64]
+
+
+# Where no rater tells students apart at all.
+_FLATTEST = 1e-6
+_LATENT = ("hrm", "dawid-skene")
+_UNITS = {"logit": "logits", "probit": "probits"}
+_HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
+    "logit": lambda rho: special.logit((1 + rho) / 2),
+    "probit": lambda rho: special.ndtri((1 + rho) / 2),
+}
+
+
+def unit_of(link: str) -> str:
+    """What severities are measured in.
+
+    Examples
+    --------
+    >>> unit_of("logit"), unit_of("cloglog")
+    ('logits', 'units of the cloglog link')
+    """
+    return _UNITS.get(link, f"units of the {link} link")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale of a fit: what discrimination rho and severity eta are worth in it."""
+
+    sigma: float = 1.0
+    link: str = "logit"
+    model: str = "gmf"
+    curve: Curve | None = None
+    """How ordered scores follow the predictor, with the panel's thresholds; None for pass and fail."""
+
+    @staticmethod
+    def of(fit: "Fit") -> "Scale":
+        """The scale that a fit's tables are on."""
+        ordered = fit.calibration is not None and "threshold" in fit.calibration.effects
+        curve = fit.calibration.curve() if fit.calibration is not None and ordered else None
+        return Scale(fit.sigma, fit.link, fit.model, curve)
+
+    @property
+    def ordered(self) -> bool:
+        """More scores than pass and fail."""
+        return self.curve is not None
+
+    def capability(self, rho: ArrayLike, eta: ArrayLike) -> Array:
+        """kappa-bar (broadcasts)."""
+        r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
+        if self.model == "probit":
+            return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
+        if self.model in _LATENT:
+            # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
+            half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
+            return hrm(criterion=e + half, slope=2 * half, link=self.link)
+        # Not capability.gmf: with another scale than the best rater's, rho may exceed 1.
+        curve, students = self.curve or PassCurve(get_link(self.link)), Normal()
+        sigma = max(self.sigma, _FLATTEST)
+        return students.rate(curve, sigma * r, e) / students.best(curve, np.array(sigma))
+
+    def if_sharp(self, rho: ArrayLike, eta: ArrayLike) -> Array:
+        """What a rater of this severity would be capable of with the best discrimination.
+
+        A latent class rater who never errs is capable at any severity, so there a rater's loss is taken apart as
+        (1 - rho) + (rho - kappa), and the second part, which is severity's, stays.
+        """
+        if self.model in _LATENT:
+            return np.asarray(1 - (np.asarray(rho) - self.capability(rho, eta)))
+        return self.capability(np.ones_like(rho), eta)
+
+    def pass_rate(self, eta: ArrayLike) -> Array:
+        """How much of middling work a rater passes, F(-eta); the average rater F(0). With ordered scores, the share of
+        the highest score that it gets."""
+        if self.curve is not None:
+            return self.curve.mean(-np.asarray(eta, np.float64))
+        return np.exp(get_link(self.link).log_pass(-np.asarray(eta, np.float64)))

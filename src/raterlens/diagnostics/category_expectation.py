@@ -1,0 +1,129 @@
+"""What latent class models (hierarchical raters, Dawid-Skene) expect: a rating judges the true category of a
+student's work on an item.
+
+Given that category, raters are those of a facets model with "abilities" 0 and 1: P(y = 1) = F(a xi - c). Before its own
+ratings are seen, the category has the probability that the student's other items give it:
+
+    P(xi_u | others) ~ sum_q w_q P(xi_u | t_q) prod_{v != u} L_v(q),    L_v(q) = sum_xi P(xi | t_q) prod_r P(y_vr | xi)
+
+For what a rating is compared with, all ratings of the student by the same rater are left out of it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from raterlens.capability.links import get_link
+from raterlens.diagnostics.expectation import Expectation
+from raterlens.diagnostics.grouping import Groups, grouped
+from raterlens.engine.protocol import Nodes
+from raterlens.errors import InputError
+from raterlens.estimation.latent_marginal import NO_ABILITY
+from raterlens.estimation.scoring import places_of
+from raterlens.models.contexts import Contexts
+from raterlens.models.hrm import LatentClassModel
+from raterlens.models.responses import Adjacent, Linked, Predictor
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+# Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
+_BLOCK = 2**19
+_CATEGORIES = Nodes(np.array([0.0, 1.0]), np.zeros(2))
+
+
+def of_categories(fit: Fit, ratings: Ratings) -> Expectation:
+    """Work (student-items) in the order of student and item."""
+    if ratings.n_categories > 2:
+        raise InputError(
+            f"scores go up to {ratings.n_categories - 1}, but the fit knows pass (1) and fail (0) only; read the "
+            "ratings with the cut that the fit's were read with"
+        )
+    raters, items = fit.table("raters"), fit.table("items")
+    rater = places_of(ratings.raters, raters["rater"], "raters")
+    item = places_of(ratings.items, items["item"], "items")
+    criterion, slope = (raters[name].to_numpy()[rater] for name in ("criterion", "slope"))
+    difficulty = items["delta"].to_numpy()[item] - fit.alpha
+    model = LatentClassModel(ratings.n_raters, ratings.n_items, get_link(fit.link), fit.model == "hrm")
+    parameters = np.concatenate([criterion - slope / 2, slope, difficulty, [fit.sigma] * model.rasch])
+
+    work = grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)
+    pairs = grouped(work.of_row, len(work), ratings.rater, ratings.n_raters)
+    prior, apart = _priors(ratings, model, parameters, work, pairs)
+    contexts = Contexts.of(ratings)
+    return Expectation(
+        ratings=ratings,
+        contexts=contexts,
+        response=Adjacent() if fit.link == "logit" else Linked(model.link),
+        predictor=Predictor(slope[contexts.rater], -criterion[contexts.rater][:, None]),
+        nodes=_CATEGORIES,
+        judged=work.of_row,
+        n_judged=len(work),
+        pairs=pairs,
+        prior=prior,
+        prior_apart=apart,
+        slopes=slope,
+        own_slopes=True,
+        categories=True,
+    )
+
+
+def _priors(
+    ratings: Ratings, model: LatentClassModel, parameters: Array, work: Groups, pairs: Groups
+) -> tuple[Array, Array]:
+    """(work, categories) and (pairs, categories): log-probabilities up to a constant."""
+    item = ratings.item[work.example]
+    if not model.rasch:
+        prior = np.log(model.prevalence(parameters, NO_ABILITY.points))[:, item, 0].T
+        return np.ascontiguousarray(prior), np.empty((0, 2))
+    sigma = float(parameters[model.blocks["sigma"]].sum())
+    nodes = Nodes.equally_spaced(-6.0, 6.0, min(0.25, 1 / max(sigma, 1e-9)))
+    chance = np.log(model.prevalence(parameters, nodes.points))
+    # What a pair's ratings say of the category: (pairs, categories).
+    answers = model.responses(parameters).log_prob
+    said = answers[ratings.rater, ratings.score]
+    of_pair = np.stack([np.bincount(pairs.of_row, said[:, k], len(pairs)) for k in (0, 1)], axis=1)
+    work_of_pair = work.of_row[pairs.example]
+    prior, apart = np.empty((len(work), 2)), np.empty((len(pairs), 2))
+    for here, there in _blocks(ratings.student[work.example], work_of_pair, len(nodes.points)):
+        whose = work_of_pair[there] - here.start
+        n_work = here.stop - here.start
+        given = np.stack([np.bincount(whose, of_pair[there, k], n_work) for k in (0, 1)], axis=1)
+        at = chance[:, item[here]]  # (categories, work, nodes)
+        told = special.logsumexp(at + given.T[:, :, None], axis=0)
+        student = ratings.student[work.example[here]] - ratings.student[work.example[here.start]]
+        total = _summed(told, student) + nodes.log_weights
+        prior[here] = special.logsumexp(total[student] - told + at, axis=2).T
+        # The same without one rater: what is left of the work, then of the student.
+        rest = special.logsumexp(at[:, whose] + (given[whose] - of_pair[there]).T[:, :, None], axis=0)
+        rater = ratings.rater[pairs.example[there]]
+        met = grouped(student[whose], int(student[-1]) + 1, rater, ratings.n_raters)
+        without = total[student[whose]] + _summed(rest - told[whose], met.of_row)[met.of_row]
+        apart[there] = special.logsumexp(without - rest + at[:, whose], axis=2).T
+    return prior, apart
+
+
+def _blocks(
+    student: NDArray[np.integer], work_of_pair: Indices, n_nodes: int
+) -> Iterator[tuple[slice, slice]]:
+    """Work and pairs of whole students, about `_BLOCK` numbers at a time."""
+    ends = np.append(np.flatnonzero(np.diff(student)) + 1, len(student))
+    pairs = np.searchsorted(work_of_pair, ends)
+    start = first = 0
+    while start < len(student):
+        last = max(int(np.searchsorted(pairs, first + _BLOCK // n_nodes, side="right")) - 1, 0)
+        last = max(last, int(np.searchsorted(ends, start, side="right")))
+        yield slice(start, int(ends[last])), slice(first, int(pairs[last]))
+        start, first = int(ends[last]), int(pairs[last])
+
+
+def _summed(rows: Array, group: NDArray[np.integer]) -> Array:
+    """Rows with the same code summed."""
+    shape = (int(group.max()) + 1, len(group))
+    return np.asarray(
+        sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=shape) @ rows
+    )

@@ -1,0 +1,271 @@
+"""Several fits side by side: which model the data prefer, and whether it matters for the raters."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from raterlens.errors import OptionError
+from raterlens.result.record import Fit
+from raterlens.text import listed
+
+# Movers named in the summary.
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Fits of the same ratings, compared."""
+
+    models: pl.DataFrame
+    """A row a fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
+    fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
+    raters: pl.DataFrame
+    """A row a rater: kappa and rank in every fit (1 is the most capable), and the largest change of rank."""
+    agreement: pl.DataFrame
+    """A row a pair of fits: Spearman's and Kendall's correlation of their kappas."""
+    warnings: tuple[str, ...]
+    """Why numbers may not be comparable."""
+
+    def summary(self) -> str:
+        """The comparison in plain words."""
+        width = max(len("fit"), *(len(name) for name in self.models["fit"])) + 2
+        lines = [f"{'fit':<{width}}{'log-likelihood':>16}{'parameters':>12}{'AIC':>11}{'BIC':>11}"]
+        for row in self.models.iter_rows(named=True):
+            numbers = f"{row['loglik']:>16.4f}{row['n_parameters']:>12}{row['aic']:>11.1f}{row['bic']:>11.1f}"
+            lines.append(f"{row['fit']:<{width}}{numbers}")
+        return "\n".join([*lines, "", *self.words(), *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def words(self) -> list[str]:
+        """What the numbers say, a sentence each."""
+        lines = [_tested(row) for row in self.models.iter_rows(named=True)]
+        if not self.warnings:
+            best = {name: self.models.sort(name)["fit"][0] for name in ("aic", "bic")}
+            lines.append(f"AIC is lowest for {best['aic']}, BIC for {best['bic']}.")
+        lines += [_agreed(row) for row in self.agreement.iter_rows(named=True)]
+        moved = self.raters.filter(pl.col("moved") > 0).sort("moved", descending=True).head(_NAMED)
+        if moved.height:
+            names = [f"{row['rater']} ({row['moved']})" for row in moved.iter_rows(named=True)]
+            lines.append(f"Largest changes of rank: {', '.join(names)}.")
+        else:
+            lines.append("No rater changes rank.")
+        return lines
+
+
+def compare(*fits: Fit, names: Sequence[str] | None = None) -> Comparison:
+    """Compare fits of the same ratings.
+
+    Parameters
+    ----------
+    fits
+        Two or more, from `rl.fit` or `rl.load`.
+    names
+        What to call them; their models (with what sets them apart) where left out.
+
+    Returns
+    -------
+    Comparison
+        Tables of the models, of the raters' kappas and ranks, and of how well the rankings agree; `summary()` says
+        it in words. A likelihood ratio is given where one fit is a special case of another (for example `tfm` of
+        `gmf`, or `rating scale` of `partial credit`) and both are marginal maximum likelihood on the same ratings.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.load_example()
+    >>> both = rl.compare(rl.fit(ratings, model="tfm"), rl.fit(ratings))
+    >>> both.models.select("fit", "against", "df").rows()
+    [('tfm', None, None), ('gmf', 'tfm', 15)]
+    """
+    if len(fits) < 2 or not all(isinstance(fit, Fit) for fit in fits):
+        raise OptionError(f"compare takes two or more fits, from rl.fit or rl.load; it got {listed(fits)}")
+    called = list(names) if names is not None else _names(fits)
+    if len(called) != len(fits) or len(set(called)) != len(called):
+        raise OptionError(f"names={called!r}; give each of the {len(fits)} fits a name of its own")
+    named = dict(zip(called, fits, strict=True))
+    raters, warnings = _rankings(named), list(_warnings(named))
+    return Comparison(_models(named), raters, _agreement(raters, called), tuple(warnings))
+
+
+# -------------------------------------------------------------------------------------------------- models
+
+
+def _models(fits: Mapping[str, Fit]) -> pl.DataFrame:
+    rows: list[tuple[str | float | None, ...]] = []
+    for name, fit in fits.items():
+        own = (name, fit.model, fit.method, fit.link, fit.loglik, fit.n_parameters, fit.aic, fit.bic)
+        within = {other: smaller for other, smaller in fits.items() if _testable(smaller, fit)}
+        against = max(within, key=lambda other: within[other].n_parameters, default=None)
+        if against is None:
+            rows.append((*own, None, None, None, None))
+            continue
+        lr = 2 * (fit.loglik - within[against].loglik)
+        df = fit.n_parameters - within[against].n_parameters
+        rows.append((*own, against, lr, df, float(stats.chi2.sf(max(lr, 0.0), df))))
+    columns = "fit model method link loglik n_parameters aic bic against lr df p".split()  # noqa: SIM905
+    types = {"against": pl.String, "lr": pl.Float64, "df": pl.Int64, "p": pl.Float64}
+    return pl.DataFrame(rows, schema=columns, orient="row", schema_overrides=types)
+
+
+def _testable(small: Fit, large: Fit) -> bool:
+    both = small.method == large.method == "mml" and small.n_parameters < large.n_parameters
+    return both and nested(small, large) and _same_data(small, large)
+
+
+def nested(small: Fit, large: Fit) -> bool:
+    """Whether every distribution of `small` is one of `large`: each of its parts must be as free or less."""
+    one, other = small.calibration, large.calibration
+    if one is None or other is None or one.anchored or other.anchored or one.link != other.link:
+        return False
+    if (one.scale == "graded") != (other.scale == "graded") and len(one.scores) > 2:
+        return False
+    if "probit" in (small.model, large.model) and small.model != large.model:
+        return False
+    free = [
+        (_slopes(small) <= _slopes(large)),
+        bool(one.covariates) >= bool(other.covariates),
+        not other.covariates or set(one.covariates) <= set(other.covariates),
+        one.item_slopes <= other.item_slopes,
+        {name for name in one.labels if name.startswith("facet ")}
+        <= {name for name in other.labels if name.startswith("facet ")},
+        len(one.scores) == 2 or one.scale != "partial credit" or other.scale == "partial credit",
+    ]
+    return all(free)
+
+
+def _slopes(fit: Fit) -> int:
+    """How freely raters' slopes vary: not at all, with covariates, or each by its own."""
+    if fit.model == "tfm":
+        return 0
+    return 1 if fit.calibration is not None and fit.calibration.covariates else 2
+
+
+def _same_data(one: Fit, other: Fit) -> bool:
+    """The same students, raters and items, each with the same number of ratings and mean score."""
+    return all(
+        one.table(name).height == other.table(name).height
+        and one.table(name)["n"].equals(other.table(name)["n"])
+        and np.allclose(one.table(name)["mean_score"], other.table(name)["mean_score"])
+        for name in ("raters", "items", "students")
+    )
+
+
+def _warnings(fits: Mapping[str, Fit]) -> list[str]:
+    first_name, first = next(iter(fits.items()))
+    warnings = [
+        f"{name!r} is a fit of other ratings than {first_name!r} ({fit.n_ratings:,} and {first.n_ratings:,}): their "
+        "log-likelihoods, AIC and BIC cannot be compared"
+        for name, fit in fits.items()
+        if not _same_data(first, fit)
+    ]
+    others = sorted({fit.method for fit in fits.values()} - {"mml"})
+    if others:
+        warnings.append(
+            f"log-likelihoods of method {listed(others)} are no maxima of the marginal likelihood: compare models by "
+            "AIC, BIC or likelihood ratio among fits by 'mml' only"
+        )
+    warnings += [
+        f"{name!r} has not converged: its log-likelihood is too low"
+        for name, fit in fits.items()
+        if not fit.converged
+    ]
+    anchored = [
+        name for name, fit in fits.items() if fit.calibration is not None and fit.calibration.anchored
+    ]
+    if anchored:
+        warnings.append(
+            f"{listed(anchored)} hold parameters at given values; no likelihood ratio is given for them"
+        )
+    yardsticks = {fit.yardstick for fit in fits.values()}
+    if len(yardsticks) > 1:
+        warnings.append("the fits measure kappa by different yardsticks; compare ranks rather than values")
+    return warnings
+
+
+# ------------------------------------------------------------------------------------------------ rankings
+
+
+def _rankings(fits: Mapping[str, Fit]) -> pl.DataFrame:
+    """Raters that all fits have; ranks among them."""
+    table: pl.DataFrame | None = None
+    for name, fit in fits.items():
+        own = fit.table("raters").select(
+            pl.col("rater").cast(pl.String), pl.col("kappa").alias(f"kappa {name}")
+        )
+        table = own if table is None else table.join(own, on="rater", how="inner", maintain_order="left")
+    assert table is not None
+    if table.height < 2:
+        raise OptionError("the fits share fewer than two raters; compare fits of the same panel")
+    ranks = [f"rank {name}" for name in fits]
+    table = table.with_columns(
+        pl.col(f"kappa {name}").rank("min", descending=True).cast(pl.Int64).alias(f"rank {name}")
+        for name in fits
+    )
+    return table.with_columns((pl.max_horizontal(ranks) - pl.min_horizontal(ranks)).alias("moved"))
+
+
+def _agreement(raters: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    rows = []
+    for one, other in combinations(names, 2):
+        pair = raters[f"kappa {one}"].to_numpy(), raters[f"kappa {other}"].to_numpy()
+        constant = min(np.ptp(pair[0]), np.ptp(pair[1])) == 0
+        both = (np.nan, np.nan) if constant else (stats.spearmanr(*pair)[0], stats.kendalltau(*pair)[0])
+        rows.append((one, other, float(both[0]), float(both[1])))
+    return pl.DataFrame(rows, schema=["fit", "other", "spearman", "kendall"], orient="row")
+
+
+# --------------------------------------------------------------------------------------------------- words
+
+
+def _names(fits: Sequence[Fit]) -> list[str]:
+    """The shortest description that sets every fit apart."""
+    parts = [
+        (
+            fit.model,
+            fit.link,
+            fit.method,
+            fit.calibration.scale if fit.calibration is not None and len(fit.calibration.scores) > 2 else "",
+            "item slopes" if fit.calibration is not None and fit.calibration.item_slopes else "",
+            "covariates" if fit.calibration is not None and fit.calibration.covariates else "",
+            f"yardstick {fit.yardstick.reference}",
+        )
+        for fit in fits
+    ]
+    differing = [0] + [i for i in range(1, len(parts[0])) if len({part[i] for part in parts}) > 1]
+    names = [" ".join(part[i] for i in differing if part[i]) for part in parts]
+    total, seen = Counter(names), Counter[str]()
+    for place, name in enumerate(names):
+        seen[name] += 1
+        if total[name] > 1:
+            names[place] = f"{name} ({seen[name]})"
+    return names
+
+
+def _tested(row: Mapping[str, object]) -> str:
+    if row["against"] is None:
+        return f"{row['fit']}: no other of these fits is a special case of it."
+    p = float(str(row["p"]))
+    words = (
+        "fits clearly better"
+        if p < 0.01
+        else "fits a little better"
+        if p < 0.05
+        else "fits no better than chance would"
+    )
+    return (
+        f"{row['fit']} against {row['against']}: likelihood ratio {row['lr']:.2f} on {row['df']} degrees of freedom, "
+        f"p = {p:.2g}; it {words}."
+    )
+
+
+def _agreed(row: Mapping[str, object]) -> str:
+    if not np.isfinite(float(str(row["spearman"]))):
+        return f"{row['fit']} or {row['other']} has the same kappa for every rater: there is no ranking to compare."
+    return (
+        f"Rankings of {row['fit']} and {row['other']}: Spearman's correlation {row['spearman']:.3f}, "
+        f"Kendall's {row['kendall']:.3f}."
+    )

@@ -1,0 +1,302 @@
+"""Students on the workers of a Dask cluster: an evaluation sends tables out and gets counts back.
+
+Parts of the students are built once, on the workers, and stay there. Their number depends on the data alone, and counts
+are added up in a fixed tree, so that the number of workers and who did what leave no trace in the result. When a worker
+dies, its parts are built again from where they came from (the packed file, or the memory of the caller) and the
+evaluation is repeated.
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.cells import Sets, essays, rating_cells
+from raterlens.engine.disk_engine import Part, add, among, cell_part, essay_part
+from raterlens.engine.numpy_engine import ReferenceEngine
+from raterlens.engine.protocol import Array, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.errors import InputError, RaterlensError
+from raterlens.models.contexts import Contexts
+from raterlens.parallel.dask_cluster import (
+    ClusterLostError,
+    addresses,
+    check_alive,
+    homes,
+    itself,
+    lost,
+    result,
+    share,
+)
+from raterlens.parallel.threads import one_thread
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings, part_edges
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Indices = NDArray[np.int64]
+
+# Ratings of a part, and how many parts at least and at most: few enough to send little, enough to share out evenly.
+_PART, _LEAST, _MOST = 2**22, 8, 64
+# Parts whose results are added up by one task.
+_FAN = 8
+# An evaluation is repeated this often where workers die during it.
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnFile:
+    """Students of a packed file, for whoever can open it."""
+
+    path: Path
+    checksum: int
+    places: NDArray[np.int16] | None
+    first: int
+    last: int
+
+    def ratings(self) -> Ratings:
+        try:
+            packed = open_packed(self.path)
+        except OSError as error:
+            raise InputError(
+                f"a worker cannot open {str(self.path)!r} ({error.strerror}); put it where all workers find it under "
+                "this name"
+            ) from error
+        if packed.checksum != self.checksum:
+            raise InputError(
+                f"{str(self.path)!r} is another file for a worker than here; copy it there again"
+            )
+        return StoredRatings(packed, self.places).part(self.first, self.last)
+
+
+class ClusterEngine(ReferenceEngine):
+    """Evaluates tables where the students are."""
+
+    compiled = True
+
+    def __init__(
+        self, client: "Client", parts: "list[Future]", again: "Callable[[int], Future]", sizes: Sequence[int]
+    ) -> None:
+        """
+        Parameters
+        ----------
+        again
+            Builds a part from its source once more.
+        sizes
+            Students of each part.
+        """
+        self._client, self._parts, self._again, self._sizes = client, parts, again, sizes
+        self._placed_on = addresses(client)
+
+    @property
+    def n_students(self) -> int:
+        return sum(self._sizes)
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        found: Expected = self._reduced(_evaluated, _added, (tables, nodes))
+        return found
+
+    def total(self, work: Callable[[ReferenceEngine], Matrix]) -> Matrix:
+        return self._reduced(_worked, _summed, work)
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        found = self._persistently(
+            lambda: self._client.gather(self._mapped(_moments, (tables, nodes)), errors="raise")
+        )
+        return Moments(np.concatenate([m.mean for m in found]), np.concatenate([m.sd for m in found]))
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        """Here, not on the workers: parts come over one by one."""
+        edges = np.concatenate([[0], np.cumsum(self._sizes)])
+        for which, (first, last) in enumerate(pairwise(edges)):
+            part: Part = self._persistently(partial(self._fetched, which))
+            for rows, posterior, loglik in part.posteriors(tables, nodes):
+                yield slice(first + rows.start, min(first + rows.stop, last)), posterior, loglik
+
+    def _fetched(self, which: int) -> Part:
+        part: Part = result(self._client, self._parts[which])
+        return part
+
+    def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
+        self._spread_out()
+        everywhere = share(self._client, sent)
+        return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
+
+    def _reduced(self, work: Callable[..., Any], plus: Callable[[list[Any]], Any], sent: Any) -> Any:
+        """Work on every part, added up in a tree whose form depends on the number of parts alone."""
+
+        def attempt() -> Any:
+            level = self._mapped(work, sent)
+            while len(level) > 1:
+                level = self._client.map(
+                    plus, [level[at : at + _FAN] for at in range(0, len(level), _FAN)], pure=False
+                )
+            return result(self._client, level[0])
+
+        return self._persistently(attempt)
+
+    def _spread_out(self) -> None:
+        """Share the parts out again where workers came or went. Those of a worker that died are built again by the ones
+        that are left, and would stay there when another takes its place."""
+        now = addresses(self._client)
+        if now == self._placed_on or any(part.status != "finished" for part in self._parts):
+            return
+        holders, strayed = self._client.who_has(self._parts), False
+        for which, home in enumerate(homes(self._client, len(self._parts))):
+            part = self._parts[which]
+            if home and home["workers"][0] not in holders[part.key]:
+                self._parts[which], strayed = self._client.submit(itself, part, pure=False, **home), True
+        # Looked at once more: where to go is a wish, and a worker that has just come may not have been ready.
+        if not strayed:
+            self._placed_on = now
+
+    def _persistently(self, attempt: Callable[[], Any]) -> Any:
+        """Repeat what failed because a worker died, once the parts that died with it are built again."""
+        for remaining in reversed(range(_ATTEMPTS)):
+            try:
+                return attempt()
+            except (RaterlensError, ClusterLostError):
+                raise
+            except Exception as error:
+                if not remaining or not lost(error):
+                    raise
+                check_alive(self._client)
+                self._restore()
+        raise AssertionError
+
+    def _restore(self) -> None:
+        """Build the parts again that no worker has, and none is about to have."""
+        for which, part in enumerate(self._parts):
+            if part.status != "pending" and not _held(self._client, part):
+                self._parts[which] = self._again(which)
+
+
+def cells_on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, n_categories: int
+) -> ClusterEngine:
+    """An engine whose cells are contexts with scores."""
+    if not isinstance(ratings, StoredRatings):
+        return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
+    sources, model = _on_file(ratings), share(client, (contexts, n_categories))
+
+    def build(which: int, **where: Any) -> "Future":
+        return client.submit(_cells, sources[which], model, pure=False, **where)
+
+    parts = [build(which, **home) for which, home in enumerate(homes(client, len(sources)))]
+    return ClusterEngine(client, parts, build, [source.last - source.first for source in sources])
+
+
+def essays_on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
+) -> tuple[ClusterEngine, Sets]:
+    """An engine whose cells are essays, and what these are."""
+    if not isinstance(ratings, StoredRatings):
+        found = essays(ratings, contexts, slope_of_context, n_categories)
+        return _from_memory(client, found.counts, found.sums, ratings), found.sets
+    sources, model = _on_file(ratings), share(client, (contexts, slope_of_context, n_categories))
+    # Which essays there are is known when all parts have been looked at; parts then learn the places of theirs.
+    built = [
+        client.submit(_essays, source, model, pure=False, **home)
+        for source, home in zip(sources, homes(client, len(sources)), strict=True)
+    ]
+    whole = Sets.merged(client.gather([client.submit(_sets, one, pure=False) for one in built]))
+    known = share(client, whole)
+    parts = [client.submit(_among, one, known, pure=False) for one in built]
+
+    def build(which: int) -> "Future":
+        return client.submit(_placed, sources[which], model, known, pure=False)
+
+    return ClusterEngine(client, parts, build, [source.last - source.first for source in sources]), whole
+
+
+def _on_file(ratings: StoredRatings) -> list[OnFile]:
+    packed = ratings.packed
+    return [
+        OnFile(packed.path.resolve(), packed.checksum, ratings.places, int(first), int(last))
+        for first, last in pairwise(_edges(ratings.offsets))
+    ]
+
+
+def _edges(offsets: Indices) -> Indices:
+    whole = int(offsets[-1])
+    return part_edges(offsets, min(max(_PART, whole // _MOST), max(1, whole // _LEAST)))
+
+
+def _from_memory(
+    client: "Client", counts: sparse.csr_array, sums: sparse.csr_array | None, ratings: Ratings
+) -> ClusterEngine:
+    """Parts of what is in memory here, which stays the source of those that get lost."""
+    offsets = np.concatenate([[0], np.cumsum(ratings.tally("student").n)])
+    parts = [
+        Part.of(counts[first:last], None if sums is None else sums[first:last])
+        for first, last in pairwise(_edges(offsets))
+    ]
+
+    def send(which: int) -> "Future":
+        return share(client, parts[which])
+
+    where = [home.get("workers") for home in homes(client, len(parts))]
+    sent = [client.scatter(part, workers=home, hash=False) for part, home in zip(parts, where, strict=True)]
+    return ClusterEngine(client, sent, send, [part.n_students for part in parts])
+
+
+def _held(client: "Client", future: "Future") -> bool:
+    """Whether a worker that is alive has it."""
+    return future.status == "finished" and bool(client.who_has([future]).get(future.key))
+
+
+# --------------------------------------------------------------------------------------------- on a worker
+
+
+def _cells(source: OnFile, shared: tuple[Contexts, int]) -> Part:
+    return cell_part(source.ratings(), *shared)
+
+
+def _essays(source: OnFile, shared: tuple[Contexts, Indices, int]) -> tuple[Part, Sets]:
+    return essay_part(source.ratings(), *shared)
+
+
+def _sets(built: tuple[Part, Sets]) -> Sets:
+    return built[1]
+
+
+def _among(built: tuple[Part, Sets], whole: Sets) -> Part:
+    return among(whole, *built)
+
+
+def _placed(source: OnFile, shared: tuple[Contexts, Indices, int], whole: Sets) -> Part:
+    return _among(_essays(source, shared), whole)
+
+
+# One thread, so that sums have one order; a worker's threads take parts side by side.
+
+
+def _evaluated(part: Part, sent: tuple[Tables, Nodes]) -> Expected:
+    with one_thread():
+        return part.evaluate(*sent)
+
+
+def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
+    with one_thread():
+        return part.moments(*sent)
+
+
+def _worked(part: Part, sent: Callable[[ReferenceEngine], Matrix]) -> Matrix:
+    with one_thread():
+        return sent(part.whole_engine())
+
+
+def _added(found: Sequence[Expected]) -> Expected:
+    return reduce(add, found)
+
+
+def _summed(found: Sequence[Matrix]) -> Matrix:
+    return reduce(operator.add, found)

@@ -1,0 +1,196 @@
+"""Data beyond memory: an engine over parts of the students, each compressed once and kept on disk.
+
+An evaluation goes over the parts one by one, in their order, and needs memory for one of them. Parts are memory-mapped:
+where there is room, the system keeps them in memory, and an evaluation reads nothing from disk.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.arrangement import Arrangement
+from raterlens.engine.cells import Sets, essays, rating_cells
+from raterlens.engine.compiled_engine import FusedEngine
+from raterlens.engine.numpy_engine import ReferenceEngine
+from raterlens.engine.protocol import Array, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.models.contexts import Contexts
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed_file import Scratch, forget
+from raterlens.ratings.stored import StoredRatings
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of the students."""
+
+    counts: sparse.csr_array
+    """(rows, cells of the part)"""
+    sums: sparse.csr_array | None
+    weight: Array | None
+    """How many students each row stands for, where not for one."""
+    place: NDArray[np.int32]
+    """(students,): the row of each."""
+    own: Indices | None
+    """Which of all cells those of the part are; None where it has all."""
+    n_cells: int
+    """Of all parts together."""
+
+    @staticmethod
+    def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
+        """A part with all cells."""
+        found = Arrangement.of(counts, sums)
+        taken = None if sums is None else sums[found.rows]
+        return Part(counts[found.rows], taken, found.weight, found.place, None, counts.shape[1])
+
+    @property
+    def n_students(self) -> int:
+        return len(self.place)
+
+    def engine(self) -> FusedEngine:
+        return FusedEngine(self.counts, self.sums, weight=self.weight)
+
+    def tables(self, tables: Tables) -> Tables:
+        return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
+
+    def whole_engine(self) -> FusedEngine:
+        """An engine on these students whose cells are all cells."""
+        counts = self.counts
+        if self.own is not None:
+            shape = (counts.shape[0], self.n_cells)
+            counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
+        return FusedEngine(counts, self.sums, weight=self.weight)
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        """What these students add to the whole."""
+        found = self.engine().evaluate(self.tables(tables), nodes)
+        if self.own is None:
+            return found
+        counts = np.zeros_like(tables.cells)
+        counts[self.own] = found.counts
+        return Expected(found.loglik, counts, found.linear)
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        return self.engine().moments(self.tables(tables), nodes).of(self.place)
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        """As of an engine, in the students' own order."""
+        sums = None if self.sums is None else self.sums[self.place]
+        return FusedEngine(self.counts[self.place], sums).posteriors(self.tables(tables), nodes)
+
+    def on_disk(self, scratch: Scratch) -> "Part":
+        sums = None if self.sums is None else _kept(self.sums, scratch)
+        weight = None if self.weight is None else scratch.keep(self.weight)
+        counts, place = _kept(self.counts, scratch), scratch.keep(self.place)
+        return replace(self, counts=counts, sums=sums, weight=weight, place=place)
+
+    def forget(self) -> None:
+        for matrix in (self.counts, self.sums):
+            if matrix is not None:
+                for array in (matrix.data, matrix.indices, matrix.indptr):
+                    forget(array)
+
+
+def add(one: Expected, other: Expected) -> Expected:
+    """Of two groups of students together."""
+    linear = None if one.linear is None or other.linear is None else one.linear + other.linear
+    return Expected(one.loglik + other.loglik, one.counts + other.counts, linear)
+
+
+class PartsEngine(ReferenceEngine):
+    """Evaluates tables part by part."""
+
+    compiled = True
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._parts = parts
+
+    @property
+    def n_students(self) -> int:
+        return sum(part.n_students for part in self._parts)
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        total: Expected | None = None
+        for part in self._parts:
+            found = part.evaluate(tables, nodes)
+            total = found if total is None else add(total, found)
+            part.forget()
+        assert total is not None
+        return total
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
+        for rows, part in self._placed():
+            found = part.moments(tables, nodes)
+            mean[rows], sd[rows] = found.mean, found.sd
+            part.forget()
+        return Moments(mean, sd)
+
+    def total(self, work: Callable[[ReferenceEngine], Matrix]) -> Matrix:
+        found: Matrix | None = None
+        for part in self._parts:
+            more = work(part.whole_engine())
+            found = more if found is None else found + more
+            part.forget()
+        return found
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        for rows, part in self._placed():
+            for some, posterior, loglik in part.posteriors(tables, nodes):
+                stop = min(some.stop, part.n_students)
+                yield slice(rows.start + some.start, rows.start + stop), posterior, loglik
+            part.forget()
+
+    def _placed(self) -> Iterator[tuple[slice, Part]]:
+        """Parts with the places of their students."""
+        ends = accumulate(part.n_students for part in self._parts)
+        for part, end in zip(self._parts, ends, strict=True):
+            yield slice(end - part.n_students, end), part
+
+
+def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int) -> PartsEngine:
+    """An engine whose cells are contexts with scores."""
+    scratch = Scratch()
+    return PartsEngine([cell_part(part, contexts, n_categories).on_disk(scratch) for part in ratings.parts()])
+
+
+def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
+    """Students whose cells are contexts with scores."""
+    return Part.of(rating_cells(ratings, contexts, n_categories), None)
+
+
+def essays_by_parts(
+    ratings: StoredRatings, contexts: Contexts, slope_of_context: Indices, n_categories: int
+) -> tuple[PartsEngine, Sets]:
+    """An engine whose cells are essays, and what these are."""
+    scratch, parts, sets = Scratch(), [], []
+    for part in ratings.parts():
+        found, own = essay_part(part, contexts, slope_of_context, n_categories)
+        parts.append(found.on_disk(scratch))
+        sets.append(own)
+    whole = Sets.merged(sets)
+    return PartsEngine([among(whole, part, own) for part, own in zip(parts, sets, strict=True)]), whole
+
+
+def essay_part(
+    ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
+) -> tuple[Part, Sets]:
+    """Students whose cells are the essays that occur among them."""
+    found = essays(ratings, contexts, slope_of_context, n_categories)
+    return Part.of(found.counts, found.sums), found.sets
+
+
+def among(whole: Sets, part: Part, own: Sets) -> Part:
+    """The part with its sets known by their places among all."""
+    places = None if len(own.keys) == len(whole.keys) else np.searchsorted(whole.keys, own.keys)
+    return replace(part, own=places, n_cells=len(whole.keys))
+
+
+def _kept(matrix: sparse.csr_array, scratch: Scratch) -> sparse.csr_array:
+    arrays = tuple(scratch.keep(array) for array in (matrix.data, matrix.indices, matrix.indptr))
+    return sparse.csr_array(arrays, shape=matrix.shape, copy=False)

@@ -1,0 +1,241 @@
+"""Three ways from a model and ratings to estimates, all to the same record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.capability.links import Link
+from raterlens.engine.protocol import Moments, Nodes
+from raterlens.estimation.checkpoint import Checkpoint, digest
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.grid import nodes_for, reached
+from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
+from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.optimiser import OnProgress, Optimiser, maximise
+from raterlens.estimation.quadrature import fit_mml
+from raterlens.estimation.quasi_newton import Value
+from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
+from raterlens.models.capped_log import Capped
+from raterlens.models.facets import FacetsModel
+from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.redundancy import centre
+from raterlens.models.responses import Response
+from raterlens.ratings.coded import Ratings
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Array = NDArray[np.float64]
+
+# Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
+_SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
+_NO_SLOPE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Estimates by any method, with the marginal problem at hand for inference."""
+
+    problem: FacetsMarginal
+    parameters: Array
+    """Centred."""
+    value: Value
+    nodes: Nodes
+    """A grid fine enough for the posteriors at the estimates, in units of the students' population."""
+    moments: Moments
+    record: Optimiser
+    held: NDArray[np.bool_]
+    """Parameters that were anchored."""
+
+    @property
+    def loglik(self) -> float:
+        return self.value.loglik
+
+    @property
+    def model(self) -> FacetsModel:
+        return self.problem.model
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    ratings: Ratings
+    link: Link
+    problem: FacetsMarginal
+    start: Array
+    information: Array
+    bounds: tuple[Array, Array]
+    held: NDArray[np.bool_]
+    max_iterations: int
+    on_progress: OnProgress | None
+
+
+def estimate(
+    ratings: Ratings,
+    model: FacetsModel,
+    response: Response,
+    link: Link,
+    method: str,
+    *,
+    anchored: Array | None = None,
+    begin: Array | None = None,
+    allow_reversed: bool = False,
+    max_iterations: int = 500,
+    on_progress: OnProgress | None = None,
+    checkpoint: Checkpoint | None = None,
+    client: "Client | None" = None,
+) -> Estimate:
+    """Estimate `model` on `ratings` by one of METHODS.
+
+    `anchored` has the value of each parameter that is not to be estimated, `begin` of each that is known roughly, and
+    both NaN for the others.
+    """
+    lower, upper = model.bounds(allow_reversed=allow_reversed)
+    held = np.zeros(model.blocks.size, dtype=bool)
+    if anchored is not None:
+        held = np.isfinite(anchored)
+        lower, upper = np.where(held, anchored, lower), np.where(held, anchored, upper)
+    pseudo = pseudo_ratings(model, response.n_categories)
+    start = starting_values(ratings, model, link)
+    if begin is not None:
+        start = np.where(np.isfinite(begin), begin, start)
+    task = _Task(
+        ratings,
+        link,
+        marginal(ratings, model, response, pseudo, client),
+        start,
+        information_scale(model, start),
+        (lower, upper),
+        held,
+        max_iterations,
+        on_progress,
+    )
+    if checkpoint is not None:
+        _keep(checkpoint, task)
+    found = _off_the_level(METHODS[method], task)
+    if isinstance(model, ShiftedModel):
+        mean, sd = model.population(found.parameters)
+        return replace(found, moments=Moments(mean + sd * found.moments.mean, sd * found.moments.sd))
+    return found
+
+
+def _off_the_level(method: Callable[["_Task"], Estimate], task: _Task) -> Estimate:
+    """The estimate, looked for once more where no rater discriminates.
+
+    There the gradient by every slope is 0 by symmetry (abilities and slopes could all change sign), so that an
+    optimiser stops whether or not it is a maximum.
+    """
+    found, model = method(task), task.problem.model
+    slope = model.blocks["slope"]
+    if task.held[slope].any() or (np.abs(model.slope(found.parameters[slope])) > _NO_SLOPE).any():
+        return found
+    again = found.parameters.copy()
+    again[slope] = 1.0
+    return max(found, method(replace(task, start=again)), key=lambda one: one.loglik)
+
+
+def _keep(checkpoint: Checkpoint, task: _Task) -> None:
+    """Let the problem's values be kept, under the names of these ratings and of this model."""
+    model, students = task.problem.model, task.ratings.tally("student")
+    of_ratings = digest(model.contexts.codes, model.contexts.given, students.n, students.total)
+    kinds = (type(model).__name__, type(task.problem.response).__name__, task.link.name, model.blocks.sizes)
+    checkpoint.begin(of_ratings, digest(*kinds, task.start, task.information, *task.bounds, task.held))
+    task.problem.checkpoint = checkpoint
+
+
+def _mml(task: _Task) -> Estimate:
+    problem = task.problem
+    if isinstance(problem.response, Capped):
+        found = fit_with_corner(
+            problem,
+            task.start,
+            task.information,
+            task.bounds,
+            max_iterations=task.max_iterations,
+            on_progress=task.on_progress,
+        )
+    else:
+        found = fit_mml(
+            problem,
+            task.start,
+            task.information,
+            task.bounds,
+            starting_widths(task.ratings),
+            max_iterations=task.max_iterations,
+            on_progress=task.on_progress,
+        )
+    moments = sharp_moments(problem, found.optimum.parameters, found.moments)
+    parameters = centre(problem.model, found.optimum.parameters, task.held)
+    return Estimate(
+        problem, parameters, found.optimum.value, found.nodes, moments, found.optimum.record, task.held
+    )
+
+
+def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Moments:
+    """Abilities on a grid so fine, and so wide, that scoring the same ratings on another gives the same."""
+    nodes = sharp_nodes(problem, parameters, moments)
+    return problem.engine.moments(problem.tables(parameters, nodes), nodes)
+
+
+def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Nodes:
+    """A grid that any part of the students, one alone included, is integrated on as exactly as all of them."""
+    if isinstance(problem.response, Capped):
+        step = corner_step(problem, parameters)
+    else:
+        # A wide posterior can still have a steep flank. The logistic curve of slope a is smooth only as far as
+        # pi / a from the real line, less with more scores: the trapezoidal rule is then off by exp(-2 pi^2 / (a step)).
+        steepest = float(np.abs(problem.model.predictor(parameters).slope).max())
+        smooth = _SMOOTH / (problem.response.n_categories * max(steepest, 1.0))
+        step = min(nodes_for(moments, _SHARP).step, smooth)
+    # A student with passes only has a posterior as wide as the population on that side.
+    low, high = reached(moments)
+    return Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
+
+
+def _laplace(task: _Task) -> Estimate:
+    from raterlens.estimation.conditional import Conditional
+    from raterlens.estimation.laplace import Laplace
+
+    model = task.problem.model
+    approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)
+    optimum = maximise(
+        approximation.value,
+        task.start,
+        task.information,
+        task.bounds,
+        stage="Laplace approximation",
+        max_iterations=task.max_iterations,
+        on_progress=task.on_progress,
+    )
+    moments = approximation.moments(optimum.parameters)
+    parameters = centre(model, optimum.parameters, task.held)
+    return Estimate(
+        task.problem, parameters, optimum.value, nodes_for(moments), moments, optimum.record, task.held
+    )
+
+
+def _hierarchical(task: _Task) -> Estimate:
+    from raterlens.estimation.conditional import Conditional
+    from raterlens.estimation.hierarchical import fit_hierarchical
+
+    model = task.problem.model
+    found = fit_hierarchical(
+        Conditional(task.ratings, model, task.link),
+        model,
+        task.problem.pseudo,
+        task.start,
+        task.information,
+        task.bounds,
+        max_iterations=task.max_iterations,
+        on_progress=task.on_progress,
+    )
+    nodes = nodes_for(found.moments)
+    # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
+    value = task.problem.value(found.parameters, nodes)
+    parameters = centre(model, found.parameters)
+    return Estimate(task.problem, parameters, value, nodes, found.moments, found.record, task.held)
+
+
+METHODS: dict[str, Callable[[_Task], Estimate]] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}

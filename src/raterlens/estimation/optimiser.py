@@ -1,0 +1,120 @@
+"""One optimiser for every method, in coordinates scaled to standard errors, and a record of what it did."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.estimation.quasi_newton import News, Point, Value, climb
+
+Array = NDArray[np.float64]
+
+# In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
+TOLERANCE = 3e-6
+_ROUNDING = 50 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an optimisation stands, once an iteration."""
+
+    stage: str
+    iteration: int
+    loglik: float
+    gradient: float
+    """Largest scaled gradient: about how many standard errors are left to go."""
+
+
+OnProgress = Callable[[Progress], None]
+OnIteration = Callable[[Array, float], News]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimiser:
+    """What the optimiser was asked for, what it did and why it stopped."""
+
+    name: str
+    tolerance: float
+    max_iterations: int
+    iterations: int
+    evaluations: int
+    gradient: float
+    """Largest scaled gradient at the end, over the parameters that are free to move."""
+    converged: bool
+    stopped: str
+    """Why it stopped, in words."""
+    n_nodes: int | None = None
+    """Ability nodes of the final grid, where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    parameters: Array
+    value: Value
+    record: Optimiser
+
+
+def maximise(
+    objective: Callable[[Array], Value],
+    start: Array,
+    information: Array,
+    bounds: tuple[Array, Array],
+    *,
+    stage: str,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = 500,
+    on_progress: OnProgress | None = None,
+    on_iteration: OnIteration | None = None,
+) -> Optimum:
+    """Maximise `objective` within bounds.
+
+    Parameters
+    ----------
+    information
+        Diagonal of an approximate information matrix; its square root scales the parameters, so that all of
+        them are in units of about one standard error.
+    on_iteration
+        Called with the parameters and the largest scaled gradient; may have news for the optimiser.
+    """
+    scale, iteration, evaluations = np.sqrt(information), 0, 0
+
+    def counted(parameters: Array) -> Value:
+        nonlocal evaluations
+        evaluations += 1
+        return objective(parameters)
+
+    def arrived(point: Point) -> bool:
+        return _left(point) <= _enough(point, tolerance)
+
+    def news(point: Point) -> News:
+        nonlocal iteration
+        iteration += 1
+        if on_progress is not None:
+            on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
+        return News() if on_iteration is None else on_iteration(point.x / scale, _left(point))
+
+    end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations)
+    gradient, tolerance = _left(end), _enough(end, tolerance)
+    # A line search that cannot improve within rounding has arrived, too, if the gradient says so.
+    converged = gradient <= 10 * tolerance
+    if gradient <= tolerance:
+        stopped = "the gradient vanished"
+    elif iterations >= max_iterations:
+        stopped = f"it reached the limit of {max_iterations} iterations"
+    else:
+        stopped = "no further step improved the likelihood within rounding"
+    record = Optimiser(
+        "projected L-BFGS", tolerance, max_iterations, iterations, evaluations, gradient, converged, stopped
+    )
+    return Optimum(np.clip(end.x / scale, *bounds), end.value, record)
+
+
+def _left(point: Point) -> float:
+    """Largest scaled gradient over the parameters that are free to move."""
+    return float(np.abs(point.uphill).max(initial=0.0))
+
+
+def _enough(point: Point, tolerance: float) -> float:
+    """A gradient g promises g^2 / 2 more; nothing can be gained that rounding of the sum would hide."""
+    return max(tolerance, float(np.sqrt(_ROUNDING * abs(point.value.objective))))

@@ -1,0 +1,148 @@
+"""Marginal maximum likelihood: quadrature on a grid that follows the posteriors' widths."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.engine.protocol import Engine, Moments, Nodes, Tables
+from raterlens.estimation.curvature import inverse_curvature
+from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.optimiser import OnProgress, Optimum, maximise
+from raterlens.estimation.quasi_newton import News, Value
+
+Array = NDArray[np.float64]
+
+# Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
+_NEAR = 0.1
+# And within which the curvature is about that at the optimum.
+_IN_SIGHT = 1.0
+_MOST_ROUNDS = 8
+
+
+class Marginal(Protocol):
+    """A model on data: the marginal log-likelihood on a grid, and what gives posteriors."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    def tables(self, parameters: Array, nodes: Nodes) -> Tables: ...
+
+    def value(self, parameters: Array, nodes: Nodes) -> Value: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Quadrature:
+    """The optimum, on the grid that was found fine enough for it."""
+
+    optimum: Optimum
+    nodes: Nodes
+    moments: Moments
+
+
+def fit_mml(
+    problem: FacetsMarginal,
+    start: Array,
+    information: Array,
+    bounds: tuple[Array, Array],
+    widths: Array,
+    *,
+    max_iterations: int = 500,
+    on_progress: OnProgress | None = None,
+) -> Quadrature:
+    """Maximise the marginal likelihood, refining the grid until a finer one changes nothing.
+
+    Parameters
+    ----------
+    widths
+        Posterior standard deviations expected at `start`, for the first grid.
+    """
+
+    def curvature(parameters: Array, nodes: Nodes, moments: Moments) -> sparse.csr_array | None:
+        return inverse_curvature(problem, parameters, information, nodes, moments)
+
+    grid = Grid(problem, first_nodes(widths), curvature=curvature)
+    evaluations = iterations = 0
+    for _ in range(_MOST_ROUNDS):
+        optimum = maximise(
+            grid.value,
+            start,
+            information,
+            bounds,
+            stage="marginal likelihood",
+            max_iterations=max_iterations,
+            on_progress=on_progress,
+            on_iteration=grid.near,
+        )
+        evaluations += optimum.record.evaluations
+        iterations += optimum.record.iterations
+        start = optimum.parameters
+        if grid.rough:
+            grid.follow(start)
+            continue
+        evaluations += 1
+        if grid.fine_enough(optimum) or optimum.record.iterations >= max_iterations:
+            break
+        grid.refine(start)
+    record = replace(
+        optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
+    )
+    return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start))
+
+
+class Grid:
+    """A rough grid, until the parameters are near their optimum; then one that follows the posteriors there.
+
+    What the optimiser has learnt of the curvature on the one serves on the other.
+    """
+
+    def __init__(
+        self,
+        problem: Marginal,
+        nodes: Nodes,
+        accuracy: float | None = None,
+        curvature: Callable[[Array, Nodes, Moments], sparse.csr_array | None] | None = None,
+    ) -> None:
+        self._problem, self.nodes = problem, nodes
+        self.accuracy = accuracy_for(problem.engine.n_students) if accuracy is None else accuracy
+        self._curvature = curvature
+        self.rough = True
+
+    def value(self, parameters: Array) -> Value:
+        return self._problem.value(parameters, self.nodes)
+
+    def near(self, parameters: Array, gradient: float) -> News:
+        inverse = None
+        if self._curvature is not None and gradient <= _IN_SIGHT:
+            inverse = self._curvature(parameters, self.nodes, self.moments(parameters))
+            self._curvature = None
+        if not self.rough or gradient > _NEAR:
+            return News(inverse_curvature=inverse)
+        self.follow(parameters)
+        return News(objective_changed=True, inverse_curvature=inverse)
+
+    def follow(self, parameters: Array) -> None:
+        moments = self.moments(parameters)
+        # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
+        seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.step / 4))
+        self.nodes, self.rough = nodes_for(seen, self.accuracy), False
+
+    def fine_enough(self, optimum: Optimum) -> bool:
+        """Whether half the step changes nothing."""
+        check = self._problem.value(optimum.parameters, finer(self.nodes)).loglik
+        return abs(check - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check))
+
+    def refine(self, parameters: Array) -> None:
+        """Where the grid is found too coarse: a wide posterior can have steep flanks, which its width does not tell."""
+        self.accuracy /= 100
+        half = self.nodes.step / 2
+        self.follow(parameters)
+        if self.nodes.step > half:
+            self.nodes = Nodes.equally_spaced(self.nodes.low, self.nodes.high, half)
+
+    def moments(self, parameters: Array) -> Moments:
+        return self._problem.engine.moments(self._problem.tables(parameters, self.nodes), self.nodes)

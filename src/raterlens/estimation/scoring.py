@@ -1,0 +1,139 @@
+"""New students by a calibrated panel: everything about raters, items and scores fixed, only abilities asked for."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Moments
+from raterlens.errors import InputError
+from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.grid import first_nodes, nodes_for
+from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.methods import sharp_moments, sharp_nodes
+from raterlens.estimation.starting_values import starting_widths
+from raterlens.models.build import Options, build
+from raterlens.models.calibration import Calibration
+from raterlens.models.effects import own_or_explained
+from raterlens.models.facets import FacetsModel
+from raterlens.models.population_shift import POPULATION, ShiftedModel
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.ratings.coded import Codes, Ratings
+from raterlens.result.tables import level_table
+from raterlens.text import listed
+
+Array = NDArray[np.float64]
+
+_MOST_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A calibrated panel on ratings: the model with everything fixed, ready to ask for abilities."""
+
+    ratings: Ratings
+    """With each score's place among those of the fit."""
+    problem: FacetsMarginal
+    parameters: Array
+
+    def abilities(self) -> Moments:
+        """Posterior means and standard deviations, in units of the fit's population of students."""
+        return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
+
+    def loglik(self) -> float:
+        """Marginal log-likelihood of the ratings."""
+        nodes = sharp_nodes(self.problem, self.parameters, self.abilities())
+        return self.problem.derivatives(self.parameters, nodes).loglik
+
+
+def place(calibration: Calibration, ratings: Ratings) -> Placed:
+    """Put the calibrated effects in the places that these ratings' levels have."""
+    coded = with_scores(ratings, calibration.scores)
+    # A slope for every rater, wherever the calibration's slopes came from.
+    spec = replace(FACETS_MODELS[calibration.model], slopes=own_or_explained)
+    options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
+    model, response = build(coded, options, len(calibration.scores))
+    if POPULATION in calibration.effects:
+        model = ShiftedModel.of(model)
+    nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
+    return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
+
+
+def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
+    """Students' abilities, posterior means given the fit's population of students, with standard deviations."""
+    moments = place(calibration, ratings).abilities()
+    mean, sd = calibration.effects.get(POPULATION, (0.0, 1.0))
+    estimates = {"theta": mean + sd * moments.mean, "theta_se": sd * moments.sd}
+    return level_table(ratings.students, ratings.tally("student"), estimates)
+
+
+def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:
+    """The same ratings with each score's place among `scores`."""
+    if scores == tuple(range(len(scores))) and ratings.n_categories <= len(scores):
+        return ratings
+    seen = np.flatnonzero(ratings.score_counts)
+    if strange := [int(score) for score in seen if score not in scores]:
+        raise InputError(
+            f"scores of {listed(strange)} occur, but the fit knows only {listed(scores)}; correct them, or read with "
+            "the cut that the fit's ratings were read with"
+        )
+    return ratings.with_scores(np.searchsorted(scores, np.arange(ratings.n_categories)).astype(np.int16))
+
+
+def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) -> Array:
+    """The calibrated effects of the levels that occur in these ratings."""
+    x, effects = np.zeros(model.blocks.size), calibration.effects
+    rater = places_of(ratings.raters, calibration.labels["rater"], "raters")
+    item = places_of(ratings.items, calibration.labels["item"], "items")
+    x[model.blocks["slope"]], x[model.blocks["severity"]] = (
+        effects["slope"][rater],
+        effects["severity"][rater],
+    )
+    x[model.blocks["difficulty"]] = effects["difficulty"][item]
+    if calibration.item_slopes:
+        x[model.blocks["item_slope"]] = effects["item_slope"][item]
+    wanted = {name.removeprefix("facet ") for name in effects if name.startswith("facet ")}
+    given = {facet.name for facet in ratings.facets}
+    if wanted != given:
+        raise InputError(
+            f"the fit has the facets {listed(sorted(wanted)) or 'none'}, these ratings "
+            f"{listed(sorted(given)) or 'none'}; read them with the same facets="
+        )
+    for facet in ratings.facets:
+        name = f"facet {facet.name}"
+        place = places_of(facet.labels, calibration.labels[name], f"levels of facet {facet.name!r}")
+        x[model.blocks[name]] = effects[name][place]
+    if model.thresholds is not None:
+        thresholds = effects["threshold"]
+        thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
+        x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
+    if isinstance(model, ShiftedModel):
+        mean, sd = effects[POPULATION]
+        x[model.blocks[POPULATION]] = mean, np.log(sd)
+    return x
+
+
+def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:
+    """Where each label stands among the known ones."""
+    place = dict(zip(known.cast(pl.String), range(len(known)), strict=True))
+    strangers = [label for label in labels.cast(pl.String) if label not in place]
+    if strangers:
+        raise InputError(
+            f"{what} that the fit does not know: {listed(strangers)}; it knows {listed(known.cast(pl.String))}. Leave "
+            "their ratings out, or fit again with them and the others held fixed (anchors=)"
+        )
+    return np.array([place[label] for label in labels.cast(pl.String)], dtype=np.int32)
+
+
+def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Moments:
+    """On a grid that follows the posteriors until it need not be finer."""
+    nodes = first_nodes(widths)
+    for _ in range(_MOST_ROUNDS):
+        moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
+        following = nodes_for(Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4)))
+        if following.step > nodes.step / 2:
+            break
+        nodes = following
+    return sharp_moments(problem, parameters, moments)

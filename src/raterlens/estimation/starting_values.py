@@ -1,0 +1,63 @@
+"""Starting values from pass rates, and the scale of each parameter from the information they imply."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.capability.links import Link
+from raterlens.models.facets import FacetsModel
+from raterlens.models.thresholds import Thresholds
+from raterlens.ratings.coded import Ratings, Tally
+
+Array = NDArray[np.float64]
+
+_SLOPE = 1.0
+# Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.
+_INFORMATION = 0.15
+
+
+def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
+    """Severities and difficulties from pass rates through the link, all slopes equal, thresholds evenly spread."""
+    blocks, n = model.blocks, ratings.n_raters
+    start = np.zeros(blocks.size)
+    start[blocks["slope"]] = model.slope.invert(np.full(n, _SLOPE))
+    rater, item = ratings.tally("rater"), ratings.tally("item")
+    most = ratings.n_categories - 1
+    overall = _through(link, np.array([item.total.sum() / (most * item.n.sum())]))
+    # Averaging over ability flattens the curve; sqrt(1 + a^2 / 3) undoes most of it.
+    stretch = np.sqrt(1 + _SLOPE**2 / 3)
+    start[blocks["severity"]] = model.severity.invert(-stretch * _through(link, _rates(rater, most)))
+    # On the scale of ability, divided by the slope, which starts at 1.
+    start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(item, most)))
+    if model.thresholds is not None:
+        start[blocks["threshold"]] = np.tile(_first_thresholds(model.thresholds), model.thresholds.n_scales)
+    return start
+
+
+def information_scale(model: FacetsModel, start: Array) -> Array:
+    """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
+    given = model.contexts.given.sum(axis=1)
+    per_row = _INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
+    return np.asarray(model.jacobian(start).power(2).T @ per_row)
+
+
+def starting_widths(ratings: Ratings) -> Array:
+    """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
+    given = ratings.tally("student").n
+    return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * _INFORMATION * given * (ratings.n_categories - 1) ** 2))
+
+
+def _first_thresholds(thresholds: Thresholds) -> Array:
+    """Half a unit apart around zero: values for adjacent categories, a first one and gaps for graded ones."""
+    steps = thresholds.n_steps
+    values = 0.5 * (np.arange(steps) - (steps - 1) / 2)
+    return np.asarray(np.diff(values, prepend=0.0) if thresholds.graded else values)
+
+
+def _rates(tally: Tally, most: int) -> Array:
+    return np.asarray((tally.total / most + 0.5) / (tally.n + 1))
+
+
+def _through(link: Link, rate: Array) -> Array:
+    """The predictor at which a pass has this probability: F inverted on a table, precise enough for a start."""
+    s = np.linspace(-12, 12, 4801)
+    return np.interp(rate, np.exp(link.log_pass(s)), s)

@@ -1,0 +1,202 @@
+"""Results as an Excel workbook: formatted sheets of raters, items, students and warnings.
+
+Every text is written as text: a label such as `=cmd()` stays a label, whatever a spreadsheet would make of it in a csv.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.panel_summary import judged
+from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.errors import OptionError
+
+if TYPE_CHECKING:
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
+
+MOST_ROWS = 1_048_575
+"""Below the heading, in a sheet of Excel."""
+
+# Excel takes no longer text in a cell.
+_LONGEST = 32_767
+_WIDEST = 60
+
+_HEADINGS = {
+    "rater": "Rater",
+    "item": "Item",
+    "student": "Student",
+    "n": "Ratings",
+    "mean_score": "Mean score",
+    "rho": "Discrimination",
+    "eta": "Severity",
+    "kappa": "Capability",
+    "delta": "Difficulty",
+    "theta": "Ability",
+    "slope": "Slope",
+    "criterion": "Criterion",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "prevalence": "Prevalence",
+    "flag": "Flag",
+    "kappa_low": "Capability from",
+    "kappa_high": "Capability to",
+    "label": "Verdict",
+    "sentence": "Why",
+    "advice": "Next step",
+}
+_PROSE = ("sentence", "advice")
+_SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
+
+
+def check_excel(sizes: Ratings | Fit | None = None) -> None:
+    """Raise where a workbook could not be written, or would not hold so many students, raters or items."""
+    if find_spec("xlsxwriter") is None:
+        raise OptionError(
+            "Excel files need the package xlsxwriter, which is not installed; run: pip install 'raterlens[excel]'"
+        )
+    if sizes is None:
+        return
+    for name, n in (("students", sizes.n_students), ("raters", sizes.n_raters), ("items", sizes.n_items)):
+        if n > MOST_ROWS:
+            raise OptionError(
+                f"{n:,} {name}, but a sheet of Excel has room for {MOST_ROWS:,}; leave Excel out and use {name}.csv"
+            )
+
+
+def write_workbook(fit: Fit, path: Path) -> None:
+    """Write the workbook."""
+    check_excel(fit)
+    import xlsxwriter
+
+    options = {
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "nan_inf_to_errors": False,
+        "constant_memory": True,
+    }
+    with xlsxwriter.Workbook(str(path), options) as book:
+        book.set_properties({"title": "Raterlens results"})
+        heading = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"})
+        formats = {
+            "text": book.add_format({"valign": "top"}),
+            "count": book.add_format({"num_format": "#,##0", "valign": "top"}),
+            "number": book.add_format({"num_format": "0.00", "valign": "top"}),
+            "prose": book.add_format({"text_wrap": True, "valign": "top"}),
+        }
+        for name in ("raters", "items", "students"):
+            table = _raters(fit) if name == "raters" else fit.table(name)
+            sheet = book.add_worksheet(name.capitalize())
+            _fill(sheet, table, heading, formats)
+            if name == "raters" and table.height:
+                _colour(sheet, table)
+        _warnings(book.add_worksheet("Warnings"), fit, heading, formats)
+
+
+def _raters(fit: Fit) -> pl.DataFrame:
+    """With verdicts, the most capable first."""
+    scale = Scale.of(fit)
+    rows = judged(fit.table("raters"), scale).drop("standing")
+    first = ["rater", "label", "kappa", "kappa_low", "kappa_high"]
+    return rows.select(*first, pl.exclude(*first))
+
+
+def _fill(sheet: Any, table: pl.DataFrame, heading: Any, formats: dict[str, Any]) -> None:
+    columns = table.columns
+    kinds = [_kind(table[name]) for name in columns]
+    for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
+        sheet.set_column(place, place, _width(table[name], heading_of(name), kind), formats[kind])
+    sheet.set_row(0, 32)
+    for place, name in enumerate(columns):
+        sheet.write_string(0, place, heading_of(name), heading)
+    for row, cells in enumerate(table.iter_rows(), start=1):
+        for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
+            if cell is None or cell != cell:
+                continue
+            if kind in ("text", "prose"):
+                sheet.write_string(row, place, _text(cell), formats[kind])
+            elif cell in (float("inf"), float("-inf")):
+                sheet.write_string(row, place, "∞" if cell > 0 else "-∞", formats["text"])
+            else:
+                sheet.write_number(row, place, cell, formats[kind])
+    sheet.freeze_panes(1, 1)
+    sheet.autofilter(0, 0, max(table.height, 1), len(columns) - 1)
+
+
+def _colour(sheet: Any, table: pl.DataFrame) -> None:
+    place = table.columns.index("kappa")
+    sheet.conditional_format(
+        1,
+        place,
+        table.height,
+        place,
+        {
+            "type": "3_color_scale",
+            "min_type": "num",
+            "mid_type": "num",
+            "max_type": "num",
+            "min_value": 0,
+            "mid_value": CAPABLE,
+            "max_value": 1,
+            "min_color": _SCALE[0],
+            "mid_color": _SCALE[1],
+            "max_color": _SCALE[2],
+        },
+    )
+
+
+def _warnings(sheet: Any, fit: Fit, heading: Any, formats: dict[str, Any]) -> None:
+    sheet.set_column(0, 0, 16, formats["text"])
+    sheet.set_column(1, 1, 110, formats["prose"])
+    sheet.write_string(0, 0, "Kind", heading)
+    sheet.write_string(0, 1, "What to keep in mind", heading)
+    lines = [("warning", text) for text in fit.warnings] + [("reading", text) for text in fit.notes]
+    if not fit.warnings:
+        lines.insert(0, ("warning", "nothing unusual was found in the data or the fit"))
+    ended = "converged" if fit.converged else "did NOT converge"
+    lines.append(
+        ("fit", f"{fit.model} by {fit.method}, {fit.link} link: log-likelihood {fit.loglik:.4f}, {ended}")
+    )
+    for row, (kind, text) in enumerate(lines, start=1):
+        sheet.write_string(row, 0, kind, formats["text"])
+        sheet.write_string(row, 1, _text(text), formats["prose"])
+    sheet.freeze_panes(1, 0)
+
+
+def heading_of(column: str) -> str:
+    """A column in words.
+
+    >>> heading_of("eta"), heading_of("eta_se"), heading_of("kappa_low"), heading_of("new")
+    ('Severity', 'Severity (s.e.)', 'Capability from', 'new')
+    """
+    if column not in _HEADINGS and column.endswith("_se"):
+        return f"{heading_of(column.removesuffix('_se'))} (s.e.)"
+    return _HEADINGS.get(column, column)
+
+
+def _kind(column: pl.Series) -> str:
+    if column.name in _PROSE:
+        return "prose"
+    return "text" if not column.dtype.is_numeric() else "number" if column.dtype.is_float() else "count"
+
+
+def _width(column: pl.Series, heading: str, kind: str) -> float:
+    """Characters: of the longest label, or of a number under a heading in two lines."""
+    if kind == "prose":
+        return _WIDEST
+    if kind != "text":
+        return max(9.0, 1.2 * max(len(word) for word in heading.split()) + 1)
+    longest = max(column.cast(pl.String).str.len_chars().fill_null(0), default=0)
+    return float(min(max(longest, len(heading)) + 2, _WIDEST))
+
+
+def _text(value: object) -> str:
+    """As a cell holds it: without characters that XML forbids."""
+    text = str(value)[:_LONGEST]
+    return "".join(c if c in "\t\n" or (c.isprintable() or ord(c) >= 0xA0) else "·" for c in text)

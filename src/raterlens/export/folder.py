@@ -1,0 +1,89 @@
+"""Results in a folder: checked before the work, written whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raterlens.errors import OptionError
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.ratings.coded import Ratings
+    from raterlens.result.record import Fit
+
+TABLES = ("raters", "items", "students")
+FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
+DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv")
+FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
+
+
+def check_folder(out: Path) -> None:
+    """Raise where results could not be written to `out`; leave no trace."""
+    try:
+        if out.exists() and not out.is_dir():
+            raise OptionError(
+                f"cannot write results to '{out}': it is a file; give a folder, new or existing"
+            )
+        folder = _existing(out)
+        if not folder.is_dir():
+            raise OptionError(
+                f"cannot write results to '{out}': '{folder}' is not a folder; give another one"
+            )
+        for name in (*FILES, *DIAGNOSED, WORKBOOK):
+            if (out / name).is_dir():
+                raise OptionError(
+                    f"cannot write results to '{out}': it has a folder named '{name}'; rename it or give another folder"
+                )
+        with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OptionError(
+            f"cannot write results to '{out}': {reason[:1].lower()}{reason[1:]}; give a folder you may write to"
+        ) from error
+
+
+def write_results(
+    fit: "Fit",
+    out: Path,
+    command: str | None = None,
+    ratings: "Ratings | None" = None,
+    diagnosis: "Diagnosis | None" = None,
+    *,
+    xlsx: bool = False,
+) -> None:
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
+    bias.csv, change.csv and drift.csv where it looked for them), and results.xlsx where asked for.
+
+    Files of these names are replaced; anything else in the folder is left alone. All are complete
+    before the first one is put in place.
+    """
+    from raterlens.export.spreadsheet_cells import harmless
+    from raterlens.report import render
+
+    check_folder(out)
+    with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=_existing(out)) as name:
+        draft = Path(name)
+        for part in TABLES:
+            harmless(fit.table(part)).write_csv(draft / f"{part}.csv")
+        fit.save(draft / "fit.json")
+        page = render(fit, command=command, ratings=ratings, diagnosis=diagnosis)
+        (draft / "report.html").write_text(page, encoding="utf-8")
+        found = {} if diagnosis is None else diagnosis.files()
+        for file, table in found.items():
+            harmless(table).write_csv(draft / file)
+        if xlsx:
+            fit.to_excel(draft / WORKBOOK)
+        out.mkdir(parents=True, exist_ok=True)
+        for file in (*FILES, *found, *([WORKBOOK] * xlsx)):
+            os.replace(draft / file, out / file)
+
+
+def _existing(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists: on the same disk as what will be made in it."""
+    return next(
+        folder
+        for folder in (path.absolute(), *path.absolute().parents)
+        if folder.exists() or folder.is_symlink()
+    )

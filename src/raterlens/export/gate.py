@@ -1,0 +1,221 @@
+"""A gate for pipelines: does every rater keep within the bounds that were set?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.diagnostics.fit_statistics import rater_fit
+from raterlens.diagnostics.residuals import residuals
+from raterlens.errors import OptionError, choose
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit, as_came
+from raterlens.text import counted
+
+Array = NDArray[np.float64]
+
+NORMAL = float(special.ndtri(0.975))
+"""Half the width of a 95 % interval, in standard errors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """What became of every rater at every bound."""
+
+    passed: bool
+    """Nobody failed, and the fit converged."""
+    failed: tuple[str, ...]
+    """Raters beyond a bound."""
+    bounds: dict[str, float]
+    confident: bool
+    converged: bool
+    table: pl.DataFrame
+    """A row for every rater and bound: rater, measure, bound, value, low, high, passed, certain (the 95 % interval
+    lies wholly on one side of the bound)."""
+    notes: tuple[str, ...] = ()
+    """What was read, and what was left out: a rater whose rows were left out is not judged."""
+    backend: Any = "polars"
+
+    @property
+    def checks(self) -> Any:
+        """`table` as the kind of dataframe that came in."""
+        return as_came(self.table, self.backend)
+
+    def summary(self) -> str:
+        """One line for the whole, one for every bound that a rater failed."""
+        n = self.table["rater"].n_unique()
+        if self.passed:
+            unsure = self.table.filter(~pl.col("certain"))["rater"].n_unique()
+            aside = f"; {counted(unsure, 'rater')} too near a bound to be certain" if unsure else ""
+            return f"passed: {counted(n, 'rater')} within {self._asked()}{aside}"
+        lines = [f"failed: {len(self.failed):,} of {counted(n, 'rater')} beyond {self._asked()}"]
+        if not self.converged:
+            lines.append("  the fit did not converge: no bound can be relied on; give it more iterations")
+        for row in (
+            self.table.filter(~pl.col("passed")).sort("rater", maintain_order=True).iter_rows(named=True)
+        ):
+            sure = "" if row["certain"] else ", not certain"
+            interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
+            value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
+            lines.append(
+                f"  {row['rater']}: {row['measure']} {value}{interval}, {row['bound']:g} asked{sure}"
+            )
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The record as JSON: what `raterlens check --json` prints."""
+        rows = self.table.with_columns(pl.col("value", "low", "high").fill_nan(None)).to_dicts()
+        content = {
+            "format": "raterlens gate",
+            "version": 1,
+            "passed": self.passed,
+            "failed": list(self.failed),
+            "converged": self.converged,
+            "decided_by": "interval" if self.confident else "estimate",
+            "bounds": self.bounds,
+            "checks": rows,
+            "notes": list(self.notes),
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    def _asked(self) -> str:
+        return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in self.bounds.items())
+
+
+def gate(
+    fit: Fit,
+    ratings: Ratings | None = None,
+    *,
+    min_kappa: float | None = None,
+    max_severity: float | None = None,
+    min_discrimination: float | None = None,
+    max_infit: float | None = None,
+    max_outfit: float | None = None,
+    min_ratings: int | None = None,
+    confident: bool = False,
+    raters: Sequence[str] | None = None,
+) -> Gate:
+    """Judge raters by bounds, for a pipeline to go on or to stop.
+
+    Parameters
+    ----------
+    fit
+        What is judged.
+    ratings
+        Those that were fitted; `max_infit` and `max_outfit` are computed from them.
+    min_kappa, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
+        The bounds. `max_severity` is a distance from the origin, so it fails the lenient as it does the severe.
+    confident
+        By default the estimate decides: nobody passes for being little known, but somebody within chance of a bound
+        may fail. With `confident=True` only raters fail whose 95 % interval lies wholly beyond a bound: nobody fails
+        by chance alone, but a rater with few ratings passes for want of evidence; ask for `min_ratings` too.
+        Where a rater has no interval, the estimate decides.
+    raters
+        Judge only these, such as the LLM judges of a panel with human raters.
+
+    Returns
+    -------
+    Gate
+        `passed`, `failed`, `checks`, `summary()` and `to_json()`. A fit that did not converge does not pass.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fit = rl.fit(rl.load_example())
+    >>> result = rl.gate(fit, min_kappa=0.6, confident=True)
+    >>> result.passed, result.failed
+    (False, ('AM:Sport', 'AM:Work'))
+    >>> print(result.summary())
+    failed: 2 of 16 raters beyond min kappa 0.6
+      AM:Sport: kappa 0.38 (0.23 to 0.52), 0.6 asked
+      AM:Work: kappa 0.45 (0.32 to 0.57), 0.6 asked
+    """
+    asked = _asked(
+        min_kappa=min_kappa,
+        max_severity=max_severity,
+        min_discrimination=min_discrimination,
+        max_infit=max_infit,
+        max_outfit=max_outfit,
+        min_ratings=min_ratings,
+    )
+    table = fit.table("raters")
+    labels = table["rater"].cast(pl.String)
+    chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
+    misfit = None
+    if "max_infit" in asked or "max_outfit" in asked:
+        misfit = _misfit(fit, ratings)
+    found = pl.concat([_judged(name, bound, table, misfit, confident) for name, bound in asked.items()])
+    found = found.filter(pl.col("rater").is_in(chosen))
+    failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
+    passed = not failed and fit.converged
+    return Gate(passed, failed, asked, confident, fit.converged, found, tuple(fit.notes), fit.backend)
+
+
+def _asked(**bounds: float | None) -> dict[str, float]:
+    """The bounds that were given, once they are seen to be numbers."""
+    asked = {name: value for name, value in bounds.items() if value is not None}
+    if not asked:
+        raise OptionError(f"a gate without a bound lets everybody pass; give one of {', '.join(bounds)}")
+    for name, value in asked.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < np.inf:
+            raise OptionError(f"{name}={value!r}; give a number, 0 or more")
+    return asked
+
+
+def _misfit(fit: Fit, ratings: Ratings | None) -> pl.DataFrame:
+    if ratings is None:
+        raise OptionError(
+            "infit and outfit follow from the ratings; give them too: rl.gate(fit, ratings, ...)"
+        )
+    if fit.calibration is None:
+        raise OptionError(f"model {fit.model!r} has no infit or outfit; fit 'gmf', 'tfm' or 'probit'")
+    return rater_fit(residuals(fit, ratings))
+
+
+def _judged(
+    name: str, bound: float, raters: pl.DataFrame, misfit: pl.DataFrame | None, confident: bool
+) -> pl.DataFrame:
+    """Every rater at one bound."""
+    value, low, high = _measured(name, raters, misfit)
+    least = bound if name.startswith("min_") else -bound if name == "max_severity" else -np.inf
+    most = np.inf if name.startswith("min_") else bound
+    low, high = (np.where(np.isfinite(end), end, value) for end in (low, high))
+    within, beyond = (least <= value) & (value <= most), (high < least) | (low > most)
+    return pl.DataFrame(
+        {
+            "rater": raters["rater"].cast(pl.String),
+            "measure": name.split("_")[1],
+            "bound": float(bound),
+            "value": value,
+            "low": low,
+            "high": high,
+            "passed": ~beyond & np.isfinite(value) if confident else within,
+            "certain": beyond | ((least <= low) & (high <= most)),
+        }
+    )
+
+
+def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> tuple[Array, Array, Array]:
+    """The estimate and its 95 % interval."""
+
+    def column(label: str) -> Array:
+        return raters[label].to_numpy().astype(np.float64)
+
+    if name == "min_ratings":
+        return column("n"), column("n"), column("n")
+    if name == "min_kappa":
+        return column("kappa"), column("kappa_low"), column("kappa_high")
+    if name in ("max_infit", "max_outfit"):
+        assert misfit is not None
+        square, z = (misfit[f"{name[4:]}{end}"].to_numpy() for end in ("", "_z"))
+        # z is the distance from 1 in standard errors.
+        half = NORMAL * np.abs(square - 1) / np.maximum(np.abs(z), 1e-9)
+        return square, np.maximum(square - half, 0.0), square + half
+    label = "eta" if name == "max_severity" else "rho"
+    half = NORMAL * column(f"{label}_se")
+    return column(label), column(label) - half, column(label) + half

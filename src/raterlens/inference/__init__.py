@@ -1,1 +1,0 @@
-"""Inference: how sure the estimates are."""

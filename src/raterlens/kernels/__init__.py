@@ -1,0 +1,1 @@
+"""Every compiled function, and the rule for when compiling pays. Small data never load this room."""

@@ -1,0 +1,216 @@
+"""Calibration: everything that a facets fit estimated about raters, items and scores.
+
+Enough to restate capability on another yardstick, to score new students, and to anchor another fit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.capability.curves import Curve, curve_of
+from raterlens.capability.links import get_link
+from raterlens.errors import choose
+from raterlens.estimation.methods import Estimate
+from raterlens.models.build import Options
+from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.registry import FACETS_MODELS
+from raterlens.ratings.coded import Ratings
+from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.intervals import Panel
+
+Array = NDArray[np.float64]
+
+# Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
+MOST_RATERS = 500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """Effects on the scale of the predictor S = a_r g_i theta - b_r - delta_i - facets - thresholds."""
+
+    model: str
+    link: str
+    scale: str
+    scores: tuple[int, ...]
+    """The scores that were given, lowest first; 0 .. K - 1 stand for them in the model."""
+    labels: Mapping[str, pl.Series]
+    """`rater`, `item`, and `facet NAME` for each further facet."""
+    effects: Mapping[str, Array]
+    """`slope` and `severity` a rater, `difficulty` an item; where the model has them `item_slope` (its logarithm),
+    `facet NAME`, `threshold` of shape (scales, steps), and `population`, the students' mean and standard deviation
+    where they are not 0 and 1."""
+    covariance: Array | sparse.csr_array | None
+    """Of slopes, severities, difficulties and item slopes; None where no standard errors were computed."""
+    falling: Array
+    """How fast the log-likelihood falls as a slope that is held at 0 rises."""
+    covariates: tuple[str, ...] = ()
+    """What slopes and severities are explained by."""
+    anchored: int = 0
+    """Parameters that were held at given values."""
+
+    @property
+    def item_slopes(self) -> bool:
+        return "item_slope" in self.effects
+
+    def known(self, effect: str) -> dict[str, float]:
+        """The values of an effect by label, as text; nothing where the model does not have it."""
+        if effect not in self.effects:
+            return {}
+        labels = self.labels[_LABELLED.get(effect, effect)].cast(pl.String)
+        return dict(zip(labels, self.effects[effect].tolist(), strict=True))
+
+    def panel(self, item: str | None = None) -> Panel:
+        """The raters on an average item, or on the one named."""
+        a, b = self.effects["slope"], self.effects["severity"]
+        n, spread = len(a), self.covariance
+        if item is None:
+            return Panel(a, b, None if spread is None else spread[: 2 * n, : 2 * n], self.falling)
+        place = self._item(item)
+        difficulty = float(self.effects["difficulty"][place])
+        stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
+        on_ability = FACETS_MODELS[self.model].difficulty_on_ability_scale
+        weight = a if on_ability else np.ones(n)
+        if spread is not None:
+            # Rows: slope a g and severity b + w delta; columns: a, b, delta, log g.
+            own, n_items = sparse.eye_array(n), len(self.effects["difficulty"])
+            blocks = [
+                [stretch * own, None, None],
+                [difficulty * own if on_ability else None, own, _column(weight, place, n_items)],
+            ]
+            if self.item_slopes:
+                blocks[0].append(_column(stretch * a, place, n_items))
+                blocks[1].append(None)
+            through = sparse.block_array(blocks, format="csr")
+            spread = through @ (through @ spread).T
+        return Panel(stretch * a, b + weight * difficulty, spread, self.falling / stretch)
+
+    def curve(self, item: str | None = None) -> Curve:
+        """How the expected score follows the predictor, on average over items or on the one named."""
+        thresholds = self.effects.get("threshold")
+        if thresholds is not None and item is not None and len(thresholds) > 1:
+            thresholds = thresholds[[self._item(item)]]
+        return curve_of(get_link(self.link), thresholds, graded=self.scale == "graded")
+
+    def _item(self, item: str) -> int:
+        labels = list(self.labels["item"].cast(pl.String))
+        return labels.index(choose("item", str(item), labels))
+
+    def for_keeping(self) -> "Calibration":
+        """With covariances between raters only where they are few enough to be kept.
+
+        Two raters' estimates are correlated through the students they share, which fades as a panel grows.
+        """
+        spread, n = self.covariance, len(self.effects["slope"])
+        if n <= MOST_RATERS or spread is None:
+            return self
+        both = spread.diagonal(n).copy()
+        both[n:] = 0.0
+        kept = sparse.diags_array([spread.diagonal(), both, both], offsets=[0, n, -n], format="csr")
+        return replace(self, covariance=kept)
+
+    # -- as JSON ----------------------------------------------------------------------------------------------
+
+    def to_plain(self) -> dict[str, Any]:
+        """Numbers, text and lists only."""
+        spread = self.covariance
+        if isinstance(spread, np.ndarray):
+            covariance: Any = [row[: i + 1] for i, row in enumerate(spread.tolist())]
+        elif spread is not None:
+            coo = sparse.tril(spread).tocoo()
+            covariance = {"row": coo.row.tolist(), "column": coo.col.tolist(), "value": coo.data.tolist()}
+        else:
+            covariance = None
+        return {
+            "model": self.model,
+            "link": self.link,
+            "scale": self.scale,
+            "scores": list(self.scores),
+            "labels": {name: labels.cast(pl.String).to_list() for name, labels in self.labels.items()},
+            "effects": {name: values.tolist() for name, values in self.effects.items()},
+            "covariance": covariance,
+            "falling": self.falling.tolist(),
+            "covariates": list(self.covariates),
+            "anchored": self.anchored,
+        }
+
+    @staticmethod
+    def from_plain(content: dict[str, Any]) -> "Calibration":
+        effects = {name: np.array(values, float) for name, values in content["effects"].items()}
+        size = sum(len(effects[name]) for name in _COVARYING if name in effects)
+        spread: Array | sparse.csr_array | None = None
+        if isinstance(content["covariance"], list):
+            lower = np.zeros((size, size))
+            for i, row in enumerate(content["covariance"]):
+                lower[i, : i + 1] = row
+            spread = lower + np.tril(lower, -1).T
+        elif content["covariance"] is not None:
+            parts = content["covariance"]
+            half = sparse.csr_array((parts["value"], (parts["row"], parts["column"])), shape=(size, size))
+            spread = sparse.csr_array(half + sparse.tril(half, -1).T)
+        return Calibration(
+            content["model"],
+            content["link"],
+            content["scale"],
+            tuple(content["scores"]),
+            {name: pl.Series(labels, dtype=pl.String) for name, labels in content["labels"].items()},
+            effects,
+            spread,
+            np.array(content["falling"], float),
+            tuple(content["covariates"]),
+            content["anchored"],
+        )
+
+
+_LABELLED = {"slope": "rater", "severity": "rater", "difficulty": "item", "item_slope": "item"}
+_COVARYING = ("slope", "severity", "difficulty", "item_slope")
+
+
+def calibrate(
+    ratings: Ratings,
+    options: Options,
+    found: Estimate,
+    spread: Covariance | None,
+    scores: tuple[int, ...],
+    covariates: tuple[str, ...] = (),
+) -> Calibration:
+    """Name the effects of an estimate."""
+    model, x = found.model, found.parameters
+    at, effects = model.effects, model.effects_at(x)
+    named = {name: effects[at[name]] for name in at.sizes}
+    if model.thresholds is not None:
+        named["threshold"] = model.thresholds.values(named["threshold"])
+    if isinstance(model, ShiftedModel):
+        named["population"] = np.array(model.population(x))
+    covariance = None
+    if spread is not None:
+        kept = slice(0, sum(size for name, size in at.sizes.items() if name in _COVARYING))
+        through = model.effect_jacobian(x)[kept]
+        covariance = through @ (through @ spread.matrix).T
+        covariance = (covariance + covariance.T) / 2
+    own_slopes = model.slope.size == ratings.n_raters
+    return Calibration(
+        model=options.spec.name,
+        link=options.link.name,
+        scale=options.scale,
+        scores=scores,
+        labels={
+            "rater": ratings.raters,
+            "item": ratings.items,
+            **{f"facet {facet.name}": facet.labels for facet in ratings.facets},
+        },
+        effects=named,
+        covariance=covariance,
+        falling=-found.value.gradient[model.blocks["slope"]] if own_slopes else np.zeros(ratings.n_raters),
+        covariates=covariates,
+        anchored=int(found.held.sum()),
+    )
+
+
+def _column(values: Array, place: int, width: int) -> sparse.csr_array:
+    rows = np.arange(len(values))
+    return sparse.csr_array((values, (rows, np.full(len(values), place))), shape=(len(values), width))

@@ -1,0 +1,93 @@
+"""A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.parallel.threads import in_blocks
+from raterlens.ratings.coded import Codes, Ratings
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """The distinct (rater, item, further facets) of the data: with ability, all that a rating depends on."""
+
+    rater: Indices
+    item: Indices
+    facets: tuple[Indices, ...]
+    given: NDArray[np.int64]
+    """(contexts, categories): how often each score was given."""
+    codes: Indices
+    """Sorted: each context's levels in one number."""
+    n_raters: int
+    n_items: int
+    facet_sizes: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.rater)
+
+    @staticmethod
+    def of(ratings: Ratings) -> "Contexts":
+        k = ratings.n_categories
+        cells, times = ratings.cell_counts()
+        codes, place = np.unique(cells // k, return_inverse=True)
+        given = np.zeros((len(codes), k), dtype=np.int64)
+        given[place, cells % k] = times
+        rater, item, *facets = np.unravel_index(codes, ratings.sizes)
+        return Contexts(
+            rater,
+            item,
+            tuple(facets),
+            given,
+            codes,
+            ratings.n_raters,
+            ratings.n_items,
+            {facet.name: len(facet.labels) for facet in ratings.facets},
+        )
+
+    def places(self, ratings: Ratings) -> Codes:
+        """(ratings,): the context of each of these ratings, all or a part of those that the contexts are of."""
+        found, size = np.empty(ratings.n_ratings, dtype=np.int32), math.prod(ratings.sizes)
+        table = np.zeros(size if size <= 4 * ratings.n_ratings else 0, dtype=np.int32)
+        if len(table):
+            table[self.codes] = np.arange(len(self))
+
+        def block(rows: slice) -> None:
+            code = ratings.context_codes(rows)
+            found[rows] = table[code] if len(table) else np.searchsorted(self.codes, code)
+
+        in_blocks(block, ratings.n_ratings)
+        return found
+
+    def counts(self, n_categories: int) -> Array:
+        """(contexts, categories): `given`, where the model may have more categories than were seen."""
+        counts = np.zeros((len(self), n_categories))
+        counts[:, : self.given.shape[1]] = self.given
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Named stretches of a flat parameter vector, in order."""
+
+    sizes: dict[str, int]
+
+    def __getitem__(self, name: str) -> slice:
+        first = 0
+        for block, size in self.sizes.items():
+            if block == name:
+                return slice(first, first + size)
+            first += size
+        raise KeyError(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.sizes
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes.values())

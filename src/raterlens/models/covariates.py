@@ -1,0 +1,109 @@
+"""What is known of raters beforehand, to explain severity and discrimination by."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.errors import InputError
+from raterlens.text import listed
+
+Array = NDArray[np.float64]
+
+RATER, INTERCEPT = "rater", "intercept"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariates:
+    """Columns of numbers, one row a rater in the order of the ratings' labels."""
+
+    names: tuple[str, ...]
+    values: Array
+    """(raters, columns), in the user's units."""
+
+    @property
+    def design(self) -> Array:
+        """(raters, 1 + columns): ones, then the columns at mean 0 and deviation 1, so that all are of one size."""
+        return np.column_stack([np.ones(len(self.values)), (self.values - self._mean) / self._deviation])
+
+    @property
+    def to_units(self) -> Array:
+        """Coefficients of `design` -> intercept and coefficients in the user's units."""
+        back = np.diag(np.append(1.0, 1 / self._deviation))
+        back[0, 1:] = -self._mean / self._deviation
+        return back
+
+    @property
+    def _mean(self) -> Array:
+        return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def _deviation(self) -> Array:
+        return np.asarray(self.values.std(axis=0))
+
+
+def read_covariates(source: Any, raters: pl.Series) -> Covariates:
+    """Check a dataframe with the column `rater` and columns of numbers, a row for every rater."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(source, eager_only=True).to_polars()
+    except TypeError:
+        raise InputError(
+            f"covariates are a {type(source).__name__}; give a dataframe with the column 'rater' and columns of numbers"
+        ) from None
+    if RATER not in frame.columns or len(frame.columns) < 2:
+        raise InputError(
+            f"covariates have the columns {listed(frame.columns)}; the raters' labels must be in one called 'rater', "
+            "with at least one column of numbers beside it"
+        )
+    labels = frame[RATER].cast(pl.String)
+    wanted = raters.cast(pl.String)
+    twice = labels.filter(labels.is_duplicated())
+    if len(twice):
+        raise InputError(f"covariates have rater {twice[0]!r} more than once; give every rater one row")
+    missing = wanted.filter(~wanted.is_in(labels.implode()))
+    if len(missing):
+        raise InputError(f"covariates lack {listed(missing)}; give every rater of the ratings a row")
+    rows = pl.DataFrame({RATER: wanted}).join(
+        frame.with_columns(labels), on=RATER, how="left", maintain_order="left"
+    )
+    names = tuple(name for name in frame.columns if name != RATER)
+    values = np.column_stack([_numbers(rows[name], wanted) for name in names])
+    found = Covariates(names, values)
+    _refuse_collinear(found)
+    return found
+
+
+def _numbers(column: pl.Series, raters: pl.Series) -> Array:
+    if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise InputError(
+            f"covariate {column.name!r} has values like {column[0]!r}, which are not numbers; "
+            "code categories as 0 and 1"
+        )
+    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    unknown = ~np.isfinite(values)
+    if unknown.any():
+        who = listed(raters.filter(pl.Series(unknown)))
+        raise InputError(
+            f"covariate {column.name!r} has no finite number for {who}; fill it in, or leave the column out"
+        )
+    if np.ptp(values) == 0:
+        raise InputError(
+            f"covariate {column.name!r} is {values[0]:g} for every rater and explains nothing; leave it out"
+        )
+    return values
+
+
+def _refuse_collinear(found: Covariates) -> None:
+    if len(found.names) >= len(found.values):
+        raise InputError(
+            f"{len(found.names)} covariates for {len(found.values)} raters; give fewer columns than raters"
+        )
+    for last in range(1, len(found.names) + 1):
+        if np.linalg.matrix_rank(found.design[:, : last + 1], tol=1e-8) <= last:
+            raise InputError(
+                f"covariate {found.names[last - 1]!r} is determined by the columns before it; leave it out"
+            )

@@ -1,0 +1,1 @@
+"""Work side by side: in threads, in processes of this machine, or on the workers of a Dask cluster."""

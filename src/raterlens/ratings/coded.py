@@ -1,0 +1,276 @@
+"""Ratings: validated, integer-coded, immutable. Everything after reading works on this one object."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import DTypeLike, NDArray
+
+from raterlens.errors import InputError
+from raterlens.parallel.threads import BLOCK, in_blocks
+
+T = TypeVar("T")
+Codes = NDArray[np.int32]
+Backend = Literal["polars", "pandas", "pyarrow"]
+ALL = slice(None)
+# More ratings than this are looked at one by one by nobody: diagnostics of very large data take as many.
+SAMPLE = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facet:
+    """A further facet that ratings differ in, such as the topic of an essay: codes into its labels."""
+
+    name: str
+    codes: Codes
+    labels: pl.Series
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """How many ratings each level has, and the sum of their scores."""
+
+    n: NDArray[np.int64]
+    total: NDArray[np.float64]
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.n + other.n, self.total + other.total)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        return np.asarray(self.total / self.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratings:
+    """One entry a rating; students, raters and items are codes into their sorted labels.
+
+    Levels are sorted, so the order of the rows never changes a result. A (student, rater, item) may
+    occur more than once: repeated ratings are data.
+    """
+
+    student: Codes
+    rater: Codes
+    item: Codes
+    score: NDArray[np.int16]
+    students: pl.Series
+    raters: pl.Series
+    items: pl.Series
+    notes: tuple[str, ...] = ()
+    """What reading did, in plain words: columns recognised, rows left out and why."""
+    backend: Backend = field(default="polars")
+    """The kind of dataframe that results are returned as: the kind that came in."""
+    facets: tuple[Facet, ...] = ()
+    _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What has been counted so far, by its name."""
+
+    def __post_init__(self) -> None:
+        n = len(self.score)
+        for codes, labels in (
+            (self.student, self.students),
+            (self.rater, self.raters),
+            (self.item, self.items),
+            *((facet.codes, facet.labels) for facet in self.facets),
+        ):
+            if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
+                raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
+        for array in (self.student, self.rater, self.item, self.score):
+            array.setflags(write=False)
+
+    def parts(self) -> "Iterator[Ratings]":
+        """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that
+        are stored come by parts, so that whoever goes over them needs memory for one part alone."""
+        yield self
+
+    def tally(self, role: str) -> Tally:
+        """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
+        return self._once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
+
+    def _once(self, what: str, count: Callable[[], T]) -> T:
+        if what not in self._counted:
+            self._counted[what] = count()
+        return self._counted[what]  # type: ignore[no-any-return]
+
+    def _by_student(self) -> Tally:
+        runs = run_starts(self.student)
+        whose, length = self.student[runs], np.diff(runs, append=self.n_ratings)
+        total = run_sums(self.score, runs, np.int64)
+        n, total = (np.bincount(whose, each, self.n_students) for each in (length, total))
+        return Tally(n.astype(np.int64), total.astype(np.float64))
+
+    def _by_cells(self, role: str) -> Tally:
+        cells, times = self.cell_counts()
+        codes, scores = np.divmod(cells, self.n_categories)
+        which = ["rater", "item", *(f"facet {facet.name}" for facet in self.facets)].index(role)
+        level, size = np.unravel_index(codes, self.sizes)[which], self.sizes[which]
+        total = np.bincount(level, times * scores, size).astype(np.float64)
+        return Tally(np.bincount(level, times, size).astype(np.int64), total)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Levels of raters, items and further facets: what makes a rating's context."""
+        return [self.n_raters, self.n_items, *(len(facet.labels) for facet in self.facets)]
+
+    def context_codes(self, rows: slice = ALL) -> NDArray[np.int64]:
+        """(ratings,) rater, item and further facets of each rating in one number."""
+        code = self.rater[rows].astype(np.int64)
+        others = (self.item, *(facet.codes for facet in self.facets))
+        for codes, size in zip(others, self.sizes[1:], strict=True):
+            code *= size
+            code += codes[rows]
+        return code
+
+    def cell_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The distinct `context code x categories + score`, sorted, and how often each occurs."""
+        return self._once("cells", self._count_cells)
+
+    def _count_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        k, n = self.n_categories, self.n_ratings
+        size = math.prod(self.sizes) * k
+
+        def cells(rows: slice) -> NDArray[np.int64]:
+            return self.context_codes(rows) * k + self.score[rows]
+
+        if size > min(n, BLOCK):
+            return counted(cells(ALL), size)
+        times = np.sum(in_blocks(lambda rows: np.bincount(cells(rows), minlength=size), n), axis=0)
+        return (distinct := np.flatnonzero(times)), times[distinct]
+
+    def with_scores(self, places: NDArray[np.int16]) -> "Ratings":
+        """The same ratings with score s replaced by `places[s]`."""
+        return replace(self, score=places[self.score])
+
+    def drawn(self, n_ratings: int = SAMPLE, seed: int = 0) -> NDArray[np.bool_]:
+        """(students,) some of them at random, who have about so many ratings in all."""
+        return np.random.default_rng(seed).random(self.n_students) < n_ratings / self.n_ratings
+
+    def sample(self, n_ratings: int = SAMPLE, seed: int = 0) -> "Ratings":
+        """The ratings of the students drawn; levels without any are left out."""
+        drawn = self.drawn(n_ratings, seed)
+        found: list[list[NDArray[Any]]] = []
+        first = 0
+        for part in self.parts():
+            rows = drawn[first : first + part.n_students][part.student]
+            codes: list[NDArray[Any]] = [part.student + first, part.rater, part.item]
+            codes += [facet.codes for facet in part.facets]
+            found.append([column[rows] for column in (*codes, part.score)])
+            first += part.n_students
+        *columns, score = (np.concatenate(column) for column in zip(*found, strict=True))
+        labels = (self.students, self.raters, self.items, *(facet.labels for facet in self.facets))
+        levels = [_used(codes, names) for codes, names in zip(columns, labels, strict=True)]
+        student, rater, item, *facets = levels
+        return Ratings(
+            student=student[0],
+            rater=rater[0],
+            item=item[0],
+            score=score,
+            students=student[1],
+            raters=rater[1],
+            items=item[1],
+            notes=self.notes,
+            backend=self.backend,
+            facets=tuple(Facet(facet.name, *level) for facet, level in zip(self.facets, facets, strict=True)),
+        )
+
+    def table(self) -> pl.DataFrame:
+        """One row a rating: student, rater, item and score, then further facets.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> rl.load_example().table().columns
+        ['student', 'rater', 'item', 'score']
+        """
+        columns = {
+            "student": self.students.gather(self.student),
+            "rater": self.raters.gather(self.rater),
+            "item": self.items.gather(self.item),
+            "score": pl.Series(self.score),
+        }
+        return pl.DataFrame(columns | {facet.name: facet.labels.gather(facet.codes) for facet in self.facets})
+
+    def check_estimable(self) -> None:
+        """Raise where nothing could be learnt about raters; a single student can still be scored by a fit."""
+        n = self.n_ratings
+        if n < 2:
+            raise InputError(
+                f"{n} rating{'s' * (n != 1)} in the table; give at least two, of different students"
+            )
+        if len(self.students) < 2:
+            raise InputError(
+                f"all {n:,} ratings are of one student, {self.students[0]!r}; "
+                "raters are judged by how they tell students apart: check the student column, or add students"
+            )
+
+    @property
+    def n_ratings(self) -> int:
+        return len(self.score)
+
+    @property
+    def n_students(self) -> int:
+        return len(self.students)
+
+    @property
+    def n_raters(self) -> int:
+        return len(self.raters)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    @property
+    def score_counts(self) -> NDArray[np.int64]:
+        """(categories,): how often each score from 0 to the highest was given."""
+        cells, times = self.cell_counts()
+        return np.bincount(cells % self.n_categories, times).astype(np.int64)
+
+    @property
+    def n_categories(self) -> int:
+        """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
+        return int(self.score.max()) + 1
+
+
+def _used(codes: NDArray[Any], labels: pl.Series) -> tuple[Codes, pl.Series]:
+    used, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.int32), labels.gather(used)
+
+
+def run_starts(*columns: Codes) -> NDArray[np.int64]:
+    """Rows at which one of the columns changes, the first row among them. Tables are often in some order: what is the
+    same all along a run is looked at once."""
+    n = len(columns[0])
+
+    def block(rows: slice) -> NDArray[np.int64]:
+        first = max(rows.start, 1)
+        here, before = slice(first, rows.stop), slice(first - 1, rows.stop - 1)
+        changed = np.zeros(rows.stop - first, dtype=bool)
+        for column in columns:
+            changed |= column[here] != column[before]
+        return np.asarray(np.flatnonzero(changed) + first)
+
+    return np.concatenate([np.arange(min(1, n)), *in_blocks(block, n)])
+
+
+def run_sums(values: NDArray[Any], starts: NDArray[np.int64], dtype: DTypeLike) -> NDArray[Any]:
+    """Sum the values of each run."""
+    sums, ends = np.empty(len(starts), dtype=dtype), np.append(starts[1:], len(values))
+
+    def block(runs: slice) -> None:
+        first = starts[runs.start]
+        np.add.reduceat(
+            values[first : ends[runs.stop - 1]], starts[runs] - first, dtype=dtype, out=sums[runs]
+        )
+
+    in_blocks(block, len(starts))
+    return sums
+
+
+def counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sorted distinct numbers below `size` and how often each occurs; by counting where the range is small."""
+    if size > 4 * len(numbers):
+        return np.unique(numbers, return_counts=True)
+    times = np.bincount(numbers, minlength=size)
+    return (distinct := np.flatnonzero(times)), times[distinct]

@@ -1,0 +1,222 @@
+"""Who is linked to whom: connectivity, extreme levels, thin spots. Pure functions of `Ratings`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from raterlens.ratings.coded import Codes, Ratings, run_starts
+from raterlens.text import counted, listed
+
+FEW = 10
+"""A rater with fewer ratings than this says little, whatever the model."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Parts of the design that share no student and no rater, numbered from the one with most ratings."""
+
+    n: int
+    rater: Codes
+    """(raters,) the group of each rater"""
+    student: Codes
+    """(students,) the group of each student"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extreme:
+    """Levels all of whose scores are the lowest, or the highest, that occurs: codes into the labels."""
+
+    lowest: Codes
+    highest: Codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extremes:
+    """The extreme levels of each role."""
+
+    students: Extreme
+    raters: Extreme
+    items: Extreme
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many ratings a level has."""
+
+    least: int
+    median: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """What the ratings can tell, before any model."""
+
+    n_ratings: int
+    n_students: int
+    n_raters: int
+    n_items: int
+    per_student: Spread
+    per_rater: Spread
+    groups: Groups
+    extremes: Extremes
+    few: Codes
+    """Raters with fewer than 10 ratings"""
+    warnings: tuple[str, ...]
+    """Plain words: what, how much, the next step"""
+
+
+def examine(ratings: Ratings) -> Design:
+    """Count, find groups and extreme levels, and say what follows from them.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from raterlens.reading.reader import read
+    >>> apart = {"student": [1, 2, 3, 4], "rater": ["AM", "AM", "BE", "BE"], "score": [0, 1, 1, 0]}
+    >>> design = examine(read(pl.DataFrame(apart)))
+    >>> design.groups.n, design.per_rater
+    (2, Spread(least=2, median=2.0, most=2))
+    """
+    per_student, per_rater = ratings.tally("student").n, ratings.tally("rater").n
+    groups = connected_groups(ratings)
+    found = extremes(ratings)
+    few = _codes(per_rater < FEW)
+    return Design(
+        n_ratings=ratings.n_ratings,
+        n_students=ratings.n_students,
+        n_raters=ratings.n_raters,
+        n_items=ratings.n_items,
+        per_student=_spread(per_student),
+        per_rater=_spread(per_rater),
+        groups=groups,
+        extremes=found,
+        few=few,
+        warnings=(
+            *_warn_groups(ratings, groups, per_rater),
+            *_warn_extremes(ratings, found),
+            *_warn_few(ratings, few),
+        ),
+    )
+
+
+def connected_groups(ratings: Ratings) -> Groups:
+    """Find the groups of raters and students that no rating joins."""
+    n_raters = ratings.n_raters
+    # Joining all raters of a student to one of them gives the same groups, on a graph without students.
+    one, pairs = zip(*(_one_and_others(part) for part in ratings.parts()), strict=True)
+    pair = np.concatenate(pairs)
+    edges = sparse.coo_array((np.ones(len(pair)), np.divmod(pair, n_raters)), shape=(n_raters, n_raters))
+    n, of_rater = connected_components(edges, directed=False)
+    of_student = of_rater[np.concatenate(one)]
+    size = np.bincount(of_rater, ratings.tally("rater").n, minlength=n)
+    first_rater = np.full(n, n_raters)
+    np.minimum.at(first_rater, of_rater, np.arange(n_raters))
+    number = np.empty(n, dtype=np.int32)
+    number[np.lexsort((first_rater, -size))] = np.arange(n, dtype=np.int32)
+    return Groups(int(n), number[of_rater], number[of_student])
+
+
+def extremes(ratings: Ratings) -> Extremes:
+    """Find the students, raters and items all of whose scores are at one end of the scale."""
+    seen = np.flatnonzero(ratings.score_counts)
+
+    def of(role: str) -> Extreme:
+        tally = ratings.tally(role)
+        return Extreme(*(_codes(tally.total == tally.n * end) for end in (seen[0], seen[-1])))
+
+    return Extremes(students=of("student"), raters=of("rater"), items=of("item"))
+
+
+def repeated(ratings: Ratings) -> int:
+    """Count ratings beyond the first of the same student by the same rater on the same item."""
+    cell = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
+    return ratings.n_ratings - pl.Series(cell * ratings.n_items + ratings.item).n_unique()
+
+
+def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
+    """(students,) one of the raters of each student; and the pairs of that one with each of the student's raters, as
+    one x raters + other."""
+    essays = run_starts(ratings.student, ratings.rater)
+    student, rater = ratings.student[essays], ratings.rater[essays]
+    one = np.empty(ratings.n_students, dtype=np.int32)
+    one[student] = rater
+    pair = one[student].astype(np.int64) * ratings.n_raters + rater
+    if ratings.n_raters**2 > 4 * len(pair):
+        return one, np.unique(pair)
+    seen = np.zeros(ratings.n_raters**2, dtype=bool)
+    seen[pair] = True
+    return one, np.flatnonzero(seen)
+
+
+def _codes(chosen: NDArray[np.bool_]) -> Codes:
+    return np.flatnonzero(chosen).astype(np.int32)
+
+
+def _spread(counts: NDArray[np.int64]) -> Spread:
+    return Spread(int(counts.min()), float(np.median(counts)), int(counts.max()))
+
+
+def _warn_groups(ratings: Ratings, groups: Groups, per_rater: NDArray[np.int64]) -> list[str]:
+    if groups.n == 1:
+        return []
+    shown = range(min(groups.n, 3))
+    named = "; ".join(f"({g + 1}) {listed(_raters_of(ratings, groups, g), 6)}" for g in shown)
+    more = f"; and {counted(groups.n - 3, 'more group')}" if groups.n > 3 else ""
+    # The busiest rater of each of the two largest groups: the pair that links most ratings.
+    one, two = (ratings.raters[int(np.where(groups.rater == g, per_rater, -1).argmax())] for g in (0, 1))
+    return [
+        f"the raters fall into {groups.n:,} groups that share no student: {named}{more}. Raters can be compared "
+        "within a group; across groups only if the students of every group come from the same population, which "
+        f"the fit assumes. To link two groups, have a student rated in both, for example by {one!r} and {two!r}"
+    ]
+
+
+def _raters_of(ratings: Ratings, groups: Groups, group: int) -> list[object]:
+    return ratings.raters.gather(np.flatnonzero(groups.rater == group)).to_list()
+
+
+def _warn_extremes(ratings: Ratings, found: Extremes) -> list[str]:
+    """Of raters and items. Extreme students are usual, and the population's distribution keeps them finite."""
+    fails, passes = (
+        ("fails", "passes") if ratings.n_categories == 2 else ("the lowest score", "the highest score")
+    )
+    advice = {
+        "rater": (
+            "gave",
+            "how well they tell students apart cannot be seen; let them rate more, and more varied, students",
+        ),
+        "item": (
+            "got",
+            "their difficulty is known on one side only; keep them out, or have more students rated on them",
+        ),
+    }
+    levels = {
+        "rater": (found.raters, ratings.raters),
+        "item": (found.items, ratings.items),
+    }
+    warnings = []
+    for role, (extreme, labels) in levels.items():
+        verb, consequence = advice[role]
+        ends = [
+            f"{counted(len(codes), role)} {verb} only {end} ({listed(labels.gather(codes), 6)})"
+            for codes, end in ((extreme.lowest, fails), (extreme.highest, passes))
+            if len(codes)
+        ]
+        if ends:
+            warnings.append(f"{' and '.join(ends)}: {consequence}")
+    return warnings
+
+
+def _warn_few(ratings: Ratings, few: Codes) -> list[str]:
+    if not len(few):
+        return []
+    return [
+        f"{counted(len(few), 'rater has', 'raters have')} fewer than {FEW} ratings "
+        f"({listed(ratings.raters.gather(few), 6)}): expect wide intervals for them; collect more ratings "
+        "before judging them"
+    ]

@@ -1,0 +1,96 @@
+"""What ratings differ in besides rater, student and item, as codes: one label a rating, and times in periods."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.errors import InputError, choose
+from raterlens.ratings.coded import Ratings
+from raterlens.text import counted
+
+MOST_PERIODS = 12
+PERIODS = 4
+
+# Values a label, from which on looking labels up is quicker than sorting all values.
+_FEW = 16
+
+
+def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+    """Codes of labels, one a rating."""
+    known = isinstance(values, pl.Series) or (isinstance(values, np.ndarray) and values.dtype.kind in "iufM")
+    column = pl.Series(name, values if known else list(values))
+    if len(column) != ratings.n_ratings:
+        raise InputError(
+            f"{name} has {len(column):,} values for {ratings.n_ratings:,} ratings; give one for every rating, in their "
+            "order"
+        )
+    if column.null_count():
+        raise InputError(
+            f"{name} is missing for {counted(column.null_count(), 'rating')}; fill it in, or leave it out"
+        )
+    distinct = column.unique().sort()
+    if len(distinct) < 2:
+        raise InputError(f"{name} is {moment_words(distinct[0])!r} for every rating; leave it out")
+    if len(distinct) < len(column) // _FEW:
+        places = pl.Series(np.arange(len(distinct), dtype=np.int32))
+        return column.replace_strict(distinct, places).to_numpy(), distinct
+    return column.rank("dense").to_numpy().astype(np.int32) - 1, distinct
+
+
+def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
+    """Codes of the times, in order, and what they stand for."""
+    if isinstance(time, str):
+        facets = {facet.name: facet for facet in ratings.facets}
+        facet = facets[choose("facet for time", time, facets)]
+        return facet.codes, facet.labels
+    return levels_of("time", time, ratings)
+
+
+def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
+    """The times themselves where they are few; else stretches with equally many ratings, named by their start."""
+    if len(labels) <= MOST_PERIODS:
+        return moment, pl.Series([moment_words(label) for label in labels])
+    edges = np.unique(np.quantile(moment, np.arange(1, PERIODS) / PERIODS, method="nearest"))
+    starts = labels.gather(np.append(0, edges))
+    names = pl.Series([f"{place + 1}: from {moment_words(start)}" for place, start in enumerate(starts)])
+    return np.searchsorted(edges, moment, side="right").astype(np.int32), names
+
+
+def times(labels: pl.Series) -> pl.Series:
+    """Labels of a column of times, as numbers or dates: text is read, so that "10" comes after "9".
+
+    Examples
+    --------
+    >>> times(pl.Series("week", ["10", "9"])).to_list()
+    [10.0, 9.0]
+    """
+    if labels.dtype.is_numeric() or labels.dtype.is_temporal():
+        return labels
+    text = labels.cast(pl.String).str.strip_chars()
+    for read in (
+        text.cast(pl.Float64, strict=False),
+        text.str.to_date("%Y-%m-%d", strict=False),
+        text.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False),
+        text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False),
+        text.str.to_datetime("%Y-%m-%d %H:%M", strict=False),
+    ):
+        if not read.null_count():
+            return read
+    strange = labels.filter(text.cast(pl.Float64, strict=False).is_null())[0]
+    raise InputError(
+        f"{strange!r} in the column of times, {labels.name!r}, is neither a number nor a date such as 2024-05-31 or "
+        "2024-05-31 09:30:00; write all times in one of these ways"
+    )
+
+
+def moment_words(moment: Any) -> str:
+    """A time as people write it.
+
+    Examples
+    --------
+    >>> moment_words(12.0), moment_words(0.25)
+    ('12', '0.25')
+    """
+    return f"{moment:.12g}" if isinstance(moment, float) else str(moment)

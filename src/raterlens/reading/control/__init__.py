@@ -1,6 +1,0 @@
-"""Control files of FACETS: facets, labels, models and data, read as that program reads them, or refused by line."""
-
-from raterlens.reading.control.specification import Control, is_control, parse_control
-from raterlens.reading.control.table import read_control
-
-__all__ = ["Control", "is_control", "parse_control", "read_control"]

@@ -1,0 +1,183 @@
+"""A whole control file: the ratings, and what it holds at given values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from raterlens.errors import InputError, OptionError
+from raterlens.models.anchors import Anchors
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.columns import Spec, told
+from raterlens.reading.facets import Control, parse_control
+from raterlens.reading.facets.control_table import RATINGS_ONLY, control_table
+from raterlens.reading.reader import read
+from raterlens.text import listed
+
+COMMON_SLOPE = "tfm"
+"""The model of FACETS itself: every rater has the same slope."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """What a control file asks for."""
+
+    ratings: Ratings
+    title: str
+    scale: str
+    """"partial credit" where items have thresholds of their own (# in Models=), else "rating scale"."""
+    severities: Mapping[str, float]
+    difficulties: Mapping[str, float]
+    facets: Mapping[str, Mapping[str, float]]
+    thresholds: tuple[float, ...] | None
+
+    @property
+    def anchored(self) -> bool:
+        return bool(self.severities or self.difficulties or self.facets or self.thresholds)
+
+    def anchors(self, model: str = COMMON_SLOPE) -> Anchors | None:
+        """What a fit of this model must hold; None where nothing is anchored.
+
+        In FACETS the slope of every rater is 1 and the students' mean and spread follow from the anchors. Where raters
+        and items are both anchored, they fix the origin of ability, so the slope is held at 1 as well.
+        """
+        if not self.anchored:
+            return None
+        both = bool(self.severities and self.difficulties)
+        if both and model != COMMON_SLOPE:
+            raise OptionError(
+                f"the control file anchors raters ({listed(self.severities, 3)}) and items "
+                f"({listed(self.difficulties, 3)}), which fixes the scale of ability only where all raters have the "
+                f"same slope; use model {COMMON_SLOPE!r}, or anchor one of the two facets"
+            )
+        return Anchors(
+            raters={label: (1.0 if both else None, value) for label, value in self.severities.items()},
+            items=dict(self.difficulties),
+            facets=self.facets,
+            thresholds=list(self.thresholds) if self.thresholds else None,
+        )
+
+
+def read_facets(
+    path: str | Path,
+    student: Spec = None,
+    rater: Spec = None,
+    item: Spec = None,
+    *,
+    facets: Spec = None,
+    cut: float | None = None,
+    encoding: str = "utf-8",
+) -> Study:
+    """Read a control file of FACETS: ratings, anchors and scale.
+
+    Parameters
+    ----------
+    path
+        The control file; data named in it are looked for beside it.
+    student, rater, item, facets
+        Names of facets, where the file does not tell them by `Inter-rater=`, usual names or `Positive=`.
+    cut
+        As in `rl.read`.
+    encoding
+        Of the control file and its data.
+
+    Returns
+    -------
+    Study
+        `study.ratings` as `rl.read` gives them; `study.anchors(model)` for `rl.fit(..., anchors=)`; `study.scale`.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> study = rl.read_facets("study.txt")                                               # doctest: +SKIP
+    >>> rl.fit(study.ratings, "tfm", scale=study.scale, anchors=study.anchors("tfm"))     # doctest: +SKIP
+    """
+    control = parse_control(Path(path).expanduser(), encoding)
+    table = control_table(control)
+    roles, _ = told(table.roles, {"student": student, "rater": rater, "item": item})
+    ratings = read(table, student, rater, item, facets=facets, cut=cut)
+    held = {role: _measures(control, name) for role, name in roles.items() if isinstance(name, str)}
+    if held.get("student"):
+        line = control.named(str(roles["student"])).line
+        assert line is not None
+        line.refuse(
+            "students are anchored", "Raterlens estimates them: take the A away, or anchor raters or items"
+        )
+    further = {facet.name: _measures(control, facet.name) for facet in ratings.facets}
+    study = Study(
+        ratings,
+        control.title,
+        _scale(control, roles["item"], ratings),
+        _present(held.get("rater", {}), ratings.raters.to_list()),
+        _present(held.get("item", {}), ratings.items.to_list()),
+        {name: values for name, values in further.items() if values},
+        _thresholds(control),
+    )
+    if study.anchored and control.scaled is not None:
+        control.scaled.refuse(
+            "anchors are in other units than logits", "write them in logits and take this line out"
+        )
+    notes = tuple(note for note in ratings.notes if note != RATINGS_ONLY)
+    return replace(study, ratings=replace(ratings, notes=(*notes, *_held(study))))
+
+
+def _held(study: Study) -> list[str]:
+    parts = {
+        "raters": study.severities,
+        "items": study.difficulties,
+        **study.facets,
+        "thresholds": study.thresholds or (),
+    }
+    found = [f"{len(values)} {name}" for name, values in parts.items() if values]
+    return [f"held at the anchors of the control file: {', '.join(found)}"] if found else []
+
+
+def _measures(control: Control, name: str) -> dict[str, float]:
+    """The anchored measures of a facet in the direction of difficulty: those of a positive facet are turned round."""
+    facet = control.named(name)
+    if not facet.anchored:
+        return {}
+    sign = -1.0 if facet.number in control.positive else 1.0
+    labels = facet.labels()
+    return {
+        labels[number]: sign * element.measure
+        for number, element in facet.elements.items()
+        if element.measure is not None
+    }
+
+
+def _present(values: Mapping[str, float], labels: list[str]) -> dict[str, float]:
+    """Elements without a rating have nothing to hold."""
+    return {label: value for label, value in values.items() if label in set(labels)}
+
+
+def _scale(control: Control, item: Spec, ratings: Ratings) -> str:
+    number = control.named(item).number if isinstance(item, str) else None
+    for model in control.models:
+        for facet in (control.places[place] for place in model.partial_credit):
+            if facet != number:
+                model.line.refuse(
+                    f"each element of facet {facet} ({control.name(facet)}) has its own thresholds (#)",
+                    "Raterlens knows such for items only: put # at the item, or ? at this facet",
+                )
+    own = any(model.partial_credit for model in control.models)
+    return "partial credit" if own and ratings.n_categories > 2 else "rating scale"
+
+
+def _thresholds(control: Control) -> tuple[float, ...] | None:
+    anchored = [scale for scale in control.scales.values() if scale.thresholds]
+    if not anchored:
+        return None
+    scale = anchored[0]
+    if len(anchored) > 1 or any(model.partial_credit for model in control.models):
+        scale.line.refuse(
+            "thresholds of several scales are anchored", "Raterlens holds those of one shared scale"
+        )
+    values = [scale.thresholds[category] for category in sorted(scale.thresholds)]
+    # The lowest category has no threshold; files have a 0 there to hold the place.
+    if len(values) > 1 and values[0] == 0 and 0 not in values[1:]:
+        values = values[1:]
+    if not values:
+        raise InputError(
+            f"{control.path.name!r} anchors no threshold of {scale.name!r}; give each category's"
+        )
+    return tuple(values)

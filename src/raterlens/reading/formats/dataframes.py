@@ -1,0 +1,77 @@
+"""Dataframes of any library that narwhals knows. pandas and pyarrow are never imported here."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from raterlens.errors import InputError
+from raterlens.ratings.coded import Backend
+from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of, series_of
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+NAME = "the table"
+
+
+def read_frame(source: Any) -> Table:
+    """Open a dataframe: polars as it is, every other kind through narwhals."""
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        lazy = source.lazy()
+        columns = tuple(lazy.collect_schema().names())
+        return Table(NAME, columns, lambda wanted: rows_of(lazy.select(wanted).collect().get_columns()))
+    # Imported on first need: files and polars frames do without it.
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame = nw.from_native(source)
+        names = {str(column): column for column in frame.columns}
+    except DuplicateError as error:
+        twice = "; ".join(line.strip("- ") for line in str(error).splitlines()[1:])
+        raise InputError(
+            f"{NAME} has doubled column names: {twice}; give each column a name of its own"
+        ) from error
+    except TypeError as error:
+        raise InputError(
+            f"cannot read ratings from an object of type {type(source).__name__!r}; "
+            "give the path of a file or a dataframe (polars, pandas, pyarrow)"
+        ) from error
+
+    def take(wanted: Sequence[str]) -> Rows:
+        chosen = frame.select(*(nw.col(names[name]) for name in wanted))
+        if isinstance(chosen, nw.LazyFrame):
+            chosen = chosen.collect(backend="polars")
+        return rows_of([_column(chosen.get_column(names[name]), name) for name in wanted])
+
+    return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame))
+
+
+def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
+    if frame.implementation.is_pandas():
+        return "pandas"
+    return "pyarrow" if frame.implementation.is_pyarrow() else "polars"
+
+
+def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
+    try:
+        column = series.to_polars().alias(name)
+    except (ValueError, TypeError, NotImplementedError, ImportError, PolarsError):
+        # Values of several types in one pandas column, or pandas text without pyarrow.
+        return _by_value(series, name)
+    if not is_plain(column.dtype):
+        return _by_value(series, name)
+    if column.dtype.is_float() and column.null_count():
+        # pandas has no missing integers: 1, 2, missing arrives as 1.0, 2.0, NaN.
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count() == column.null_count() and (whole == column).all():
+            return whole
+    return column
+
+
+def _by_value(series: "nw.Series[Any]", name: str) -> pl.Series:
+    missing = series.is_null().to_list()
+    values = [None if gone else value for gone, value in zip(missing, series.to_list(), strict=True)]
+    return series_of(name, values)

@@ -1,0 +1,91 @@
+"""SPSS, Stata and R."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from raterlens.errors import InputError
+from raterlens.reading.formats.dataframes import read_frame
+from raterlens.reading.formats.lazy_table import Opening, Rows, Table, choice, rows_of
+from raterlens.reading.formats.optional_packages import require
+
+END_OF_STATA = b"</stata_dta>"
+
+
+def read_spss_or_stata(path: Path, opening: Opening) -> Table:
+    """Open a .sav or .dta file; value labels become the labels of students, raters and items."""
+    pyreadstat = require("pyreadstat", "stats", path.name)
+    read = pyreadstat.read_dta if opening.suffix(path) == ".dta" else pyreadstat.read_sav
+    _check_end(path)
+
+    def ask(**how: Any) -> Any:
+        try:
+            return read(path, encoding=None if opening.encoding == "utf-8" else opening.encoding, **how)
+        except pyreadstat.ReadstatError as error:
+            raise InputError(
+                f"{path.name!r} is damaged or cut short ({error}); copy it again, or save it as csv"
+            ) from error
+
+    _, about = ask(metadataonly=True)
+
+    def take(wanted: Sequence[str]) -> Rows:
+        columns, _ = ask(usecols=list(dict.fromkeys(wanted)), output_format="dict")
+        return rows_of([whole(pl.Series(name, columns[name], strict=False)) for name in wanted])
+
+    return Table(path.name, tuple(about.column_names), take, labels=about.variable_value_labels)
+
+
+def read_r(path: Path, opening: Opening) -> Table:
+    """Open the data frame in an .rda, .RData or .rds file."""
+    rdata = require("rdata", "rda", path.name)
+    is_rds = opening.suffix(path) == ".rds"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # classes of R that Python has not: the data are read all the same
+            found = rdata.read_rds(path) if is_rds else rdata.read_rda(path)
+    except Exception as error:  # whatever the decompressor or the parser stumbles over
+        raise InputError(
+            f"{path.name!r} is damaged or cut short, or no file of R ({type(error).__name__}: {error}); "
+            "save it again with R's save() or saveRDS(), or as csv"
+        ) from error
+    objects: Mapping[str, Any] = {path.stem: found} if is_rds else found
+    frames = {name: value for name, value in objects.items() if hasattr(value, "columns")}
+    if not frames:
+        kinds = ", ".join(f"{name} ({type(value).__name__})" for name, value in objects.items())
+        raise InputError(f"{path.name!r} holds no data frame, but {kinds or 'nothing'}; save one in R")
+    frame = (
+        frames[path.stem] if is_rds else frames[choice("data frame", opening.table, list(frames), path.name)]
+    )
+    table = read_frame(frame)
+
+    def take(wanted: Sequence[str]) -> Rows:
+        rows = table.take(wanted)
+        return replace(rows, frame=rows.frame.with_columns(map(whole, rows.frame.get_columns())))
+
+    return Table(path.name, table.columns, take)
+
+
+def whole(column: pl.Series) -> pl.Series:
+    """These programs know only one kind of number: 7.0 is the label 7."""
+    if not column.dtype.is_float():
+        return column
+    column = column.fill_nan(None)
+    integers = column.cast(pl.Int64, strict=False)
+    same = integers.null_count() == column.null_count() and bool((integers == column).all())
+    return integers if same else column
+
+
+def _check_end(path: Path) -> None:
+    with path.open("rb") as file:
+        modern = file.read(11) == b"<stata_dta>"
+        file.seek(max(path.stat().st_size - 64, 0))
+        if modern and END_OF_STATA not in file.read():
+            raise InputError(
+                f"{path.name!r} is cut short: it does not end as a Stata file does; copy it again"
+            )

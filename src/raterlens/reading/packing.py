@@ -1,0 +1,225 @@
+"""Pack ratings: from a table to the compact form on disk that fits start from at once.
+
+A large parquet file is never in memory whole: its labels are collected, then its rows are coded into a scratch file and
+put into their students' places chunk by chunk.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars.exceptions import PanicException, PolarsError
+
+from raterlens.errors import InputError, OptionError
+from raterlens.parallel.threads import looked_up
+from raterlens.ratings.coded import Codes
+from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
+from raterlens.ratings.packed_writer import Chunk, Labels, count_into, write_chunks, write_ratings
+from raterlens.ratings.stored import StoredRatings
+from raterlens.reading.columns import Roles, Spec, assign_roles
+from raterlens.reading.formats.lazy_table import Opening, Table, is_plain
+from raterlens.reading.formats.parquet import damaged
+from raterlens.reading.formats.registry import open_table
+from raterlens.reading.levels import combine
+from raterlens.reading.reader import Kept, item_levels, left_out, read, refuse_constant, remarks
+from raterlens.reading.scores import HIGHEST, checked_cut, parse_scores
+
+# Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
+LARGE = 5_000_000
+_CHUNK = 2**21
+
+
+def pack(
+    source: object,
+    out: str | Path,
+    student: Spec = None,
+    rater: Spec = None,
+    item: Spec = None,
+    score: str | None = None,
+    *,
+    items: Spec = None,
+    facets: Spec = None,
+    cut: float | None = None,
+    table: str | None = None,
+    wide: str | None = None,
+    format: str | None = None,
+    encoding: str = "utf-8",
+) -> Path:
+    """Read a table of ratings once and write it in the compact form that `rl.read` opens at once.
+
+    Parameters
+    ----------
+    source, student, rater, item, score, items, facets, cut, table, wide, format, encoding
+        As in `rl.read`. A parquet file, or a folder of them, may be larger than memory.
+    out
+        The file to write, NAME.rlpack. It appears when it is whole.
+
+    Examples
+    --------
+    >>> import polars as pl, tempfile
+    >>> table = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "score": [0, 1, 1, 1]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pack(table, f"{folder}/ratings.rlpack")
+    ...     read(path).score.tolist()
+    [0, 1, 1, 1]
+    """
+    path = _target(out)
+    limit = checked_cut(cut)
+    columns: dict[str, Spec] = {
+        "student": student,
+        "rater": rater,
+        "item": item,
+        "score": score,
+        "items": items,
+        "facets": facets,
+    }
+    with open_table(source, Opening(encoding, table, format)) as opened:
+        roles = assign_roles(opened.columns, **columns) if opened.query is not None and not wide else None
+        query = _large(opened, roles) if roles else None
+        if roles and query is not None:
+            try:
+                _stream(query, roles, limit, path)
+            except (PolarsError, PanicException) as error:
+                raise damaged(opened.name, error) from error
+            return path
+    ratings = read(source, **columns, cut=cut, encoding=encoding, table=table, wide=wide, format=format)  # type: ignore[arg-type]
+    write_ratings(ratings, path, limit)
+    return path
+
+
+def _target(out: str | Path) -> Path:
+    path = Path(out)
+    if path.suffix.lower() != SUFFIX:
+        raise OptionError(f"packed ratings go to a file NAME{SUFFIX}, not {path.name!r}")
+    if not path.parent.is_dir():
+        raise InputError(f"no such folder: {str(path.parent)!r}; make it first, or choose another")
+    return path
+
+
+def _large(table: Table, roles: Roles) -> pl.LazyFrame | None:
+    """The table as a query, where it can be one and has too many rows to be read whole without thinking."""
+    if table.query is None:
+        return None
+    schema = table.query.collect_schema()
+    if not all(is_plain(schema[name]) for name in roles.columns):
+        return None
+    return table.query if table.query.select(pl.len()).collect().item() >= LARGE else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Query:
+    """A table's rows as codes, to be collected batch by batch."""
+
+    rows: pl.LazyFrame
+    roles: Roles
+    labels: dict[str, pl.Series]
+    """Of each role, sorted."""
+    coded: pl.LazyFrame
+    """A column of codes for each role that has columns, and the scores."""
+    item_codes: Codes | None
+    """Where score columns are items."""
+
+    @staticmethod
+    def of(rows: pl.LazyFrame, roles: Roles) -> "_Query":
+        columns = {"student": roles.student, "rater": roles.rater, "item": roles.item}
+        columns |= {_facet(name): (name,) for name in roles.facets}
+        coded, labels, item_codes = rows, {}, None
+        for role, names in columns.items():
+            if not names:
+                found, item_codes = item_levels(pl.DataFrame(), roles)
+                labels[role] = found.labels
+                continue
+            distinct = rows.select(names).unique().collect(engine="streaming")
+            found = combine([distinct[name] for name in names])
+            labels[role] = found.labels
+            codes = distinct.with_columns(pl.Series(_code(role), found.codes)).lazy()
+            coded = coded.join(codes, on=list(names), how="left", nulls_equal=True, maintain_order="left")
+        wanted = [_code(role) for role, names in columns.items() if names]
+        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes)
+
+    def batches(self, cut: float | None) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
+        """What is of use: how much, the codes of each role, and the scores."""
+        first = 0
+        for frame in self.coded.collect_batches(chunk_size=_CHUNK, maintain_order=True, engine="streaming"):
+            codes = {
+                role: self.item_codes
+                if role == "item" and self.item_codes is not None
+                else _column(frame, role)
+                for role in self.labels
+            }
+            labelled = np.logical_and.reduce([code[:, 0] >= 0 for code in codes.values() if len(code) > 1])
+            scores = np.column_stack([self._scores(frame[name], cut, first) for name in self.roles.scores])
+            kept = (scores >= 0) & labelled[:, None]
+            chosen = {role: np.broadcast_to(code, kept.shape)[kept] for role, code in codes.items()}
+            yield Kept.of(labelled, scores >= 0, kept), chosen, scores[kept]
+            first += len(frame)
+
+    def _scores(self, column: pl.Series, cut: float | None, first: int) -> NDArray[np.int16]:
+        try:
+            return parse_scores(column, cut, lambda row: f"row {first + row + 1:,}")
+        except InputError:
+            # Once more on the whole column, for a message that counts all the bad ones.
+            whole = self.rows.select(column.name).collect().to_series()
+            parse_scores(whole, cut, lambda row: f"row {row + 1:,}")
+            raise
+
+
+def _facet(name: str) -> str:
+    return f"level of {name}"
+
+
+def _code(role: str) -> str:
+    return f"code of {role}"
+
+
+def _column(frame: pl.DataFrame, role: str) -> Codes:
+    return frame[_code(role)].to_numpy()[:, None]
+
+
+def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path) -> None:
+    query = _Query.of(rows, roles)
+    given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
+    found, highest, scratch, kept = Kept(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
+    for of_use, codes, scores in query.batches(cut):
+        found += of_use
+        highest = max(highest, int(scores.max(initial=0)))
+        for role, chosen in codes.items():
+            count_into(given[role], chosen)
+        narrowed = {
+            role: scratch.keep(chosen.astype(narrow(len(given[role])))) for role, chosen in codes.items()
+        }
+        kept.append((narrowed, scratch.keep(scores.astype(narrow(HIGHEST + 1)))))
+    notes = left_out(roles, found)
+    # Labels that only rows without a score have are left out, as everywhere.
+    place = {role: (np.cumsum(times > 0) - 1).astype(np.int32) for role, times in given.items()}
+    used = {role: query.labels[role].filter(pl.Series(times > 0)) for role, times in given.items()}
+    labels = Labels(
+        used["student"],
+        used["rater"],
+        used["item"],
+        {name: used[_facet(name)] for name in roles.facets},
+        (*roles.notes, *notes, *remarks(used)),
+        "polars",
+        cut,
+    )
+    order = ["rater", "item", *(_facet(name) for name in roles.facets)]
+    chunks = (
+        Chunk(
+            looked_up(place["student"], codes["student"]),
+            scores.astype(np.int16),
+            [looked_up(place[role], codes[role]) for role in order],
+        )
+        for codes, scores in kept
+    )
+    unchecked = path.with_name(f"{path.stem}.unchecked{SUFFIX}")
+    try:
+        write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, unchecked)
+        ratings = StoredRatings(open_packed(unchecked))
+        ratings.check_estimable()
+        refuse_constant(ratings, cut)
+        unchecked.replace(path)
+    finally:
+        unchecked.unlink(missing_ok=True)

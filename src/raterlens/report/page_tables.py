@@ -1,0 +1,64 @@
+"""Tables of the page: which columns are shown, under which heading, and what a download of them holds."""
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from raterlens.report import english as words
+from raterlens.report.encode import rounded
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.ratings.linking import Linking
+    from raterlens.result.record import Fit
+
+MOST_STUDENTS = 20_000
+"""More are left to students.csv, so that the page stays small enough to mail."""
+
+
+def item_table(fit: "Fit", diagnosis: "Diagnosis | None") -> dict[str, Any]:
+    """Items with difficulty, and how well the model describes them where that is known."""
+    items = fit.table("items")
+    if diagnosis is not None:
+        fits = diagnosis.table("items").select("item", "infit", "outfit")
+        items = items.join(fits, on="item", how="left", maintain_order="left")
+    return shown(items, ("item", "delta", "delta_se", "prevalence", "infit", "outfit", "mean_score", "n"))
+
+
+def student_table(fit: "Fit") -> dict[str, Any]:
+    """Students with their ability."""
+    students = fit.table("students").head(MOST_STUDENTS)
+    return shown(students, ("student", "theta", "theta_se", "mean_score", "n"))
+
+
+def design_tables(linking: "Linking | None") -> dict[str, dict[str, Any]]:
+    """What would mend the design."""
+    if linking is None:
+        return {}
+    found = {
+        "repairs": shown(linking.repairs, ("rater", "student", "link")),
+        "few": shown(linking.few, ("rater", "n", "needed")),
+    }
+    return {name: table for name, table in found.items() if table["height"]}
+
+
+def shown(table: pl.DataFrame, columns: tuple[str, ...]) -> dict[str, Any]:
+    """The columns that the table has and that hold anything, as JSON, with their headings and kinds."""
+    kept = [name for name in columns if name in table.columns and _holds(table[name])]
+    return {
+        "columns": kept,
+        "headings": [words.HEADINGS[name] for name in kept],
+        "numeric": [table[name].dtype.is_numeric() and name not in ("student", "item") for name in kept],
+        "values": [_plain(table[name]) for name in kept],
+        "height": table.height,
+    }
+
+
+def _holds(column: pl.Series) -> bool:
+    return not column.dtype.is_float() or bool(column.is_not_nan().any())
+
+
+def _plain(column: pl.Series) -> list[Any]:
+    if column.dtype.is_float():
+        return rounded(column)
+    return column.to_list() if column.dtype.is_integer() else column.cast(pl.String).to_list()

@@ -1,0 +1,136 @@
+"""What the page of each rater shows beyond the table: curve, what-if, fit, surprises, feedback. As plain JSON."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.diagnostics.advice import advice
+from raterlens.report import english as words
+from raterlens.report.encode import coded, rounded, thousandths
+from raterlens.report.rater_rows import scale_of
+from raterlens.uncertainty.measurement import Measurement, measured
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.result.record import Fit
+
+Array = NDArray[np.float64]
+
+ABILITIES = np.linspace(-3, 3, 31)
+BANDS = 120
+"""Up to so many raters curves have intervals: they take a covariance for every rater and ability."""
+SYMMETRIC = ("logit", "probit", "cauchit")
+"""With other links, and with ordered scores, the best severity is searched for at every step of an interval: 1.5 s a
+rater, too long for a page."""
+SEVERITIES = 81
+SURPRISES = 5
+
+
+def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
+    """Columns, one value a rater in the order of `raters`, with the curves and what belongs to single raters."""
+    texts = {
+        name: coded(raters[name]) for name in ("label", "mark", "notice", "advice", "eta_words", "rho_words")
+    }
+    columns: dict[str, Any] = {"rater": raters["rater"].to_list(), "n": raters["n"].to_list()}
+    for name in ("mean_score", "kappa", "kappa_low", "kappa_high", "eta", "eta_se", "rho", "rho_se"):
+        columns[name] = rounded(raters[name])
+    for name in ("sensitivity", "specificity"):
+        if name in raters.columns:
+            columns[name] = rounded(raters[name], 3)
+    order = _places(fit, raters)
+    return {
+        **columns,
+        **{name: {"texts": known, "codes": codes} for name, (known, codes) in texts.items()},
+        "sentence": raters["sentence"].to_list(),
+        "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
+        "curve": curves(fit, order),
+        "what_if": what_ifs(fit, order),
+        "feedback": [
+            f"{text} {words.TOGETHER.format(**flags[0])}" if flags else text
+            for text, flags in zip(advice(fit)["feedback"].gather(order), raters["reasons"], strict=True)
+        ],
+        **_fit_statistics(raters, diagnosis),
+    }
+
+
+def curves(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any] | None:
+    """kappa(theta) of every rater; nothing for models in which it is the same for every student."""
+    on = _measurement(fit)
+    if on is None:
+        return None
+    names = fit.table("raters")["rater"]
+    if _has_bands(fit):
+        found = on.curves(names, ABILITIES.tolist())
+        shape = (len(names), len(ABILITIES))
+        middle, low, high = (
+            found[name].to_numpy().reshape(shape)[order] for name in ("kappa", "kappa_low", "kappa_high")
+        )
+        bands = {"low": thousandths(low), "high": thousandths(high)}
+    else:
+        a, eta, sigmas = on.on.a, on.on.eta, on.on.sigmas
+        middle = np.stack([on.index.kappa_at(float(t), a, eta, sigmas) for t in ABILITIES], axis=1)[order]
+        bands = {}
+    return {"theta": rounded(ABILITIES, 2), "kappa": thousandths(middle), **bands}
+
+
+def _has_bands(fit: "Fit") -> bool:
+    known = fit.calibration is not None and fit.calibration.covariance is not None
+    return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and "thresholds" not in fit.tables
+
+
+def what_ifs(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any]:
+    """Kappa-bar of every rater at other severities, with the best one."""
+    rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))
+    widest = float(np.nanmax(np.abs(eta), initial=0.0))
+    reach = float(np.clip(np.ceil(widest + 1), 3, 8))
+    severities = np.linspace(-reach, reach, SEVERITIES)
+    each = np.tile(severities, len(eta))
+    on = _measurement(fit)
+    if on is None:
+        kappa = scale_of(fit).capability(np.repeat(rho, SEVERITIES), each)
+    else:
+        a = np.repeat(on.on.a, SEVERITIES)
+        kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0])))
+    rows = kappa.reshape(-1, SEVERITIES)
+    best = severities[rows.argmax(axis=1)] if on is None else advice(fit)["best_severity"].to_numpy()
+    return {
+        "severity": [-reach, reach],
+        "kappa": thousandths(rows[order]),
+        "best": rounded(np.clip(best, -reach, reach)[order], 2),
+    }
+
+
+def _measurement(fit: "Fit") -> Measurement | None:
+    if fit.calibration is None:
+        return None
+    students = fit.table("students").select("theta", "theta_se").to_numpy()
+    return measured(fit.calibration, fit.yardstick, students[:, 0], students[:, 1])
+
+
+def _places(fit: "Fit", raters: pl.DataFrame) -> NDArray[np.int64]:
+    """Where each rater of the report stands in the fit."""
+    places = {name: place for place, name in enumerate(fit.table("raters")["rater"].cast(pl.String))}
+    return np.array([places[name] for name in raters["rater"]], np.int64)
+
+
+def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
+    """Infit, outfit, and the ratings that were least expected: student, item, score, expected, chance."""
+    if diagnosis is None:
+        return {}
+    statistics = diagnosis.table("raters").with_columns(pl.col("rater").cast(pl.String))
+    joined = raters.select("rater").join(statistics, on="rater", how="left", maintain_order="left")
+    places = {name: place for place, name in enumerate(raters["rater"])}
+    surprises: dict[int, list[tuple[Any, ...]]] = {}
+    columns = ("rater", "student", "item", "score", "expected", "probability")
+    for rater, *rating in diagnosis.table("unexpected").select(columns).iter_rows():
+        student, item, score, expected, probability = rating
+        listed = surprises.setdefault(places[str(rater)], [])
+        if len(listed) < SURPRISES:
+            listed.append((str(student), str(item), score, round(expected, 2), round(probability, 4)))
+    return {
+        "infit": rounded(joined["infit"], 2),
+        "outfit": rounded(joined["outfit"], 2),
+        "unexpected": surprises,
+    }

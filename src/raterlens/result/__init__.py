@@ -1,0 +1,1 @@
+"""What a fit found, as data: the record, its tables, its warnings, and JSON."""

@@ -1,0 +1,144 @@
+"""Estimates as tables: a row a rater, item, student, facet level or threshold."""
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.estimation.methods import Estimate
+from raterlens.models.covariates import INTERCEPT, Covariates
+from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.models.population_shift import POPULATION, ShiftedModel
+from raterlens.ratings.coded import Ratings, Tally
+from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.intervals import RaterEstimates
+from raterlens.uncertainty.measurement import RATER_COLUMNS
+
+Array = NDArray[np.float64]
+
+ANCHORED = "anchored"
+
+
+def tabulate(
+    ratings: Ratings,
+    found: Estimate,
+    raters: RaterEstimates,
+    spread: Covariance | None,
+    covariates: Covariates | None = None,
+) -> dict[str, pl.DataFrame]:
+    """All tables of a facets fit; standard errors are NaN where there is no covariance."""
+    blocks, x = found.model.blocks, found.parameters
+    variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
+    se = np.sqrt(np.maximum(variance, 0.0))
+    tables = {
+        "raters": rater_table(ratings, raters, _anchored_raters(found)),
+        "items": level_table(
+            ratings.items,
+            ratings.tally("item"),
+            {"delta": x[blocks["difficulty"]], "delta_se": se[blocks["difficulty"]]},
+        ),
+        "students": level_table(
+            ratings.students,
+            ratings.tally("student"),
+            {"theta": found.moments.mean, "theta_se": found.moments.sd},
+        ),
+    }
+    if found.model.item_slopes:
+        slope = np.exp(x[blocks["item_slope"]])
+        tables["items"] = tables["items"].with_columns(
+            pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
+        )
+    if found.held[blocks["difficulty"]].any():
+        flags = np.where(found.held[blocks["difficulty"]], ANCHORED, "")
+        tables["items"] = tables["items"].with_columns(pl.Series("flag", flags))
+    if ratings.facets:
+        tables["facets"] = pl.concat(
+            [_facet_table(ratings, found, se, f) for f in range(len(ratings.facets))]
+        )
+    if found.model.thresholds is not None:
+        tables["thresholds"] = _threshold_table(ratings, found, spread)
+    if isinstance(found.model, ShiftedModel):
+        mean, sd = found.model.population(x)
+        mean_se, log_se = se[blocks[POPULATION]]
+        columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
+        tables[POPULATION] = pl.DataFrame(columns)
+    if covariates is not None:
+        tables["covariates"] = _covariate_table(found, spread, covariates)
+    return tables
+
+
+def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.bool_]) -> pl.DataFrame:
+    estimates = {name: getattr(raters, name) for name in RATER_COLUMNS}
+    table = level_table(ratings.raters, ratings.tally("rater"), estimates)
+    flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, ratings.n_categories)
+    flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]
+    return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
+
+
+def _anchored_raters(found: Estimate) -> NDArray[np.bool_]:
+    """Raters whose slope and severity are both held."""
+    blocks, held = found.model.blocks, found.held
+    if not held.any():
+        return np.zeros(found.model.contexts.n_raters, dtype=bool)
+    slope, severity = held[blocks["slope"]], held[blocks["severity"]]
+    return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
+
+
+def level_table(labels: pl.Series, tally: Tally, estimates: dict[str, Array]) -> pl.DataFrame:
+    """Label, number of ratings and mean score of every level, then its estimates."""
+    return pl.DataFrame({labels.name: labels, "n": tally.n, "mean_score": tally.mean, **estimates})
+
+
+def flag_raters(mean: Array, slope: Array, n_categories: int) -> list[str]:
+    """What is peculiar about a rater's estimates, in a word or two; empty where nothing is."""
+    flags = np.full(len(slope), "", dtype=object)
+    flags[slope == 0] = "slope at 0"
+    flags[np.abs(slope) >= LARGEST_SLOPE] = "slope at limit"
+    flags[mean == 0] = "all fail" if n_categories == 2 else "all lowest"
+    flags[mean == n_categories - 1] = "all pass" if n_categories == 2 else "all highest"
+    return list(flags)
+
+
+def _facet_table(ratings: Ratings, found: Estimate, se: Array, which: int) -> pl.DataFrame:
+    facet = ratings.facets[which]
+    block = found.model.blocks[f"facet {facet.name}"]
+    estimates = {"effect": found.parameters[block], "effect_se": se[block]}
+    labels = facet.labels.cast(pl.String).alias("level")
+    table = level_table(labels, ratings.tally(f"facet {facet.name}"), estimates)
+    return table.select(pl.lit(facet.name).alias("facet"), pl.all())
+
+
+def _threshold_table(ratings: Ratings, found: Estimate, spread: Covariance | None) -> pl.DataFrame:
+    thresholds, block = found.model.thresholds, found.model.blocks["threshold"]
+    assert thresholds is not None
+    values = thresholds.values(found.parameters[block])
+    scales, steps = values.shape
+    se = np.full(values.size, np.nan)
+    if spread is not None:
+        # Graded thresholds are sums of increments.
+        within = np.tri(steps) if thresholds.graded else np.eye(steps)
+        through = np.kron(np.eye(scales), within)
+        se = np.sqrt(np.maximum((through @ spread.matrix[block, block] @ through.T).diagonal(), 0.0))
+    labels = ratings.items.cast(pl.String) if scales > 1 else pl.Series(["all"])
+    return pl.DataFrame(
+        {
+            "item": labels.gather(np.repeat(np.arange(scales), steps)),
+            "step": np.tile(np.arange(1, steps + 1), scales),
+            "threshold": values.ravel(),
+            "threshold_se": se,
+        }
+    )
+
+
+def _covariate_table(found: Estimate, spread: Covariance | None, covariates: Covariates) -> pl.DataFrame:
+    """Coefficients in the user's units: of severity and, where raters differ in it, of log-discrimination."""
+    columns: dict[str, object] = {"term": [INTERCEPT, *covariates.names]}
+    back, blocks = covariates.to_units, found.model.blocks
+    for name, block in (("severity", blocks["severity"]), ("log_discrimination", blocks["slope"])):
+        if block.stop - block.start != len(back):
+            continue
+        columns[name] = back @ found.parameters[block]
+        spare = np.full(len(back), np.nan)
+        columns[f"{name}_se"] = (
+            spare if spread is None else np.sqrt(np.diag(back @ spread.matrix[block, block] @ back.T))
+        )
+    return pl.DataFrame(columns)

@@ -1,0 +1,139 @@
+"""What a user must know before trusting a fit: each warning says what, how much, and the next step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from raterlens.estimation.methods import Estimate
+from raterlens.models.capped_log import Capped
+from raterlens.models.population_shift import ShiftedModel
+from raterlens.ratings.coded import Ratings
+from raterlens.text import listed
+from raterlens.uncertainty.covariance import Covariance
+
+# Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
+_SHIFTED = 0.1
+
+
+def facets_cautions(
+    ratings: Ratings, found: Estimate, spread: Covariance | None, table: pl.DataFrame
+) -> Iterator[str]:
+    """Cautions about a facets fit."""
+    yield from _convergence(found)
+    limit = table.filter(pl.col("flag") == "slope at limit")["rater"]
+    if len(limit):
+        yield (
+            f"the discrimination of {listed(limit)} ran to its limit: their few ratings order students "
+            "perfectly. They are shown as discriminating as the best of the others; give them more ratings before "
+            "trusting their kappa"
+        )
+    yield from _empty_categories(ratings, found)
+    if isinstance(found.problem.response, Capped):
+        yield _capped(found)
+    if found.held.any() and not isinstance(found.model, ShiftedModel):
+        yield from _shifted(found)
+    groups = int(found.model.item_group.max()) + 1
+    if groups > 1:
+        smallest = np.argmin(np.bincount(found.model.rater_group))
+        some = ratings.raters.filter(pl.Series(found.model.rater_group == smallest))
+        yield (
+            f"raters and items fall into {groups} groups that share no item, so severity and difficulty cannot "
+            f"be told apart between them (one group: {listed(some)}). Severities across groups assume that "
+            "their items are equally difficult on average; let some raters rate items of both groups"
+        )
+    if spread is not None and len(spread.undetermined):
+        yield from _undetermined(ratings, found, spread)
+    if spread is not None and spread.steadied:
+        yield (
+            f"{spread.steadied:.1%} was added to the information on every parameter, since raters together leave "
+            f"something undetermined: standard errors are up to {1 - (1 + spread.steadied) ** -0.5:.1%} too small. "
+            "`raterlens check` names raters with few ratings and weak links; leave them out, or let them rate more"
+        )
+
+
+def _convergence(found: Estimate) -> Iterator[str]:
+    record = found.record
+    if not record.converged:
+        slopes = (
+            "no item slopes, which take many ratings to tell from raters' own; " * found.model.item_slopes
+        )
+        yield (
+            f"the estimates have not converged: {record.stopped} with a gradient of {record.gradient:.2g} "
+            f"standard errors left. Try, in this order: {slopes}model 'tfm'; leaving out raters with very few ratings; "
+            "from Python, more iterations (max_iterations)"
+        )
+
+
+def renumbered(scores: tuple[int, ...]) -> str:
+    """Scores that nobody gave: the model knows only those that occur."""
+    never = sorted(set(range(scores[-1] + 1)) - set(scores))
+    return (
+        f"nobody ever gave a score of {listed(never)}, so a threshold to it cannot be estimated: the scores "
+        f"{listed(scores)} count as {listed(range(len(scores)))}. If that is not what the scale means, combine "
+        "scores before reading, or give a cut"
+    )
+
+
+def _empty_categories(ratings: Ratings, found: Estimate) -> Iterator[str]:
+    """Scores that an item with thresholds of its own never got."""
+    thresholds = found.model.thresholds
+    if thresholds is None or thresholds.n_scales == 1:
+        return
+    k = thresholds.n_steps + 1
+    given = np.zeros((ratings.n_items, k))
+    np.add.at(given, found.model.contexts.item, found.model.contexts.counts(k))
+    missing = [
+        f"{label!r} a score of {listed(np.flatnonzero(row == 0))}"
+        for label, row in zip(ratings.items.cast(pl.String), given, strict=True)
+        if (row == 0).any()
+    ]
+    if missing:
+        yield (
+            f"nobody ever gave item {'; item '.join(missing)}. Half a rating of each keeps those thresholds finite, "
+            "but they say little; use scale 'rating scale', whose thresholds all items share, or combine scores"
+        )
+
+
+def _capped(found: Estimate) -> str:
+    """How often the log link's predictor exceeds 0: S = a theta + e > 0 for a share Phi(e / a) of students."""
+    predictor, contexts = found.model.predictor(found.parameters), found.model.contexts
+    given = contexts.given.sum(axis=1)
+    reach = predictor.intercepts[:, 0] / np.maximum(np.abs(predictor.slope), 1e-9)
+    share = float(given @ special.ndtr(reach) / given.sum())
+    return (
+        f"the log link's predictor exceeds 0 in {share:.1%} of ratings over the population, where the pass rate is "
+        "capped at 1. If the share is large, link 'cloglog' has the same shape for low pass rates and needs no cap"
+    )
+
+
+def _shifted(found: Estimate) -> Iterator[str]:
+    """Anchors that do not fix the scale of ability leave students where they are assumed to be."""
+    mean, spread = found.moments.mean.mean(), np.sqrt(np.mean(found.moments.sd**2) + found.moments.mean.var())
+    notable = max(_SHIFTED, 3 / np.sqrt(len(found.moments.mean)))
+    if abs(mean) > notable or abs(np.log(spread)) > notable:
+        yield (
+            f"on the anchors' scale these students' abilities average {mean:.2f} with a standard deviation of "
+            f"{spread:.2f}, though they are taken for a sample with 0 and 1: estimates of whoever is not anchored "
+            "lean towards that. Hold a rater's slope and severity and an item's difficulty, and the students' mean and "
+            "standard deviation will be estimated"
+        )
+
+
+def _undetermined(ratings: Ratings, found: Estimate, spread: Covariance) -> Iterator[str]:
+    """Name the raters and items behind the parameters that the data do not determine."""
+    touched = np.zeros(found.model.blocks.size)
+    touched[spread.undetermined] = 1.0
+    effects, at = found.model.effect_jacobian(found.parameters) @ touched, found.model.effects
+    who = (effects[at["slope"]] != 0) | (effects[at["severity"]] != 0)
+    what = effects[at["difficulty"]] != 0
+    names = [
+        f"{kind} {listed(labels.filter(pl.Series(chosen)))}"
+        for kind, labels, chosen in (("raters", ratings.raters, who), ("items", ratings.items, what))
+        if chosen.any()
+    ]
+    yield (
+        f"the ratings say next to nothing about {' and '.join(names) or 'some parameters'}; their standard "
+        "errors are nominal. Have them rate students whom others rate, too, or leave them out"
+    )

@@ -1,0 +1,67 @@
+"""How each model scores a plan: one draw for every rating."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.capability.links import get_link
+from raterlens.simulation.designs import Plan
+from raterlens.simulation.truth import Truth
+
+Array = NDArray[np.float64]
+Scores = NDArray[np.int16]
+
+
+def facets(plan: Plan, truth: Truth, random: Generator) -> Scores:
+    """S = a_r θ_n − η_r − δ_i + α, passed with probability F(S); ordered where the truth has thresholds."""
+    student, rater, item = plan.student.codes, plan.rater.codes, plan.item.codes
+    predictor = truth.slope[rater]
+    predictor *= truth.ability[student]
+    predictor -= truth.severity[rater]
+    predictor -= (truth.difficulty - truth.alpha)[item]
+    if truth.thresholds is None:
+        chance = np.exp(get_link(truth.link).log_pass(predictor))
+        return (random.random(len(chance)) < chance).astype(np.int16)
+    return _ordered(predictor, item, truth, random)
+
+
+def _ordered(predictor: Array, item: NDArray[np.int32], truth: Truth, random: Generator) -> Scores:
+    """Adjacent categories: log P(k) − log P(k − 1) = S − τ_k. Graded: P(score ≥ k) = F(S − τ_k)."""
+    assert truth.thresholds is not None
+    tau = np.broadcast_to(truth.thresholds, (len(truth.difficulty), truth.thresholds.shape[1]))[item]
+    steps = predictor[:, None] - tau
+    if truth.scale == "graded":
+        at_least = np.exp(get_link(truth.link).log_pass(steps))
+    else:
+        logits = np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
+        at_least = 1 - np.cumsum(special.softmax(logits, axis=1), axis=1)[:, :-1]
+    return np.asarray(np.sum(random.random((len(steps), 1)) < at_least, axis=1), np.int16)
+
+
+def probit(plan: Plan, truth: Truth, random: Generator) -> Scores:
+    """A pass where θ_n − δ_i + noise_r ε exceeds the rater's threshold: S = a_r (θ_n − δ_i) − η_r."""
+    seen = truth.ability[plan.student.codes] - truth.difficulty[plan.item.codes]
+    predictor = truth.slope[plan.rater.codes] * seen - truth.severity[plan.rater.codes]
+    chance = np.exp(get_link("probit").log_pass(predictor))
+    return (random.random(len(chance)) < chance).astype(np.int16)
+
+
+def hierarchical(plan: Plan, truth: Truth, random: Generator) -> Scores:
+    """A true category ξ for every student and item, which all its raters see: P(y = 1 | ξ) = 1 − F(c_r − a_r ξ)."""
+    level = truth.spread * truth.ability[:, None] - truth.difficulty + truth.alpha
+    category = random.random(level.shape) < special.expit(level)
+    seen = category[plan.student.codes, plan.item.codes]
+    criterion = truth.severity[plan.rater.codes] - truth.slope[plan.rater.codes] * seen
+    chance = np.exp(get_link(truth.link).log_fail(criterion))
+    return (random.random(len(chance)) < chance).astype(np.int16)
+
+
+RESPONSES: dict[str, Callable[[Plan, Truth, Generator], Scores]] = {
+    "gmf": facets,
+    "tfm": facets,
+    "probit": probit,
+    "hrm": hierarchical,
+}

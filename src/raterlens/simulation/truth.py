@@ -1,0 +1,70 @@
+"""What simulated ratings were drawn from, in the form a fit reports it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens import capability
+from raterlens.capability.curves import curve_of
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Normal
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """Parameters of a simulation; difficulties and thresholds sum to 0, and severities too where a fit centres them."""
+
+    model: str
+    link: str
+    slope: Array
+    """One a rater: a = ρ σ (TFM, GMF), 1 / noise (probit), how far apart the rater sees the categories (HRM)."""
+    severity: Array
+    """One a rater: η, centred (TFM, GMF); threshold / noise (probit); the criterion (HRM)."""
+    difficulty: Array
+    """δ, one an item."""
+    alpha: float
+    ability: Array
+    """θ, one a student, as drawn or given: standardised only in so far as the draw is."""
+    thresholds: Array | None = None
+    """τ of ordered scores, (1, steps) or (items, steps), each row of mean 0; None for pass/fail ratings."""
+    scale: str = "rating scale"
+    spread: float = np.nan
+    """HRM: how strongly the true category follows ability."""
+
+    @property
+    def sigma(self) -> float:
+        """The largest slope, the yardstick of ρ and κ (HRM: the spread of its second level)."""
+        return self.spread if self.model == "hrm" else float(np.abs(self.slope).max())
+
+    @property
+    def rho(self) -> Array:
+        """Discrimination relative to the yardstick: the best rater (TFM, GMF), or one without noise (probit).
+
+        For the HRM it is the capability at the best criterion, half-way between the categories.
+        """
+        if self.model == "hrm":
+            return capability.hrm(criterion=self.slope / 2, slope=self.slope, link=self.link)
+        if self.model == "probit":
+            return np.asarray(self.slope / np.sqrt(1 + self.slope**2))
+        largest = np.abs(self.slope).max()
+        return self.slope / largest if largest > 0 else np.zeros_like(self.slope)
+
+    @property
+    def kappa(self) -> Array:
+        """κ-bar of every rater, over standard normal abilities: 0 for all where no slope is above 0."""
+        if self.model == "hrm":
+            return capability.hrm(criterion=self.severity, slope=self.slope, link=self.link)
+        if self.model == "probit":
+            return capability.probit(noise=1 / self.slope, threshold=self.severity / self.slope)
+        if self.sigma == 0:
+            return np.zeros_like(self.slope)
+        if self.thresholds is not None:
+            curve = curve_of(get_link(self.link), self.thresholds, graded=self.scale == "graded")
+            students = Normal()
+            return students.rate(curve, self.slope, self.severity) / students.best(
+                curve, np.array(self.sigma)
+            )
+        return capability.gmf(rho=self.rho, eta=self.severity, sigma=self.sigma, link=self.link)

@@ -1,0 +1,130 @@
+"""Covariance of the estimates from their information, with redundant and undetermined directions told apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from raterlens.engine.protocol import Matrix
+from raterlens.models.redundancy import Redundancy
+
+Array = NDArray[np.float64]
+
+# A direction with less information than this, relative to the parameters' own, is undetermined by the data.
+_UNDETERMINED = 1e-7
+# The information left to a parameter that is set aside, relative to its own.
+_SET_ASIDE = 1e-3
+_BLOCK = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Covariance:
+    """Of the centred parameters."""
+
+    matrix: Matrix
+    """Sparse for large panels: each rater's own block, and one of everything else."""
+    undetermined: NDArray[np.int64]
+    """Parameters that the data say next to nothing about; their variances are large but finite."""
+    steadied: float = 0.0
+    """What had to be added to every parameter's information, relative to it, to invert them together."""
+
+
+def in_full(matrix: Matrix) -> Array:
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+
+
+def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
+    """Invert the information over the parameters that are not held fixed.
+
+    Centring gives the redundant directions D no variance. With its constraints U,
+    `inv(I + U'U) = V + D' inv(U D') inv(D U') D`.
+    """
+    u, d = redundant.constraints, redundant.directions
+    full = u.T @ u
+    full += in_full(information)
+    free = np.flatnonzero(~held)
+    if not len(free):
+        return Covariance(np.zeros_like(full), free)
+    inverse, undetermined = _inverse(_among(full, free))
+    matrix = _put(inverse, free, np.zeros_like(full))
+    excess = np.linalg.solve(d @ u.T, d)
+    matrix -= excess.T @ excess
+    return Covariance(matrix, free[undetermined])
+
+
+def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The inverse, and what is undetermined.
+
+    Where the likelihood bends the wrong way (a rater at discrimination 0), a parameter has no standard error of its
+    own; left in, it would take everybody else's. Such parameters are set aside with a large variance.
+    """
+    scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
+    correlation = information / scale
+    correlation /= scale[:, None]
+    kept = np.flatnonzero(np.diag(information) > 0)
+    inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
+    while len(against):
+        kept = np.delete(kept, against)
+        inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
+    whole = _put(inverse, kept, np.eye(len(scale)) / _SET_ASIDE)
+    whole /= scale
+    whole /= scale[:, None]
+    aside = np.setdiff1d(np.arange(len(scale)), kept)
+    return whole, np.union1d(kept[undetermined], aside)
+
+
+def _among(matrix: Array, some: NDArray[np.int64]) -> Array:
+    """Rows and columns of some: without a copy where these are all."""
+    return matrix if len(some) == len(matrix) else matrix[np.ix_(some, some)]
+
+
+def _put(part: Array, some: NDArray[np.int64], whole: Array) -> Array:
+    """The whole with rows and columns of some put in."""
+    if len(some) == len(whole):
+        return part
+    whole[np.ix_(some, some)] = part
+    return whole
+
+
+def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+    """The inverse, what is undetermined, and what has to be set aside first: then there is none yet."""
+    nothing = np.empty(0, dtype=np.int64)
+    try:
+        inverse = _positive_inverse(correlation)
+        if np.diag(inverse).max(initial=0.0) < 1 / _UNDETERMINED:
+            return inverse, nothing, nothing
+    except linalg.LinAlgError:
+        pass
+    values, vectors = linalg.eigh(correlation)
+    wrong = values < -_UNDETERMINED
+    if wrong.any():
+        return correlation, nothing, np.unique(np.abs(vectors[:, wrong]).argmax(axis=0))
+    weak = values < _UNDETERMINED
+    inverse = (vectors / np.maximum(values, _UNDETERMINED)) @ vectors.T
+    return inverse, np.flatnonzero((vectors[:, weak] ** 2).sum(axis=1) > 0.05), nothing
+
+
+def _positive_inverse(matrix: Array) -> Array:
+    """From the Cholesky factor in its place, a third of the work of solving for every column."""
+    factor = linalg.cholesky(matrix, lower=True)
+    inverse, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed:
+        raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
+    return mirrored(inverse)
+
+
+def mirrored(half: Array) -> Array:
+    """Made symmetric in its place: of the matrix one half is given, and nothing on the other side of the diagonal."""
+    diagonal = half.diagonal().copy()
+    # In blocks, which stay in the cache: going over whole columns would read a cache line for every number.
+    for rows in _blocks(len(half)):
+        for columns in _blocks(rows.stop):
+            both = half[rows, columns] + half[columns, rows].T
+            half[rows, columns], half[columns, rows] = both, both.T
+    np.fill_diagonal(half, diagonal)
+    return half
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(first, min(first + _BLOCK, size)) for first in range(0, size, _BLOCK)]

@@ -1,0 +1,280 @@
+"""From slopes and severities to each rater's capability, with standard errors and intervals.
+
+kappa-bar depends on a rater's slope a and severity eta and on sigma, the yardstick's slope. All three are
+estimated; the delta method carries their covariances, and intervals come from kappa-bar of normal draws of
+(a, eta, sigma), so that they stay within the index's range and follow its curvature.
+
+Where the yardstick is whoever discriminates best, a rater's draws compete with the best of the others: the rater who
+came out on top might not be the best, so its rho of 1 is uncertain, too. Its rival is the runner-up.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.capability.index import Gradient, Index
+from raterlens.capability.yardstick import Measure
+from raterlens.models.facets import LARGEST_SLOPE
+
+Array = NDArray[np.float64]
+
+_LEVEL = 0.95
+_ONE_SIDED = 1.6449
+_DRAWS = 1_000
+# Raters whose draws are evaluated at a time.
+_BLOCK = 1_000
+# A yardstick's slope in a draw; no rater's slope matters below it.
+_FLATTEST = 1e-6
+
+
+class Covarying(Protocol):
+    """A covariance matrix, or what can be asked like one: its product with a vector, and its diagonals."""
+
+    def __matmul__(self, right: Array, /) -> Any: ...
+
+    def diagonal(self, k: int = 0, /) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """Raters' slopes and severities with their uncertainty."""
+
+    slope: Array
+    severity: Array
+    """As it enters the predictor, not centred."""
+    covariance: Covarying | None
+    """(2 raters, 2 raters): of the slopes, then the severities; None where it was not computed."""
+    falling: Array
+    """How fast the log-likelihood falls as a slope that is held at 0 rises."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A panel on its yardstick: slope a, severity eta from the origin, and sigma."""
+
+    a: Array
+    """Slopes that ran to the limit count as the most discriminating of the others."""
+    eta: Array
+    sigma: float
+    origin: float
+    joint: Array | None
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma)."""
+    falling: Array
+    most: float
+    """No slope is above it."""
+    is_most: bool
+    """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+    rival: "Rival | None" = None
+    """Whom the yardstick competes with, where it is one of the raters and the best of them."""
+
+    @property
+    def sigmas(self) -> Array:
+        return np.full_like(self.a, max(self.sigma, _FLATTEST))
+
+    def of(self, rows: NDArray[np.int64]) -> "Measured":
+        """These raters alone, on the yardstick of all."""
+        rival = self.rival
+        if rival is not None:
+            place = np.flatnonzero(rows == rival.of)
+            rival = replace(rival, of=int(place[0])) if len(place) else None
+        return replace(
+            self,
+            a=self.a[rows],
+            eta=self.eta[rows],
+            joint=None if self.joint is None else self.joint[rows],
+            falling=self.falling[rows],
+            rival=rival,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """The runner-up of a panel, as the yardstick's draws see it."""
+
+    of: int
+    """The yardstick."""
+    slope: float
+    joint: Array
+    """(3, 3): covariance of the yardstick's slope and severity and the runner-up's slope."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaterEstimates:
+    """One entry a rater; standard errors and intervals are NaN where no covariance was computed."""
+
+    slope: Array
+    rho: Array
+    rho_se: Array
+    eta: Array
+    eta_se: Array
+    kappa: Array
+    kappa_se: Array
+    kappa_low: Array
+    kappa_high: Array
+    sigma: float
+    sigma_se: float
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class CurveEstimates:
+    """Capability at abilities: each (raters, abilities)."""
+
+    kappa: Array
+    low: Array
+    high: Array
+
+
+def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool) -> Measured:
+    """Put a panel on a yardstick."""
+    size = np.abs(panel.slope)
+    settled = size[size < LARGEST_SLOPE]
+    most = float(settled.max() if settled.any() else size.max())
+    sigma, zero = yardstick.of(size), origin.of(panel.severity)
+    return Measured(
+        a=np.clip(panel.slope, -most, most),
+        eta=panel.severity - zero,
+        sigma=sigma,
+        origin=zero,
+        joint=None if panel.covariance is None else _joint(panel, yardstick, origin),
+        falling=panel.falling,
+        most=most,
+        is_most=is_most,
+        rival=_rival(panel, yardstick, origin) if is_most and panel.covariance is not None else None,
+    )
+
+
+def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
+    """Capability of every rater."""
+    a, eta, sigmas = on.a, on.eta, on.sigmas
+    rho, rho_gradient = index.rho(a, sigmas)
+    rho_se = eta_se = kappa_se = low = high = np.full_like(a, np.nan)
+    sigma_se = np.nan
+    if on.joint is not None:
+        rho_se = _standard_error(rho_gradient, on.joint)
+        kappa_se = _standard_error(index.gradient(a, eta, sigmas), on.joint)
+        eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
+        sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
+        (low,), (high,) = _intervals(on, lambda *of: [index.kappa(*of)])
+    return RaterEstimates(
+        slope=panel.slope,
+        rho=rho,
+        rho_se=rho_se,
+        eta=eta,
+        eta_se=eta_se,
+        kappa=index.kappa(a, eta, sigmas),
+        kappa_se=kappa_se,
+        kappa_low=low,
+        kappa_high=high,
+        sigma=on.sigma,
+        sigma_se=sigma_se,
+        alpha=-on.origin,
+    )
+
+
+def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
+    """kappa(theta) of every rater with pointwise intervals."""
+
+    def at(a: Array, eta: Array, sigma: Array) -> Iterator[Array]:
+        best = index.best(sigma)
+        for theta in abilities:
+            yield index.rate_at(float(theta), a, eta) / best
+
+    kappa = np.stack(list(at(on.a, on.eta, on.sigmas)), axis=1)
+    low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
+    if on.joint is not None:
+        low, high = (ends.T for ends in _intervals(on, at))
+    return CurveEstimates(kappa, low, high)
+
+
+def _joint(panel: Panel, yardstick: Measure, origin: Measure) -> Array:
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma), sigma and the origin being linear in the panel."""
+    n, covariance = len(panel.slope), panel.covariance
+    assert covariance is not None
+    nothing = np.zeros(n)
+    of_sigma = covariance @ np.concatenate([yardstick.weights * np.sign(panel.slope), nothing])
+    of_origin = covariance @ np.concatenate([nothing, origin.weights])
+    variance = covariance.diagonal()
+    joint = np.empty((n, 3, 3))
+    joint[:, 0, 0] = variance[:n]
+    joint[:, 1, 1] = variance[n:] - 2 * of_origin[n:] + origin.weights @ of_origin[n:]
+    joint[:, 2, 2] = (yardstick.weights * np.sign(panel.slope)) @ of_sigma[:n]
+    joint[:, 0, 1] = joint[:, 1, 0] = covariance.diagonal(n) - of_origin[:n]
+    joint[:, 0, 2] = joint[:, 2, 0] = of_sigma[:n]
+    joint[:, 1, 2] = joint[:, 2, 1] = of_sigma[n:] - origin.weights @ of_sigma[n:]
+    return joint
+
+
+def _rival(panel: Panel, yardstick: Measure, origin: Measure) -> Rival | None:
+    """The second most discriminating rater, where one rater is the yardstick."""
+    holders = np.flatnonzero(yardstick.weights)
+    others = np.where(np.abs(panel.slope) < LARGEST_SLOPE, np.abs(panel.slope), -1.0)
+    others[holders] = -1.0
+    second = int(np.argmax(others))
+    if len(holders) != 1 or others[second] < 0:
+        return None
+    as_yardstick = Measure(0.0, np.eye(1, len(others), second)[0])
+    joint = _joint(panel, as_yardstick, origin)[holders[0]]
+    return Rival(int(holders[0]), float(others[second]), joint)
+
+
+def _standard_error(gradient: Gradient, joint: Array) -> Array:
+    by = np.stack(gradient, axis=1)
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
+
+
+Values = Callable[[Array, Array, Array], Iterable[Array]]
+
+
+def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
+    """(values, raters) twice: quantiles over draws of (a, eta, sigma), stretched where an estimate is beyond them."""
+    tail = (1 - _LEVEL) / 2
+    found = np.stack(list(values(on.a, on.eta, on.sigmas)))
+    low, high = np.empty_like(found), np.empty_like(found)
+    drawn = _draws(on)
+    for first in range(0, len(on.a), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        for which, value in enumerate(values(*drawn(rows))):
+            low[which, rows], high[which, rows] = np.quantile(value, [tail, 1 - tail], axis=1)
+    low, high = np.minimum(low, found), np.maximum(high, found)
+    zero = np.flatnonzero(on.a == 0)
+    low[:, zero] = 0.0
+    high[:, zero] = np.stack(list(values(_highest_slope(on, zero), on.eta[zero], on.sigmas[zero])))
+    return low, high
+
+
+def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:
+    """For some of the raters, draws of (a, eta, sigma): the same normal numbers for everyone."""
+    assert on.joint is not None
+    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
+    normal = np.concatenate([half, -half])
+    joint, centre = on.joint.copy(), np.stack([on.a, on.eta, on.sigmas], axis=1)
+    if on.rival is not None:
+        joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
+    values, vectors = np.linalg.eigh(joint)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+    reversible = (on.a < 0).any()
+
+    def of(rows: slice) -> tuple[Array, Array, Array]:
+        draws = centre[rows, None] + normal @ root[rows].transpose(0, 2, 1)
+        a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
+        sigma = np.abs(draws[..., 2])
+        if on.is_most:
+            sigma = np.maximum(np.abs(a), sigma)
+        return a, draws[..., 1], np.maximum(sigma, _FLATTEST)
+
+    return of
+
+
+def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:
+    """A slope estimated at 0 is as likely as a one-sided interval allows up to some slope.
+
+    The log-likelihood falls as g a + a^2 / (2 v); it may fall by z^2 / 2. Without a gradient this is z sqrt(v).
+    """
+    assert on.joint is not None
+    g, variance = np.maximum(on.falling[zero], 0.0), on.joint[zero, 0, 0]
+    highest = _ONE_SIDED**2 / (np.sqrt(g**2 + _ONE_SIDED**2 / np.maximum(variance, 1e-12)) + g)
+    return np.asarray(np.minimum(highest, on.most))

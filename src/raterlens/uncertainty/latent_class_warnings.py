@@ -1,0 +1,90 @@
+"""What a user must know before trusting a latent class fit: what, how much, and the next step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from raterlens.estimation.latent_class import MOST_PARAMETERS, SAME_MAXIMUM, LatentClassEstimate
+from raterlens.models.hrm import LARGEST_SIGMA
+from raterlens.ratings.coded import Ratings
+from raterlens.text import counted, listed
+from raterlens.uncertainty.latent_class_covariance import LatentClassSpread
+
+# A sigma below this moves no probability by more than a quarter of a percent.
+_NO_SPREAD = 0.01
+
+
+def latent_class_cautions(
+    ratings: Ratings, found: LatentClassEstimate, spread: LatentClassSpread
+) -> Iterator[str]:
+    model = found.problem.model
+    if not found.record.converged:
+        yield (
+            f"the estimates have not converged: {found.record.stopped} with a gradient of "
+            f"{found.record.gradient:.2g} standard errors left. Try, in this order: more iterations "
+            "(max_iterations), or leaving out raters with very few ratings"
+        )
+    yield from _single_ratings(found)
+    yield from _several_maxima(found)
+    limit = [ratings.raters[r] for r, flag in enumerate(spread.flags) if flag == "slope at limit"]
+    if limit:
+        yield (
+            f"no error of {listed(limit)} on one of the true categories can be seen, so that their slope has no finite "
+            "estimate. Their intervals allow for half an error a category; give them more ratings "
+            "of student-items that others rate, too"
+        )
+    if spread.one_sided.any():
+        items = ratings.items.filter(spread.one_sided.tolist())
+        yield (
+            f"on {listed(items)} every student seems to have the same true category, which tells nothing about "
+            "raters; add students of both kinds, or leave the item out"
+        )
+    sigma = found.parameters[model.blocks["sigma"]]
+    if (sigma < _NO_SPREAD).any():
+        yield (
+            "true categories do not go along with one another within students (sigma is 0), so that no ability can "
+            "be told; model 'dawid-skene' says the same with less"
+        )
+    if (sigma >= LARGEST_SIGMA).any():
+        yield (
+            f"sigma ran to its limit of {LARGEST_SIGMA:g}: a student's true categories are all but fixed by the "
+            "ability. Have more items, or fit each item by itself with model 'dawid-skene'"
+        )
+    if model.blocks.size > MOST_PARAMETERS:
+        yield (
+            f"no standard errors: {model.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for which "
+            "the full covariance is computed"
+        )
+    if spread.undetermined.any():
+        raters = ratings.raters.filter(spread.undetermined.tolist())
+        yield (
+            f"the ratings say next to nothing about raters {listed(raters)}; their standard errors are nominal. "
+            "Give them student-items that two or more others rate, too"
+        )
+
+
+def _single_ratings(found: LatentClassEstimate) -> Iterator[str]:
+    n = found.problem.units.n
+    single = int(np.sum(n == 1))
+    if single:
+        yield (
+            f"{single:,} of {counted(len(n), 'student-item')} ({single / len(n):.0%}) have a single rating, which says "
+            "little about how well its rater tells the true categories apart; have some student-items rated by "
+            "two or more raters"
+        )
+
+
+def _several_maxima(found: LatentClassEstimate) -> Iterator[str]:
+    tried, spread = len(found.reached), float(found.reached[0] - found.reached[-1])
+    if spread <= SAME_MAXIMUM:
+        return
+    lonely = found.agreeing == 1
+    yield (
+        f"the likelihood has several maxima: of {tried} starts, {found.agreeing} reached the best, and the others fell "
+        f"short by up to {spread:.1f} log-likelihood units. The best is shown; "
+        + (
+            "as no second start found it, try more (starts) and another seed, and have more student-items rated twice"
+            if lonely
+            else "if another seed gives another answer, have more student-items rated by two or more raters"
+        )
+    )

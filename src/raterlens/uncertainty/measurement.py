@@ -1,0 +1,117 @@
+"""A calibrated panel on a yardstick: what `fit.raters` shows, and what `fit.capability` restates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.capability.index import Index
+from raterlens.capability.yardstick import (
+    CORRECTED,
+    MAX,
+    NOISELESS,
+    Measure,
+    Yardstick,
+    severity_of_origin,
+    slope_of_yardstick,
+    students_of,
+)
+from raterlens.errors import OptionError
+from raterlens.models.calibration import Calibration
+from raterlens.uncertainty.intervals import (
+    Measured,
+    Panel,
+    RaterEstimates,
+    curve_estimates,
+    measure,
+    rater_estimates,
+)
+from raterlens.uncertainty.shrinkage import corrected_largest, expected_largest, shrunk
+
+Array = NDArray[np.float64]
+
+RATER_COLUMNS = ("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """Raters, where they stand on the yardstick, and the index that follows."""
+
+    estimated: Panel
+    """Before any shrinkage."""
+    panel: Panel
+    """What is measured."""
+    on: Measured
+    index: Index
+    origin: Measure
+
+    def raters(self) -> RaterEstimates:
+        return rater_estimates(self.estimated, self.on, self.index)
+
+    def only(self, rows: NDArray[np.int64]) -> "Measurement":
+        """Of these raters alone, with the same numbers."""
+        return replace(self, on=self.on.of(rows))
+
+    def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:
+        """kappa(theta): a row for every rater (`raters` names those that are measured) and ability."""
+        theta = np.atleast_1d(np.asarray(abilities, np.float64))
+        if theta.ndim != 1 or not np.isfinite(theta).all():
+            raise OptionError(f"theta={abilities!r}; give an ability or a list of abilities, all finite")
+        found = curve_estimates(self.on, self.index, theta)
+        return pl.DataFrame(
+            {
+                "rater": raters.gather(np.repeat(np.arange(len(raters)), len(theta))),
+                "theta": np.tile(theta, len(raters)),
+                "kappa": found.kappa.ravel(),
+                "kappa_low": found.low.ravel(),
+                "kappa_high": found.high.ravel(),
+            }
+        )
+
+
+def measured(
+    calibration: Calibration, yardstick: Yardstick, ability: Array, error: Array, item: str | None = None
+) -> Measurement:
+    """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
+    estimated, raters = calibration.panel(item), calibration.labels["rater"]
+    panel = shrunk(estimated) if yardstick.shrink else estimated
+    students = students_of(yardstick.population, ability, error)
+    sigma, origin = _slope(yardstick, raters, panel), severity_of_origin(yardstick.origin, len(raters))
+    on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
+    index = Index(calibration.curve(item), students, yardstick.reference == NOISELESS)
+    return Measurement(estimated, panel, on, index, origin)
+
+
+def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
+    """Sigma as a function of the slopes."""
+    if panel.covariance is not None and yardstick.shrink and yardstick.reference in (MAX, CORRECTED):
+        return expected_largest(panel)
+    slope = slope_of_yardstick(yardstick.reference, raters, panel.slope)
+    if panel.covariance is not None and yardstick.reference == CORRECTED:
+        return corrected_largest(panel, slope)
+    return slope
+
+
+def check_measurable(
+    yardstick: Yardstick, n_raters: int, covariates: Sequence[str], *, standard_errors: bool
+) -> None:
+    """Raise where the yardstick needs more than there is, before any work."""
+    if yardstick.reference == CORRECTED and not standard_errors:
+        raise OptionError(
+            f"reference={CORRECTED!r} follows from standard errors; fit with standard_errors=True"
+        )
+    if not yardstick.shrink:
+        return
+    if covariates:
+        raise OptionError(
+            f"shrink=True, but raters are explained by {', '.join(covariates)} and have nothing of their own to "
+            "shrink; leave one of them out"
+        )
+    if n_raters < 3:
+        raise OptionError(f"shrink=True with {n_raters} raters; it takes 3 to say how raters differ")
+    if not standard_errors:
+        raise OptionError(
+            "shrink=True weighs estimates by their standard errors; fit with standard_errors=True"
+        )

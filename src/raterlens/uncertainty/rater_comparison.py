@@ -1,0 +1,218 @@
+"""Raters of one fit against each other: who differs, who is best, and who has too few ratings to say."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.capability.yardstick import Yardstick
+from raterlens.errors import OptionError
+from raterlens.models.calibration import MOST_RATERS
+from raterlens.result.record import Fit
+from raterlens.text import counted, listed
+from raterlens.uncertainty.measurement import Measurement, check_measurable, measured
+from raterlens.uncertainty.ranks import (
+    Tests,
+    against_mean,
+    each_pair,
+    kappa_covariance,
+    ranks,
+    ratings_needed,
+)
+from raterlens.uncertainty.shrinkage import common_error, own_error
+
+Array = NDArray[np.float64]
+
+# A 95 % interval wider than this leaves open whether a rater is good or poor.
+_TOO_WIDE = 0.5
+_NORMAL = 1.96
+# Pairs and raters named in the summary, the clearest first.
+_NAMED = 5
+_COLUMNS = ("difference", "difference_se", "p", "p_holm", "p_fdr")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaterComparison:
+    """Raters compared with each other."""
+
+    raters: pl.DataFrame
+    """A row a rater: kappa with its interval; difference from the panel's mean with standard error, p and adjusted p
+    (p_holm, p_fdr); verdict; rank with its 95 % limits; probability of being among the best and the worst; whether the
+    ratings are too few to say anything, and how many more would bring the standard error to the target (null where
+    no number of this rater's own would)."""
+    pairs: pl.DataFrame
+    """A row a pair, the more capable first: difference with standard error, p and adjusted p; the clearest first.
+    Empty beyond 500 raters."""
+    alpha: float
+    k: int
+    target_se: float
+
+    def summary(self) -> str:
+        """The comparison in plain words."""
+        above, below, unclear = (
+            self.raters.filter(pl.col("verdict") == verdict).sort("kappa", descending=True)["rater"].to_list()
+            for verdict in ("above the mean", "below the mean", "no clear difference")
+        )
+        n = self.raters.height
+        lines = [
+            f"{counted(n, 'rater')}; findings at {self.alpha:.0%}, corrected for the number of comparisons (Holm).",
+            f"More capable than the panel's mean: {listed(above) or 'nobody for sure'}.",
+            f"Less capable than the panel's mean: {listed(below) or 'nobody for sure'}.",
+            f"No clear difference from the mean: {listed(unclear) or 'nobody'}.",
+        ]
+        if self.pairs.height:
+            lines += self._pairs()
+        group = "the best rater" if self.k == 1 else f"among the best {self.k}"
+        likely = self.raters.sort("p_best", "kappa", descending=True).head(min(self.k, _NAMED))
+        for row in likely.iter_rows(named=True):
+            lines.append(
+                f"{row['rater']}: rank {row['rank']} (between {row['rank_low']} and {row['rank_high']}), {group} with "
+                f"probability {row['p_best']:.0%}."
+            )
+        few = self.raters.filter("too_few").sort("more", nulls_last=True)
+        for row in few.head(_NAMED).iter_rows(named=True):
+            wish = (
+                f"about {row['more']:,.0f} more ratings would bring the standard error to {self.target_se:g}"
+                if row["more"] is not None
+                else "more ratings by this rater alone would not do, as the yardstick is uncertain, too"
+            )
+            lines.append(f"Too few ratings to say anything about {row['rater']} ({row['n']:,}): {wish}.")
+        if few.height > _NAMED:
+            lines.append(
+                f"Too few ratings to say anything about {few.height - _NAMED:,} more: column `too_few`."
+            )
+        return "\n".join(lines)
+
+    def _pairs(self) -> list[str]:
+        clear = self.pairs.filter(pl.col("p_holm") < self.alpha).sort("p")
+        lines = [f"{clear.height:,} of {counted(self.pairs.height, 'pair')} of raters differ for sure."]
+        if clear.height:
+            named = [
+                f"{row['rater']} over {row['other']} ({row['difference']:.2f})"
+                for row in clear.head(_NAMED).iter_rows(named=True)
+            ]
+            lines.append(f"The clearest differences: {', '.join(named)}.")
+        return lines
+
+
+def compare_raters(
+    fit: Fit,
+    *,
+    k: int | None = None,
+    alpha: float = 0.05,
+    target_se: float = 0.05,
+    shrink: bool | None = None,
+) -> RaterComparison:
+    """Who differs from whom and from the panel's mean, and who is among the best.
+
+    Parameters
+    ----------
+    fit
+        With standard errors.
+    k
+        How many count as the best, and as the worst; a fifth of the raters where left out.
+    alpha
+        Level of the findings named in the summary.
+    target_se
+        Standard error of kappa that is wanted, for the number of further ratings.
+    shrink
+        As in `rl.fit`; the fit's own choice where left out. Probabilities of being among the best are then those of
+        an empirical-Bayes posterior, which does not take luck for merit: recommended for ranking.
+
+    Returns
+    -------
+    RaterComparison
+        Tables `raters` and `pairs`; `summary()` says it in words.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> found = rl.compare_raters(rl.fit(rl.load_example()))
+    >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
+    ['AM:Sport', 'AM:Work']
+    """
+    where = _measured(fit, shrink)
+    table = fit.table("raters")
+    n = table.height
+    k = max(1, n // 5) if k is None else k
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n:
+        raise OptionError(f"k={k!r}; give how many of the {n} raters count as the best, from 1 to {n - 1}")
+    if not 0 < alpha < 1 or not target_se > 0:
+        raise OptionError(f"alpha={alpha!r}, target_se={target_se!r}; both are above 0, and alpha is below 1")
+    found = where.raters()
+    spread = kappa_covariance(where.panel, where.on, where.origin, where.index)
+    mean = against_mean(found.kappa, spread)
+    placed = ranks(where.panel, where.on, where.origin, where.index, k)
+    given = table["n"].to_numpy()
+    # The interval, not the delta method, knows that whoever came out as the yardstick might not be it.
+    se = (found.kappa_high - found.kappa_low) / (2 * _NORMAL)
+    more = ratings_needed(given, _own_se(where), se, target_se)
+    verdict = np.where(
+        mean.holm >= alpha,
+        "no clear difference",
+        np.where(mean.difference > 0, "above the mean", "below the mean"),
+    )
+    raters = pl.DataFrame(
+        {
+            "rater": table["rater"],
+            "n": given,
+            "kappa": found.kappa,
+            "kappa_low": found.kappa_low,
+            "kappa_high": found.kappa_high,
+            **_tested(mean),
+            "verdict": verdict,
+            "rank": placed.rank,
+            "rank_low": placed.low,
+            "rank_high": placed.high,
+            "p_best": placed.best,
+            "p_worst": placed.worst,
+            "too_few": found.kappa_high - found.kappa_low > _TOO_WIDE,
+            "more": pl.Series(more).replace(np.inf, None),
+        }
+    )
+    return RaterComparison(raters, _pairs(table["rater"], found.kappa, spread), alpha, int(k), target_se)
+
+
+def _measured(fit: Fit, shrink: bool | None) -> Measurement:
+    if not isinstance(fit, Fit):
+        raise OptionError(
+            f"compare_raters takes a fit, from rl.fit or rl.load; it got a {type(fit).__name__}"
+        )
+    calibration = fit.calibration
+    if calibration is None or calibration.covariance is None:
+        raise OptionError(
+            f"this fit of model {fit.model!r} has no covariance of its raters to compare them by; fit 'gmf', 'tfm' or "
+            "'probit' with standard_errors=True"
+        )
+    raters = fit.table("raters")
+    if raters.height < 2:
+        raise OptionError("there is one rater; it takes two to compare")
+    yardstick = Yardstick.chosen(fit.yardstick, raters["rater"], shrink=shrink)
+    check_measurable(yardstick, raters.height, calibration.covariates, standard_errors=True)
+    students = fit.table("students").select("theta", "theta_se").to_numpy()
+    return measured(calibration, yardstick, students[:, 0], students[:, 1])
+
+
+def _own_se(where: Measurement) -> Array:
+    """The part of each kappa's standard error that the rater's own ratings decide."""
+    on, panel = where.on, where.panel
+    by_slope, by_severity, _ = where.index.gradient(on.a, on.eta, on.sigmas)
+    by = np.stack([by_slope, by_severity], axis=1)
+    blocks = own_error(panel, common_error(panel))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, blocks, by), 0.0)))
+
+
+def _pairs(raters: pl.Series, kappa: Array, spread: object) -> pl.DataFrame:
+    if len(kappa) > MOST_RATERS or not isinstance(spread, np.ndarray):
+        nothing = {"rater": raters[:0], "other": raters[:0], "kappa": [], "other_kappa": []}
+        return pl.DataFrame({**nothing, **{name: pl.Series([], dtype=pl.Float64) for name in _COLUMNS}})
+    one, other, tests = each_pair(kappa, spread)
+    columns = {"rater": raters.gather(one), "other": raters.gather(other).alias("other")}
+    return pl.DataFrame({**columns, "kappa": kappa[one], "other_kappa": kappa[other], **_tested(tests)}).sort(
+        "p"
+    )
+
+
+def _tested(tests: Tests) -> dict[str, Array]:
+    return dict(zip(_COLUMNS, (tests.difference, tests.se, tests.p, tests.holm, tests.fdr), strict=True))

@@ -1,0 +1,69 @@
+"""Ratings that could have been: drawn from a fitted model on the same design, or the same students drawn again."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from raterlens.models.facets import FacetsModel
+from raterlens.models.responses import Predictor, Response
+from raterlens.ratings.coded import Codes, Facet, Ratings
+
+Array = NDArray[np.float64]
+
+# Ratings drawn at a time.
+_BLOCK = 2**20
+
+
+def redrawn(
+    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
+) -> Ratings:
+    """New abilities from the standard normal population, and new scores from the model, for every rating."""
+    ability = random.standard_normal(ratings.n_students)
+    predictor = model.predictor(parameters)
+    score = np.empty(ratings.n_ratings, dtype=np.int16)
+    contexts = model.contexts.places(ratings)
+    for first in range(0, ratings.n_ratings, _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        context = contexts[rows]
+        reach = predictor.slope[context] * ability[ratings.student[rows]]
+        # At ability 0 with the ability in the intercepts: any response, one rating a row.
+        at = Predictor(
+            np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever)
+        )
+        chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
+        passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
+        score[rows] = passed.sum(axis=1)
+    return replace(ratings, score=score)
+
+
+def resampled(ratings: Ratings, random: Generator) -> Ratings:
+    """As many students, drawn with replacement, each with all ratings; levels that were not drawn are left out."""
+    n = ratings.n_students
+    order = np.argsort(ratings.student, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(ratings.student, minlength=n))])
+    drawn = random.integers(n, size=n)
+    size = first[drawn + 1] - first[drawn]
+    start = np.repeat(first[drawn] - np.concatenate([[0], np.cumsum(size)[:-1]]), size)
+    rows = order[start + np.arange(size.sum())]
+    rater, raters = _in_use(ratings.rater[rows], ratings.raters)
+    item, items = _in_use(ratings.item[rows], ratings.items)
+    facets = tuple(Facet(facet.name, *_in_use(facet.codes[rows], facet.labels)) for facet in ratings.facets)
+    return replace(
+        ratings,
+        student=np.repeat(np.arange(n, dtype=np.int32), size),
+        rater=rater,
+        item=item,
+        score=ratings.score[rows],
+        students=pl.Series("student", np.arange(n)),
+        raters=raters,
+        items=items,
+        facets=facets,
+    )
+
+
+def _in_use(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
+    used, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.int32), labels.gather(used)

@@ -1,0 +1,38 @@
+"""Help and mistakes are answered at once: nothing heavy is imported before it is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["fit", "--help"], ["--version"], ["fit", "--modle", "x"], ["fitt"]]
+)
+def test_help_and_mistakes_are_answered_without_heavy_imports(arguments: list[str]) -> None:
+    heavy = ("scipy", "polars", "numpy", "jinja2", "narwhals", "numba", "altair", "pandas", "pyarrow")
+    probe = (
+        "import sys; from raterlens.app.cli.main import main; main(sys.argv[1:]); "
+        f"sys.exit(','.join(m for m in {heavy} if m in sys.modules) or None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", probe, *arguments], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("report", [False, True])
+def test_a_fit_imports_no_dataframe_or_chart_library_it_does_not_need(
+    table: Path, tmp_path: Path, report: bool
+) -> None:
+    spare = ("pandas", "pyarrow", "numba", "scipy.stats", "matplotlib", *(() if report else ("altair",)))
+    probe = (
+        "import sys; from raterlens.app.cli.main import main; code = main(sys.argv[1:]); "
+        f"sys.exit(code or ','.join(m for m in {spare} if m in sys.modules) or None)"
+    )
+    arguments = ["fit", str(table), *(["--out", str(tmp_path / "results")] if report else [])]
+    done = subprocess.run(
+        [sys.executable, "-c", probe, *arguments], capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()

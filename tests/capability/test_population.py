@@ -1,0 +1,188 @@
+"""Sensitivity of every scoring curve over every population: quadrature, closed forms, differences."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from raterlens import capability
+from raterlens.capability.curves import AdjacentCurve, GradedCurve, PassCurve
+from raterlens.capability.links import LINKS, get_link
+from raterlens.capability.population import Histogram, Normal, Window
+from raterlens.errors import OptionError
+
+# Adaptive quadrature, and quadrature of smooth curves, are good to about 1e-12.
+EXACT = 1e-10
+# Central differences with step 1e-5 of functions of order one.
+DIFFERENCE = 1e-8
+
+THRESHOLDS = np.array([[-1.0, 0.2, 0.8], [0.5, -0.7, 0.2]])
+CURVES = {
+    **{name: PassCurve(link) for name, link in LINKS.items()},
+    "adjacent": AdjacentCurve(THRESHOLDS),
+    "graded": GradedCurve(np.sort(THRESHOLDS), get_link("probit")),
+}
+SMOOTH = [name for name in CURVES if name != "log"]
+POPULATIONS = {
+    "standard": Normal(),
+    "shifted": Normal(0.7, 1.4),
+    "window": Window(0.4, 0.6),
+    "steps": Histogram(np.array([-2.0, -0.5, 0.1, 3.0]), np.array([0.2, 0.5, 0.3]), "estimated"),
+}
+A, ETA = np.array([0.3, 1.0, 2.5, -0.8]), np.array([0.4, -1.2, 0.9, 0.3])
+
+
+def density(population):
+    if isinstance(population, Normal):
+        return lambda t: stats.norm.pdf(t, population.mean, population.sd)
+    height = population.share / np.diff(population.edges)
+    return lambda t: (
+        height[np.clip(np.searchsorted(population.edges, t, "right") - 1, 0, len(height) - 1)]
+        * (population.edges[0] <= t <= population.edges[-1])
+    )
+
+
+def by_quadrature(curve, population, a, eta):
+    """E[d mean(a t - eta) / dt] from its definition."""
+    weight = density(population)
+    ends = (-12.0, 12.0) if isinstance(population, Normal) else population.edges
+    points = np.unique([*ends, *np.linspace(ends[0], ends[-1], 25)])
+    return sum(
+        integrate.quad(lambda t: a * float(curve.density(np.array(a * t - eta))) * weight(t), low, high)[0]
+        for low, high in pairwise(points)
+    )
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_rate_is_the_average_slope_of_the_mean_score(name, population):
+    curve, students = CURVES[name], POPULATIONS[population]
+    expected = [by_quadrature(curve, students, a, eta) for a, eta in zip(A, ETA, strict=True)]
+    np.testing.assert_allclose(students.rate(curve, A, ETA), expected, atol=EXACT)
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_agree_with_differences(name, population):
+    curve, students, h = CURVES[name], POPULATIONS[population], 1e-5
+    found = students.sensitivity(curve, A, ETA)
+    np.testing.assert_allclose(found.rate, students.rate(curve, A, ETA), atol=1e-14)
+    by_slope = (students.rate(curve, A + h, ETA) - students.rate(curve, A - h, ETA)) / (2 * h)
+    by_severity = (students.rate(curve, A, ETA + h) - students.rate(curve, A, ETA - h)) / (2 * h)
+    np.testing.assert_allclose(found.by_slope, by_slope, atol=DIFFERENCE)
+    np.testing.assert_allclose(found.by_severity, by_severity, atol=DIFFERENCE)
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+@pytest.mark.parametrize("name", CURVES)
+def test_best_is_the_highest_rate_at_any_severity(name, population):
+    curve, students = CURVES[name], POPULATIONS[population]
+    sigma = np.array([0.6, 2.0])
+    best = students.best(curve, sigma)
+    tried = np.linspace(-12, 12, 4801)
+    rate = students.rate(curve, sigma[:, None], tried)
+    # The log link's best severity over a window is a corner, found to 1e-9.
+    assert (best >= rate.max(axis=1) - 1e-8).all()
+    assert (best <= rate.max(axis=1) * (1 + 2e-3)).all()
+    h = 1e-3
+    rise = (students.best(curve, sigma + h) - students.best(curve, sigma - h)) / (2 * h)
+    np.testing.assert_allclose(students.best_rise(curve, sigma), rise, atol=1e-5)
+
+
+def test_best_is_interpolated_accurately_between_many_slopes():
+    curve, sigma = CURVES["adjacent"], np.linspace(0.4, 3.0, 90)
+    one_by_one = [float(Normal().best(curve, np.array(s))) for s in sigma]
+    np.testing.assert_allclose(Normal().best(curve, sigma), one_by_one, rtol=0, atol=5e-6)
+
+
+def test_a_window_has_a_closed_form():
+    """The best rater of a symmetric link stands in the middle: [F(σ w) − F(−σ w)] / 2w."""
+    for sigma in (0.5, 2.0):
+        expected = np.tanh(sigma * 0.25 / 2) / 0.5
+        best = Window(0.4, 0.25).best(PassCurve(get_link("logit")), np.array(sigma))
+        assert float(best) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_narrow_window_looks_at_the_cut_alone():
+    curve = PassCurve(get_link("logit"))
+    rate = Window(0.4, 1e-4).rate(curve, A, ETA)
+    np.testing.assert_allclose(rate, A * curve.density(A * 0.4 - ETA), rtol=1e-7)
+
+
+def test_the_estimated_population_is_the_average_posterior():
+    """With one student of posterior N(0, 1) it is the standard population, up to the width of its cells."""
+    students = Histogram.of_students(np.zeros(1), np.ones(1))
+    curve = PassCurve(get_link("logit"))
+    np.testing.assert_allclose(students.rate(curve, A, ETA), Normal().rate(curve, A, ETA), atol=1e-4)
+    two = Histogram.of_students(np.array([-1.0, 1.0]), np.array([0.5, 0.5]))
+    centres = (two.edges[1:] + two.edges[:-1]) / 2
+    assert two.share @ centres == pytest.approx(0, abs=1e-12)
+    assert two.share @ centres**2 == pytest.approx(1.25, abs=1e-3)
+
+
+# --------------------------------------------------------------------------------------------- ordered scores
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_two_ordered_categories_are_pass_and_fail(population):
+    students, none = POPULATIONS[population], np.zeros((1, 1))
+    binary = PassCurve(get_link("logit"))
+    for curve in (AdjacentCurve(none), GradedCurve(none, get_link("logit"))):
+        np.testing.assert_allclose(students.rate(curve, A, ETA), students.rate(binary, A, ETA), atol=1e-13)
+        sigma = np.array(1.7)
+        assert float(students.best(curve, sigma)) == pytest.approx(
+            float(students.best(binary, sigma)), abs=1e-12
+        )
+
+
+def test_two_ordered_categories_have_the_binary_kappa():
+    kappa = Normal().rate(AdjacentCurve(np.zeros((1, 1))), A[:3], ETA[:3])
+    kappa = kappa / Normal().best(AdjacentCurve(np.zeros((1, 1))), np.array(2.5))
+    np.testing.assert_allclose(kappa, capability.gmf(rho=A[:3] / 2.5, eta=ETA[:3], sigma=2.5), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["adjacent", "graded"])
+def test_the_density_is_the_slope_of_the_expected_score(name):
+    curve, s, h = CURVES[name], np.linspace(-4, 4, 33), 1e-5
+    np.testing.assert_allclose(
+        curve.density(s), (curve.mean(s + h) - curve.mean(s - h)) / (2 * h), atol=DIFFERENCE
+    )
+    assert curve.mean(np.array(-30.0)) == pytest.approx(0, abs=1e-12)
+    assert curve.mean(np.array(30.0)) == pytest.approx(1, abs=1e-12)
+
+
+def test_the_expected_score_of_adjacent_categories_from_its_definition():
+    s, tau = 0.3, THRESHOLDS[0]
+    weights = np.exp([0, s - tau[0], 2 * s - tau[:2].sum(), 3 * s - tau.sum()])
+    expected = weights @ np.arange(4) / weights.sum() / 3
+    assert float(AdjacentCurve(tau[None]).mean(np.array(s))) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("categories", [2, 3, 6, 11])
+def test_moments_of_many_categories(categories):
+    """The poles of the density come nearer with every category; the grid must follow."""
+    tau = np.linspace(-1, 1, categories - 1)[None]
+    curve = AdjacentCurve(tau)
+    for a in (0.9, 1.1, 4.0):
+        found = curve.moments(np.array([a]), np.array([0.6]), 2)[:, 0]
+        t = np.linspace(-10, 10, 100_001)
+        values = curve.density(a * t - 0.6) * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+        expected = [np.sum(values * t**k) * (t[1] - t[0]) for k in range(3)]
+        np.testing.assert_allclose(found, expected, atol=1e-11)
+
+
+# -------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Window(0.0, 0.0), "half-width above 0"),
+        (lambda: Window(np.nan, 1.0), "half-width above 0"),
+        (lambda: Normal(0.0, -1.0), "standard deviation above 0"),
+    ],
+)
+def test_impossible_populations_are_refused(make, message):
+    with pytest.raises(OptionError, match=message):
+        make()

@@ -1,0 +1,124 @@
+"""Students in parts, on disk: the same fit as of all at once, to rounding."""
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.engine.disk_engine import PartsEngine
+from raterlens.engine.protocol import Nodes
+from raterlens.engine.selection import cell_engine, essay_engine
+from raterlens.models.contexts import Contexts
+from raterlens.ratings import stored
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
+
+# Sums in another order; estimates stop where the gradient is within 1e-5 standard errors.
+ROUNDING, ESTIMATES = 1e-11, 1e-6
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    ratings = rl.simulate(students=900, raters=12, items=4, raters_per_student=2, seed=8).ratings
+    return rl.pack(frame_of(ratings), tmp_path_factory.mktemp("packed") / "x.rlpack")
+
+
+def frame_of(ratings):
+    import polars as pl
+
+    return pl.DataFrame(
+        {
+            "student": ratings.students.gather(ratings.student),
+            "rater": ratings.raters.gather(ratings.rater),
+            "item": ratings.items.gather(ratings.item),
+            "score": ratings.score,
+        }
+    ).filter(pl.int_range(pl.len()) % 7 > 0)  # so that essays differ in their items
+
+
+@pytest.mark.parametrize("kind", ["essays", "cells"])
+def test_parts_add_up_to_the_whole(packed, kind):
+    whole, parts = rl.read(packed), StoredRatings(open_packed(packed), part=1000)
+    contexts, nodes = Contexts.of(whole), Nodes.equally_spaced(-5, 5, 0.3)
+    assert len(Contexts.of(parts)) == len(contexts)
+    random = np.random.default_rng(0)
+    if kind == "essays":
+        one, sets = essay_engine(whole, contexts, contexts.rater, 2)
+        other, by_parts = essay_engine(parts, contexts, contexts.rater, 2)
+        np.testing.assert_array_equal(sets.keys, by_parts.keys)
+        np.testing.assert_array_equal(sets.given, by_parts.given)
+        np.testing.assert_array_equal(sets.members.toarray(), by_parts.members.toarray())
+        tables = (-random.random((len(sets.keys), len(nodes.points))), random.random(12))
+    else:
+        one, other = cell_engine(whole, contexts, 2), cell_engine(parts, contexts, 2)
+        tables = (-random.random((2 * len(contexts), len(nodes.points))), None)
+    from raterlens.engine.protocol import Tables
+
+    tables = Tables(*tables)
+    assert isinstance(other, PartsEngine)
+    assert other.n_students == one.n_students == 900
+    expected, found = one.evaluate(tables, nodes), other.evaluate(tables, nodes)
+    assert found.loglik == pytest.approx(expected.loglik, rel=ROUNDING)
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-9, atol=1e-9)
+    if kind == "essays":
+        np.testing.assert_allclose(found.linear, expected.linear, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(other.moments(tables, nodes).sd, one.moments(tables, nodes).sd, rtol=1e-10)
+    rows = np.concatenate([np.arange(900)[rows] for rows, _, _ in other.posteriors(tables, nodes)])
+    np.testing.assert_array_equal(rows, np.arange(900))
+    posterior = np.concatenate([p for _, p, _ in other.posteriors(tables, nodes)])
+    np.testing.assert_allclose(
+        posterior, np.concatenate([p for _, p, _ in one.posteriors(tables, nodes)]), atol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{"model": "gmf"}, {"model": "tfm"}, {"model": "gmf", "link": "probit"}, {"model": "probit"}]
+)
+def test_fits_of_data_on_disk(packed, options, monkeypatch):
+    whole = rl.fit(packed, **options)
+    monkeypatch.setattr(stored, "IN_MEMORY", 100)
+    monkeypatch.setattr(stored, "PART", 2000)
+    on_disk = rl.read(packed)
+    monkeypatch.setattr(
+        StoredRatings, "_whole", property(lambda self: pytest.fail("taken into memory whole"))
+    )
+    found = rl.fit(on_disk, **options)
+    assert found.loglik == pytest.approx(whole.loglik, rel=1e-10)
+    assert found.converged
+    assert found.warnings == whole.warnings
+    for name in ("rho", "eta", "kappa", "kappa_se", "kappa_low"):
+        np.testing.assert_allclose(found.raters[name], whole.raters[name], rtol=ESTIMATES, atol=ESTIMATES)
+    assert found.raters["n"].to_list() == whole.raters["n"].to_list()
+    np.testing.assert_allclose(found.items["delta_se"], whole.items["delta_se"], rtol=ESTIMATES)
+    np.testing.assert_allclose(found.students["theta"], whole.students["theta"], atol=ESTIMATES)
+
+
+def test_fits_of_students_marked_once(tmp_path, monkeypatch):
+    """Most of them have the same ratings as others, and are gone over once: in memory, and on disk."""
+    from raterlens.engine.arrangement import Arrangement
+    from raterlens.engine.cells import essays
+
+    ratings = rl.simulate(students=3000, raters=8, items=4, raters_per_student=1, seed=3).ratings
+    contexts = Contexts.of(ratings)
+    compressed = essays(ratings, contexts, contexts.rater, 2)
+    assert len(Arrangement.of(compressed.counts, compressed.sums).rows) <= 8 * 5
+    readable = rl.fit(ratings)
+    monkeypatch.setattr("raterlens.engine.selection.LARGE", 0)
+    monkeypatch.setattr(stored, "IN_MEMORY", 100)
+    monkeypatch.setattr(stored, "PART", 4000)
+    on_disk = rl.read(rl.pack(ratings.table(), tmp_path / "once.rlpack"))
+    for found in (rl.fit(ratings), rl.fit(on_disk)):
+        assert found.loglik == pytest.approx(readable.loglik, rel=1e-10)
+        for name in ("kappa", "kappa_se", "kappa_low"):
+            np.testing.assert_allclose(found.raters[name], readable.raters[name], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(found.students["theta"], readable.students["theta"], atol=1e-5)
+
+
+def test_what_needs_all_ratings_gets_them(packed, monkeypatch):
+    """Methods and models that do not work by parts give the same as from memory."""
+    whole = [rl.fit(packed, method="laplace"), rl.fit(packed, model="hrm", starts=1)]
+    monkeypatch.setattr(stored, "IN_MEMORY", 100)
+    found = [rl.fit(packed, method="laplace"), rl.fit(packed, model="hrm", starts=1)]
+    for one, other in zip(whole, found, strict=True):
+        assert other.loglik == pytest.approx(one.loglik, rel=ROUNDING)
+        np.testing.assert_allclose(other.raters["kappa"], one.raters["kappa"], atol=ESTIMATES)
+    assert found[0].diagnose(rl.read(packed)).flags.equals(whole[0].diagnose(rl.read(packed)).flags)

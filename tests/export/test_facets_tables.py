@@ -1,0 +1,48 @@
+"""Results laid out as FACETS does."""
+
+from pathlib import Path
+
+import pytest
+
+import raterlens as rl
+from raterlens.app.cli.main import main
+from tests.support.facets_files import anchored
+
+
+def test_fit_uses_anchors_and_prints_tables(
+    panel: rl.Ratings, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    path = tmp_path / "study.txt"
+    rl.write_facets(panel, path)
+    anchored(path, "Items", {"I1": -0.5, "I2": 0.2, "I3": 0.8})
+    assert main(["fit", str(path), "--model", "tfm", "--facets-tables"]) == 0
+    shown = capsys.readouterr().out
+    items = shown[shown.index("Table 7.3.1") :].splitlines()[3:6]
+    assert {line.split()[10]: float(line.split()[4]) for line in items} == {"I1": -0.5, "I2": 0.2, "I3": 0.8}
+
+
+def test_tables_are_on_the_scale_of_the_predictor(panel: rl.Ratings, tmp_path: Path) -> None:
+    """Student minus rater minus item is the predictor itself, anchored or not."""
+    for raters in ({}, {"R1": (None, 0.5), "R2": (None, -0.2)}):
+        fit = rl.fit(panel, "tfm", anchors=rl.Anchors(raters=raters))
+        blocks = rl.facets_tables(fit, panel).split("Table 7.")[1:]
+        first = [dict(_measures(block)) for block in blocks]
+        student, rater, item = "S07", "R2", "I3"
+        shown = first[0][student] - first[1][rater] - first[2][item]
+        theta = fit.students.filter(student=student)["theta"].item()
+        eta = fit.raters.filter(rater=rater)["eta"].item()
+        delta = fit.items.filter(item=item)["delta"].item()
+        assert shown == pytest.approx(fit.sigma * theta - eta - delta + fit.alpha, abs=0.02)
+        if raters:
+            assert first[1]["R1"] == 0.5
+
+
+def _measures(block: str) -> list[tuple[str, float]]:
+    rows = [line.split() for line in block.splitlines()[3:]]
+    return [(row[10], float(row[4])) for row in rows if len(row) == 11]
+
+
+def test_tables_need_logits(panel: rl.Ratings) -> None:
+    fit = rl.fit(panel, "gmf", link="probit", scale="graded", standard_errors=False)
+    with pytest.raises(rl.RaterlensError, match="in logits"):
+        rl.facets_tables(fit, panel)

@@ -1,0 +1,152 @@
+"""The gate: who fails by the estimate, who by the interval, and what a pipeline is told."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
+from raterlens.errors import OptionError
+
+
+@pytest.fixture(scope="module")
+def ratings() -> rl.Ratings:
+    """Six raters of 150 students: R5 is severe beyond doubt, R6 hardly discriminates."""
+    return rl.simulate(
+        students=150,
+        raters=6,
+        items=4,
+        slope=[2.0, 1.8, 1.9, 2.0, 1.8, 0.3],
+        severity=[0.0, 0.2, -0.2, -0.5, 2.5, 0.0],
+        raters_per_student=4,
+        seed=3,
+    ).ratings
+
+
+@pytest.fixture(scope="module")
+def fit(ratings) -> rl.Fit:
+    return rl.fit(ratings)
+
+
+def test_estimates_decide_and_with_confidence_the_intervals(fit):
+    table = fit.table("raters")
+    for bound in (0.2, 0.5, 0.8, 0.9):
+        by_estimate, by_interval = (
+            rl.gate(fit, min_kappa=bound),
+            rl.gate(fit, min_kappa=bound, confident=True),
+        )
+        assert set(by_estimate.failed) == set(table.filter(pl.col("kappa") < bound)["rater"])
+        assert set(by_interval.failed) == set(table.filter(pl.col("kappa_high") < bound)["rater"])
+        assert by_estimate.passed == (not by_estimate.failed)
+    assert set(rl.gate(fit, min_kappa=0.9, confident=True).failed) < set(rl.gate(fit, min_kappa=0.9).failed)
+
+
+def test_severity_counts_either_way(fit):
+    eta = dict(fit.table("raters").select("rater", "eta").iter_rows())
+    assert rl.gate(fit, max_severity=1.5).failed == ("R5",)
+    mild = min(eta.values())
+    assert mild < -0.5
+    assert {"R5", min(eta, key=eta.get)} <= set(rl.gate(fit, max_severity=-mild - 0.01).failed)
+
+
+def test_every_bound_is_a_row_with_its_measure(fit, ratings):
+    found = rl.gate(fit, ratings, max_infit=1.3, max_outfit=2, min_discrimination=0.4, min_ratings=401)
+    raters, misfit = fit.table("raters"), fit.diagnose(ratings).table("raters")
+    for measure, expected in (
+        ("infit", misfit["infit"]),
+        ("outfit", misfit["outfit"]),
+        ("discrimination", raters["rho"]),
+        ("ratings", raters["n"]),
+    ):
+        rows = found.table.filter(measure=measure)
+        np.testing.assert_allclose(rows["value"], expected)
+    assert "R6" in found.failed
+    few = set(raters.filter(pl.col("n") < 401)["rater"])
+    assert few == set(found.table.filter(~pl.col("passed"), measure="ratings")["rater"])
+
+
+def test_an_infit_interval_is_as_sure_as_its_z(fit, ratings):
+    z = fit.diagnose(ratings).table("raters")["infit_z"].to_numpy()
+    rows = rl.gate(fit, ratings, max_infit=1.0).table
+    beyond_one = (rows["low"] > 1) | (rows["high"] < 1)
+    assert beyond_one.to_list() == (np.abs(z) > 1.96).tolist()
+
+
+def test_only_those_asked_for_are_judged(fit):
+    assert rl.gate(fit, max_severity=1.5, raters=["R1", "R2"]).passed
+    with pytest.raises(OptionError, match="unknown rater 'R9'"):
+        rl.gate(fit, max_severity=1.5, raters=["R9"])
+
+
+def test_a_fit_that_did_not_converge_does_not_pass(ratings):
+    stopped = rl.fit(ratings, max_iterations=1)
+    assert not stopped.converged
+    found = rl.gate(stopped, min_kappa=0.0)
+    assert not found.passed
+    assert found.failed == ()
+    assert "did not converge" in found.summary()
+
+
+def test_a_latent_class_fit_has_a_capability_but_no_infit(ratings):
+    fit = rl.fit(ratings, "hrm")
+    assert rl.gate(fit, min_kappa=0.3).failed == ("R6",)
+    with pytest.raises(OptionError, match="model 'hrm' has no infit"):
+        rl.gate(fit, ratings, max_infit=1.2)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({}, "without a bound"),
+        ({"min_kappa": -0.1}, r"min_kappa=-0\.1"),
+        ({"min_kappa": float("nan")}, "min_kappa=nan"),
+        ({"max_severity": "1"}, "max_severity='1'"),
+        ({"max_infit": 1.2}, "give them too"),
+    ],
+)
+def test_bad_bounds_are_refused(fit, bounds, message):
+    with pytest.raises(OptionError, match=message):
+        rl.gate(fit, **bounds)
+
+
+def test_checks_are_the_kind_of_frame_that_came_in(ratings):
+    assert isinstance(rl.gate(rl.fit(ratings.table().to_pandas()), min_kappa=0.5).checks, pd.DataFrame)
+
+
+# ------------------------------------------------------------------------------------------ command line
+
+
+@pytest.fixture
+def table(ratings, tmp_path):
+    path = tmp_path / "ratings.csv"
+    ratings.table().write_csv(path)
+    return str(path)
+
+
+def test_exit_codes_tell_a_pipeline_what_happened(table, capsys):
+    assert main(["check", table, "--min-kappa", "0.05"]) == DONE
+    assert main(["check", table, "--max-severity", "1.5"]) == GATE_FAILED == 3
+    assert "R5: severity" in capsys.readouterr().out
+    assert main(["check", table, "--max-severity", "1.5", "--only", "R1,R2"]) == DONE
+    assert main(["check", table, "--min-kappa", "much"]) == AT_FAULT
+    assert main(["check", table, "--confident"]) == AT_FAULT
+    assert main(["check", table, "--model", "tfm"]) == AT_FAULT
+    assert main(["check", "nowhere.csv", "--min-kappa", "0.5"]) == AT_FAULT
+    errors = capsys.readouterr().err
+    assert "add a bound, such as --min-kappa 0.6" in errors
+
+
+def test_the_result_is_machine_readable(table, fit, capsys):
+    assert main(["check", table, "--min-kappa", "0.5", "--max-severity", "1.5", "--json"]) == GATE_FAILED
+    content = json.loads(capsys.readouterr().out)
+    assert content["passed"] is False
+    assert set(content["failed"]) == {"R5", "R6"}
+    assert content["bounds"] == {"min_kappa": 0.5, "max_severity": 1.5}
+    assert "rater column: 'rater' (recognised)" in content["notes"]
+    kappa = {row["rater"]: row["value"] for row in content["checks"] if row["measure"] == "kappa"}
+    np.testing.assert_allclose(list(kappa.values()), fit.table("raters")["kappa"], atol=1e-6)
+    assert main(["check", table, "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out)["n_raters"] == 6

@@ -1,0 +1,32 @@
+"""The compiled pass over student-items equals the readable tables."""
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Nodes
+from raterlens.estimation import latent_marginal
+from raterlens.estimation.latent_marginal import LatentClassMarginal
+from raterlens.models.hrm import LatentClassModel
+
+NODES = Nodes.equally_spaced(-6.0, 6.0, 0.23)
+
+
+@pytest.mark.parametrize("items", [1, 3, 40])
+@pytest.mark.parametrize("sigma", [1.3, 9.0])
+def test_values_and_gradients(items, sigma, monkeypatch):
+    ratings = rl.simulate(
+        model="hrm", students=60, raters=7, items=items, raters_per_student=3, sigma=2.0, seed=items
+    ).ratings
+    problem = LatentClassMarginal(
+        ratings, LatentClassModel(ratings.n_raters, ratings.n_items, get_link("logit"), rasch=True)
+    )
+    parameters = np.random.default_rng(0).normal(1, 0.5, problem.model.blocks.size)
+    parameters[problem.model.blocks["sigma"]] = sigma
+    parameters[0] = 30.0  # a rater who never passes anybody
+    expected = problem.value(parameters, NODES)
+    monkeypatch.setattr(latent_marginal, "LARGE", 1)
+    found = problem.value(parameters, NODES)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-12)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)

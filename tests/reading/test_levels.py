@@ -1,0 +1,185 @@
+"""Labels stay as they are written; those that look alike are told."""
+
+import datetime as dt
+import uuid
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from raterlens.reading.reader import read
+from tests.support.reading_tables import LONG, assert_same
+
+
+@pytest.mark.parametrize(
+    "students",
+    [
+        ["007", "7", "08"],
+        ["1.0", "1", "1e3"],
+        ["123456789012345678901234567890", "1"],
+        [" 7", "7"],
+        ["true", "1"],
+    ],
+)
+def test_labels_in_text_files_stay_as_written(students: list[str], tmp_path: Path) -> None:
+    lines = [f"{student},AM,{i % 2}" for i, student in enumerate(students)]
+    (tmp_path / "x.csv").write_text("\n".join(["student,rater,score", *lines]))
+    assert sorted(read(tmp_path / "x.csv").students) == sorted(students)
+
+
+def test_all_digit_text_is_sorted_as_numbers_and_other_text_plainly() -> None:
+    frame = pl.DataFrame(
+        {"student": ["10", "9", "010", "100000000000000000000", "0"], "rater": list("b1a2_")}
+    )
+    ratings = read(frame.with_columns(score=pl.Series([0, 1, 0, 1, 0])))
+    assert ratings.students.to_list() == ["0", "9", "010", "10", "100000000000000000000"]
+    assert ratings.raters.to_list() == ["1", "2", "_", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pl.Series([3, 1, 2], dtype=pl.Int8),
+        pl.Series([2.5, 0.5, 1.0]),
+        pl.Series([dt.date(2026, 1, 2), dt.date(2025, 1, 1), dt.date(2026, 1, 1)]),
+        pl.Series([dt.datetime(2026, 1, 2), dt.datetime(2025, 1, 1), dt.datetime(2026, 1, 1)]),
+        pl.Series([True, False, True]),
+        pl.Series(["c", "a", "b"], dtype=pl.Categorical),
+        pl.Series(["c", "a", "b"], dtype=pl.Enum(["c", "b", "a"])),
+    ],
+    ids=lambda labels: str(labels.dtype),
+)
+def test_labels_of_any_type_keep_it(labels: pl.Series) -> None:
+    ratings = read(pl.DataFrame({"student": labels, "rater": labels, "item": labels, "score": [0, 1, 1]}))
+    assert ratings.students.dtype == ratings.raters.dtype == ratings.items.dtype == labels.dtype
+    assert ratings.students.to_list() == sorted(set(labels.to_list()))
+    assert ratings.students.gather(ratings.student).to_list() == labels.to_list()
+
+
+def test_codes_are_small_and_cannot_be_changed() -> None:
+    ratings = read(LONG)
+    assert [a.dtype for a in (ratings.student, ratings.rater, ratings.item)] == [np.int32] * 3
+    assert ratings.score.dtype == np.int16
+    with pytest.raises(ValueError, match="read-only"):
+        ratings.score[0] = 1
+    with pytest.raises(AttributeError):
+        ratings.score = ratings.score  # type: ignore[misc]
+
+
+def test_mixed_types_in_a_pandas_column_become_text_and_are_noted() -> None:
+    frame = pd.DataFrame(
+        {"student": [1, 2, 3], "rater": pd.Series([1, "1", "2"], dtype=object), "score": [0, 1, 1]}
+    )
+    ratings = read(frame)
+    assert ratings.raters.to_list() == ["1", "2"]
+    assert "column 'rater' holds values of type int and str: taken as text" in ratings.notes
+
+
+def test_integers_that_pandas_made_floats_are_integers_again() -> None:
+    ratings = read(pd.DataFrame({"student": [7, None, 8], "rater": [1, 2, 1], "score": [0, 1, 1]}))
+    assert ratings.students.to_list() == [7, 8]
+    assert ratings.students.dtype == pl.Int64
+    assert "1 of 3 rows left out: no student or rater label" in ratings.notes
+
+
+def test_pandas_text_is_read_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_pyarrow(*_: object) -> None:
+        raise ModuleNotFoundError("pyarrow")
+
+    frame = LONG.to_pandas()
+    monkeypatch.setattr("narwhals.Series.to_polars", no_pyarrow)
+    assert_same(read(frame), read(LONG))
+
+
+def test_column_names_need_not_be_text() -> None:
+    frame = pd.DataFrame([[1, 5, 0], [2, 5, 1]])
+    assert read(frame, student="0", rater="1", score="2").students.to_list() == [1, 2]
+    assert read(frame, student=0, rater=1, items=[2]).students.to_list() == [1, 2]  # type: ignore[arg-type, list-item]
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([uuid.UUID(int=1), uuid.UUID(int=2)], [str(uuid.UUID(int=1)), str(uuid.UUID(int=2))]),
+        (pd.period_range("2026-01", periods=2, freq="M"), ["2026-01", "2026-02"]),
+        ([(1, 2), (1, 3)], ["(1, 2)", "(1, 3)"]),
+    ],
+)
+def test_labels_that_no_column_type_fits_become_text_and_are_noted(values: object, text: list[str]) -> None:
+    ratings = read(pd.DataFrame({"student": values, "rater": ["a", "b"], "score": [0, 1]}))
+    assert ratings.students.to_list() == text
+    assert any(note.endswith("taken as text") for note in ratings.notes)
+
+
+def test_durations_and_lists_in_parquet_become_text(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"student": [[1], [2]], "rater": [dt.timedelta(1), dt.timedelta(2)], "score": [0, 1]}
+    )
+    frame.write_parquet(tmp_path / "x.parquet")
+    ratings = read(tmp_path / "x.parquet")
+    assert ratings.students.to_list() == ["[1]", "[2]"]
+    assert ratings.raters.to_list() == ["1 day, 0:00:00", "2 days, 0:00:00"]
+
+
+def test_labels_that_look_alike_are_kept_and_noted() -> None:
+    frame = pl.DataFrame({"student": ["s", "t", "S "], "rater": ["AM", "am ", "BE"], "score": [0, 1, 1]})
+    ratings = read(frame)
+    assert ratings.raters.to_list() == ["AM", "BE", "am "]
+    assert any(note.startswith("'AM' and 'am ' look like the same rater;") for note in ratings.notes)
+    assert any(note.startswith("'S ' and 's' look like the same student;") for note in ratings.notes)
+    assert not any("same item" in note for note in ratings.notes)
+
+
+def test_one_rater_is_read_with_a_note() -> None:
+    notes = read(LONG.with_columns(rater=pl.lit("AM"))).notes
+    assert notes[-1] == "one rater, 'AM': with no other to compare, capability is relative to itself"
+    assert not any("one rater" in note for note in read(LONG).notes)
+
+
+def test_pyarrow_strings_are_plain_text() -> None:
+    table = pa.table({"student": ["1", "2"], "rater": ["a", "b"], "score": [0, 1]})
+    assert read(table).students.dtype == pl.String
+
+
+@pytest.mark.parametrize("first", ["b", None])
+def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
+    """A long table in order is coded by its runs."""
+    from raterlens.reading import levels
+
+    labels = pl.Series("rater", [first] * 40 + ["b"] * 35 + ["a", None] * 2 + [" "] * 30 + ["c"] * 50)
+    expected = levels.code(labels)
+    monkeypatch.setattr(levels, "_MANY", 10)
+    found = levels.code(labels)
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.labels.to_list() == expected.labels.to_list() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pl.Series([30, -12, 5, 5, 30, 7] * 9, dtype=pl.Int16),
+        pl.Series([-128, 127, 0] * 90, dtype=pl.Int8),
+        pl.Series([2**64 - 1, 2**64 - 2] * 20, dtype=pl.UInt64),
+        pl.Series([2**62, 2**62 + 3] * 20),
+        pl.Series([1, None, 2] * 20),
+        pl.Series(["10", "9", "010", "9"] * 10, dtype=pl.Categorical),
+        pl.Series(["b", " ", "a", "b"] * 10, dtype=pl.Categorical),
+        pl.Series(["b", "a", "b"] * 10, dtype=pl.Enum(["c", "b", "a"])),
+    ],
+    ids=str,
+)
+def test_numbers_get_the_codes_of_other_labels(monkeypatch, labels):
+    """A table of all numbers between the lowest and the highest, where it is small."""
+    from raterlens.parallel import threads as parallel
+    from raterlens.reading import levels
+
+    expected = levels.code(labels)
+    monkeypatch.setattr(levels, "_MANY", 10)
+    monkeypatch.setattr(parallel, "BLOCK", 7)
+    found = levels.code(labels)
+    assert found.codes.tolist() == expected.codes.tolist()
+    assert found.labels.to_list() == expected.labels.to_list()
+    assert found.labels.dtype == expected.labels.dtype

@@ -1,0 +1,68 @@
+"""What is nobody's fault, or our own."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from raterlens.app.cli import commands
+from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, INTERRUPTED, main
+from tests.support.command_line import RUN, Captured
+
+
+def broken(error: BaseException) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_bug_says_how_to_report_it(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(commands, "fit", broken(RuntimeError("unlucky")))
+    monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
+    assert main(["fit", str(table)]) == FAILED
+    message = capsys.readouterr().err
+    assert "RuntimeError: unlucky" in message
+    assert "RATERLENS_DEBUG=1" in message
+    assert "Traceback" not in message
+    monkeypatch.setenv("RATERLENS_DEBUG", "1")
+    assert main(["fit", str(table)]) == FAILED
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_not_called_a_bug(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(commands, "fit", broken(OSError(28, "No space left on device")))
+    assert main(["fit", str(table)]) == FAILED
+    message = capsys.readouterr().err
+    assert "No space left on device" in message
+    assert "fault in Raterlens" not in message
+
+
+def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(commands, "fit", broken(KeyboardInterrupt()))
+    assert main(["fit", str(table)]) == INTERRUPTED
+    assert capsys.readouterr().err == "raterlens: interrupted\n"
+
+
+def test_closed_stderr_leaves_stdout_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert main(["fit", str(tmp_path / "nowhere.csv")]) == AT_FAULT
+    assert capsys.readouterr().out == ""
+
+
+def test_closed_pipe_is_quiet(table: Path) -> None:
+    for options in ([], ["--json"]):
+        command = [sys.executable, "-c", RUN, "fit", str(table), *options]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaint = process.stderr.read()
+        process.stderr.close()
+        assert (process.wait(timeout=120), complaint) == (DONE, b"")

@@ -1,0 +1,62 @@
+"""Intervals of kappa from draws: known coverage in a normal world, and fairness to whoever came out on top."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from raterlens.capability.curves import PassCurve
+from raterlens.capability.index import Index
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Normal
+from raterlens.capability.yardstick import severity_of_origin, slope_of_yardstick
+from raterlens.uncertainty.intervals import Panel, RaterEstimates, measure, rater_estimates
+
+INDEX = Index(PassCurve(get_link("logit")), Normal())
+
+
+def panel_of(slope, severity, se) -> Panel:
+    variance = np.concatenate([np.full(len(slope), se**2), np.full(len(slope), (se / 2) ** 2)])
+    return Panel(np.array(slope), np.array(severity), np.diag(variance), np.zeros(len(slope)))
+
+
+def estimates(panel: Panel) -> RaterEstimates:
+    labels = pl.Series([str(r) for r in range(len(panel.slope))])
+    on = measure(
+        panel,
+        slope_of_yardstick("max", labels, panel.slope),
+        severity_of_origin("absolute", len(labels)),
+        is_most=True,
+    )
+    return rater_estimates(panel, on, INDEX)
+
+
+def test_two_raters_who_are_alike_have_the_same_interval():
+    """Only one of them can be the yardstick; which one is chance."""
+    found = estimates(panel_of([1.5, 1.5, 0.8], [0.6, 0.6, 0.0], 0.2))
+    assert found.kappa_low[0] == pytest.approx(found.kappa_low[1], abs=1e-10)
+    assert found.kappa_high[0] == pytest.approx(found.kappa_high[1], abs=1e-10)
+    certain = estimates(panel_of([1.5, 0.3, 0.3], [0.6, 0.6, 0.0], 0.2))
+    assert found.kappa_low[0] < certain.kappa_low[0] - 0.02
+
+
+def test_estimates_lie_in_their_intervals():
+    found = estimates(panel_of([1.5, 1.49, 0.0, 0.7], [0.0, 0.0, 0.1, 2.0], 0.3))
+    assert (found.kappa_low <= found.kappa).all()
+    assert (found.kappa <= found.kappa_high).all()
+    assert found.kappa[0] == found.kappa_high[0] == pytest.approx(1)
+
+
+def test_coverage_in_a_normal_world():
+    """Estimates drawn from the normal distribution that the panel claims: 95 % of intervals hold, also at the top."""
+    slope, severity, se = np.array([0.5, 0.8, 1.1, 1.3, 1.4]), np.array([-1.0, 0.5, 0.0, 1.0, -0.5]), 0.12
+    true = estimates(panel_of(slope, severity, se)).kappa
+    random, runs = np.random.default_rng(3), 400
+    held = np.zeros(5)
+    for _ in range(runs):
+        found = estimates(
+            panel_of(slope + random.normal(0, se, 5), severity + random.normal(0, se / 2, 5), se)
+        )
+        held += (found.kappa_low <= true) & (true <= found.kappa_high)
+    # The rater who is truly best stands on the bound rho = 1: an interval with its best tail cut off.
+    assert np.abs(held[:4] / runs - 0.95).max() < 0.03
+    assert held[4] / runs > 0.9

@@ -1,0 +1,115 @@
+"""Covariances of large panels, piece by piece, against the dense inverse."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import raterlens as rl
+from raterlens.models.redundancy import Redundancy
+from raterlens.uncertainty.sparse_covariance import LargeCovariance
+
+N_RATERS, N_ITEMS = 400, 5
+
+
+@pytest.fixture(scope="module")
+def panel() -> tuple[sparse.csr_array, Redundancy, np.ndarray]:
+    """Information of a panel: what ratings say of each rater and item, less what sharing students costs."""
+    random = np.random.default_rng(0)
+    size = 2 * N_RATERS + N_ITEMS
+    direction = np.concatenate([np.zeros(N_RATERS), -np.ones(N_RATERS), np.ones(N_ITEMS)])[None]
+    rows = np.zeros((6000, size))
+    for row in rows:  # a student: two raters, one latent ability
+        for rater in random.choice(N_RATERS, 2, replace=False):
+            row[rater], row[N_RATERS + rater] = random.normal(size=2)
+            row[2 * N_RATERS + random.integers(N_ITEMS)] -= row[N_RATERS + rater]
+    scores = rows - (rows @ direction.T) @ direction / (direction @ direction.T)
+    constraint = np.concatenate([np.zeros(2 * N_RATERS), np.ones(N_ITEMS)])[None]
+    own = np.stack([np.arange(N_RATERS), N_RATERS + np.arange(N_RATERS)], axis=1)
+    return sparse.csr_array(scores.T @ scores), Redundancy(constraint, direction), own
+
+
+@pytest.fixture(scope="module")
+def dense(panel) -> np.ndarray:
+    information, redundant, _ = panel
+    basis = np.linalg.svd(redundant.constraints)[2][1:].T  # parameters that meet the constraint
+    return basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
+
+
+def test_columns_are_solved_exactly(panel, dense):
+    right = np.random.default_rng(1).normal(size=(len(dense), 3))
+    right[:, 0] = np.eye(len(dense))[0]
+    found = LargeCovariance.build(*panel).columns(right)
+    np.testing.assert_allclose(found, dense @ right, atol=1e-7 * np.abs(dense).max())
+
+
+def test_blocks_of_raters_are_close_and_without_bias(panel, dense):
+    own = panel[2]
+    found = LargeCovariance.build(*panel).blocks()
+    expected = dense[own[:, :, None], own[:, None, :]]
+    scale = np.sqrt(expected[:, [0, 1], [0, 1]])
+    off = (found - expected) / scale[:, :, None] / scale[:, None]
+    # Of a variance; half of it of a standard error. Raters here share more than those of a real panel.
+    assert np.abs(off).max() < 0.05
+    # Without bias: the errors average out over raters.
+    assert np.mean(found[:, 0, 0] / expected[:, 0, 0]) == pytest.approx(1, abs=2e-3)
+
+
+def test_singular_information_is_not_solved_in_silence():
+    own = np.array([[0], [1]])
+    nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
+    singular = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]))
+    with pytest.raises(FloatingPointError, match="singular"):
+        LargeCovariance.build(singular, nothing, own).columns(np.array([[1.0], [0], [0]]))
+
+
+def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(monkeypatch):
+    ratings = rl.simulate(students=1500, raters=150, items=3, raters_per_student=3, seed=3).ratings
+    for model in ("gmf", "tfm"):
+        exact = rl.fit(ratings, model=model)
+        monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
+        large = rl.fit(ratings, model=model)
+        monkeypatch.undo()
+        assert large.items["delta_se"].to_list() == pytest.approx(exact.items["delta_se"].to_list(), rel=1e-5)
+        # What raters share is left out, which matters little here and less the more there are.
+        for name in ("eta_se", "kappa_se"):
+            ratio = (large.raters[name] / exact.raters[name]).to_numpy()
+            assert np.median(ratio) == pytest.approx(1, abs=0.03), name
+            assert np.abs(ratio - 1).max() < 0.25, name
+
+
+def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_errors(monkeypatch):
+    """Forty ratings a rater: some slopes are 0, where the information bends the wrong way."""
+    ratings = rl.simulate(students=2000, raters=300, items=2, raters_per_student=3, seed=1).ratings
+    exact = rl.fit(ratings)
+    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
+    large = rl.fit(ratings)
+    flat = exact.raters["rho"].to_numpy() < 1e-6
+    assert flat.any()
+    assert np.isfinite(large.raters["kappa_se"].to_numpy()).all()
+    ratio = (large.raters["eta_se"] / exact.raters["eta_se"]).to_numpy()[~flat]
+    assert np.median(ratio) == pytest.approx(1, abs=0.1)
+    # From 40 ratings with a pass rate around a half, a severity is known to about sqrt(4 / 40) logits, and more.
+    assert 0.32 < np.median(exact.raters["eta_se"].to_numpy()) < 0.7
+
+
+def test_information_that_had_to_be_steadied_is_said_so(monkeypatch):
+    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 1)
+    monkeypatch.setattr("raterlens.uncertainty.sparse_covariance._ROUNDS", 0)
+    monkeypatch.setattr("raterlens.uncertainty.sparse_covariance._STEADIED", (1e-2,))
+    fit = rl.fit(rl.simulate(students=400, raters=30, items=3, raters_per_student=3, seed=3).ratings)
+    (said,) = (text for text in fit.warnings if "was added" in text)
+    assert said.startswith("1.0% was added")
+    assert "up to 0.5% too small" in said
+
+
+def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
+    """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
+    ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings
+    exact = rl.fit(ratings).raters["eta_se"].to_numpy()
+    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
+    fit = rl.fit(ratings)
+    ratio = fit.raters["eta_se"].to_numpy() / exact
+    assert np.median(ratio) == pytest.approx(1, abs=0.03)
+    assert np.mean(np.abs(ratio - 1) < 0.25) > 0.85
+    assert any("next to nothing" in text for text in fit.warnings)
+    assert not any("was added" in text for text in fit.warnings)
