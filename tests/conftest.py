@@ -10,7 +10,7 @@ from tests.support.browser import browser, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 
-collect_ignore = ["inspect_logs.py"]
+collect_ignore = ["support/inspect_logs.py"]
 """A script that needs inspect_ai."""
 
 WRITING = Path(__file__).parents[2] / "shared" / "data" / "writing.csv"

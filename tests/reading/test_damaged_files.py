@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from raterlens.app.cli.main import main
-
-from .files import FILES
+from tests.support.reading_files import FILES
 
 FRAME = pl.DataFrame(
     {

@@ -11,8 +11,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import main
 from raterlens.reading.formats.registry import READERS
-
-from .files import FILES
+from tests.support.reading_files import FILES
 
 DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = re.findall(r"`raterlens fit ([^`]*?)`", (DOCS / "files.md").read_text())

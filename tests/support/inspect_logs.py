@@ -1,4 +1,4 @@
-"""Writes the logs in tests/data with the real package, no model being called: python tests/support/inspect_logs.py FOLDER.
+"""Writes the logs in tests/data with the real package, calling no model: python -m tests.support.inspect_logs FOLDER.
 
 Needs inspect_ai (tried with 0.3.285), which is too large to be a dependency of the tests.
 """

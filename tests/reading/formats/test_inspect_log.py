@@ -1,4 +1,4 @@
-"""Logs that the real package wrote (tests/support/inspect_logs.py), read without it; and against it where it is installed."""
+"""Logs that the real package wrote (support/inspect_logs.py), read without it; and against it where installed."""
 
 import importlib.util
 import json

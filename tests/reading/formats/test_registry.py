@@ -15,8 +15,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import main
 from raterlens.reading.reader import read
-
-from .files import FILES
+from tests.support.reading_files import FILES
 
 
 @pytest.fixture(scope="module")
