@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.capability.yardstick import Origin, Reference, Students, Yardstick
 from raterlens.errors import OptionError, choose
@@ -37,6 +36,7 @@ from raterlens.result.latent_class import LATENT_MODELS, check_latent, fit_laten
 from raterlens.result.record import Fit
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import facets_cautions, renumbered
+from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.covariance import covariance as inverted
 from raterlens.uncertainty.covariance_kinds import OBSERVED, check_kind, covariance_of
@@ -48,7 +48,6 @@ from raterlens.uncertainty.sparse_covariance import large_covariance
 if TYPE_CHECKING:
     from distributed import Client
 
-Array = NDArray[np.float64]
 
 # A dense covariance of this many parameters takes 200 MB and seconds; beyond it, each rater's own block has to do.
 MOST_PARAMETERS = 5_000

@@ -14,6 +14,7 @@ from raterlens.fitting import fit
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_any
 from raterlens.result.record import Fit
+from raterlens.types import Array
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -22,8 +23,6 @@ except ImportError as missing:
     raise ImportError(
         "raterlens.sklearn needs scikit-learn; install it with: pip install 'raterlens[sklearn]'"
     ) from missing
-
-Array = NDArray[np.float64]
 
 
 class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,6 +1,52 @@
-"""Small helpers for plain sentences: short lists and counts."""
+"""How numbers, labels, lists and messages are written for people."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that a message mentions: `cut=3` in Python, `--cut 3` on the command line, a field on a page."""
+
+    name: str
+    value: Any = None
+    """None where only the option itself is meant."""
+
+    def __str__(self) -> str:
+        return f"{self.name}=" if self.value is None else f"{self.name}={self.value!r}"
+
+
+class Message(str):
+    """Text that mentions options: worded for Python as it stands, and for other surfaces by `worded`.
+
+    Examples
+    --------
+    >>> Message("give the lowest passing score, for example ", Option("cut", 3))
+    'give the lowest passing score, for example cut=3'
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Option, ...]
+
+    def __new__(cls, *parts: str | Option) -> "Message":
+        self = super().__new__(cls, "".join(str(part) for part in parts))
+        self.parts = parts
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message, self.parts
+
+
+def worded(text: str, mention: Callable[[Option], str]) -> str:
+    """A message with its options as `mention` writes them; other text as it is."""
+    if not isinstance(text, Message):
+        return text
+    return "".join(
+        mention(part) if isinstance(part, Option) else worded(part, mention) for part in text.parts
+    )
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
@@ -23,3 +69,73 @@ def counted(n: int, noun: str, plural: str = "") -> str:
     ('1 rating', '7,260 ratings', '2 categories')
     """
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number with fixed digits, or a dash where there is none.
+
+    Examples
+    --------
+    >>> number(0.5), number(-0.001), number(float("nan")), number(None)
+    ('0.50', '0.00', '–', '–')
+    """
+    if value is None or value != value:
+        return MISSING
+    text = f"{value:.{digits}f}"
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
+
+
+def interval(low: float | None, high: float | None, to: str = "–") -> str:
+    """An interval, or a dash where either end is missing.
+
+    Examples
+    --------
+    >>> interval(0.42, 0.7), interval(None, 0.7)
+    ('0.42–0.70', '–')
+    """
+    if low is None or high is None or low != low or high != high:
+        return MISSING
+    return f"{number(low)}{to}{number(high)}"
+
+
+def sentence(text: str) -> str:
+    """A message as a sentence of its own.
+
+    Examples
+    --------
+    >>> sentence("2 raters share no student: link them"), sentence("done.")
+    ('2 raters share no student: link them.', 'Done.')
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def printable(label: object) -> str:
+    """A label on one line, without the control characters that could steer a terminal.
+
+    Examples
+    --------
+    >>> printable("AM:Sport"), printable("two\\nlines"), printable("\\x1b[31mred")
+    ('AM:Sport', 'two·lines', '·[31mred')
+    """
+    return "".join(c if c.isprintable() else "·" for c in str(label))
+
+
+def distinct(labels: Iterable[object]) -> list[str]:
+    """Labels that can be printed, no two alike: a chart would take two raters of the same name for one.
+
+    Examples
+    --------
+    >>> distinct(["AM", "a\\nb", "a\\tb"])
+    ['AM', 'a·b', 'a·b (2)']
+    """
+    seen: set[str] = set()
+    names = []
+    for label in labels:
+        name = base = printable(label)
+        count = 1
+        while name in seen:
+            count += 1
+            name = f"{base} ({count})"
+        seen.add(name)
+        names.append(name)
+    return names

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.density_moments import Grid, moments, quadrature
 from raterlens.capability.links import Link
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.
 _REACH = 2.0

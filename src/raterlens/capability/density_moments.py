@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.links import Link
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _BLOCK = 2048

@@ -12,15 +12,14 @@ array of their common shape (a NumPy scalar where all are scalars). Integrals ar
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.density_moments import highest
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.errors import OptionError
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 __all__ = [
     "Gradient",

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.capability.curves import Curve
 from raterlens.capability.population import Population
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 class Gradient(NamedTuple):

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.errors import choose
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.density_moments import highest, moments
 from raterlens.errors import OptionError
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
 # Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are

@@ -6,14 +6,12 @@ from difflib import get_close_matches
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.capability.population import Histogram, Normal, Population, Window
 from raterlens.errors import OptionError
 from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.text import listed
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 Reference = str | float
 Origin = str | float

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.capability.population import Histogram, Normal
 from raterlens.capability.yardstick import students_of
-from raterlens.charts.label_text import printable
 from raterlens.charts.lines import line_scales
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import DESK, check_width, finished, values
 from raterlens.errors import OptionError
-from raterlens.text import listed
+from raterlens.text import listed, printable
+from raterlens.types import Array
 from raterlens.uncertainty.measurement import measured
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit
 
-Array = NDArray[np.float64]
 
 MOST_LINES = 6
 """More lines than this cannot be told apart."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import NOISELESS, students_of
@@ -18,11 +17,11 @@ from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.text import counted
+from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit
 
-Array = NDArray[np.float64]
 Surface = Callable[[Array, Array], Array]
 """Capability of a discrimination and a severity."""
 

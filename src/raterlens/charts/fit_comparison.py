@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.label_placement import placed_names
-from raterlens.charts.label_text import distinct, number
 from raterlens.charts.palette import light
 from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.text import counted
+from raterlens.text import counted, distinct, number
 
 HEIGHT = 400
 _MARGIN = 76

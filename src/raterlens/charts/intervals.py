@@ -8,12 +8,11 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.label_placement import placed_names
-from raterlens.charts.label_text import number
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import TOLD, kind_scales, rater_rows, with_verdicts
 from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.text import counted
+from raterlens.text import counted, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit

@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.links import get_link
-from raterlens.charts.label_text import distinct, number
 from raterlens.charts.lines import ROLES, line_scales
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for
 from raterlens.charts.theme import DESK, check_width, finished, values
 from raterlens.errors import OptionError
+from raterlens.text import distinct, number
+from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.models.calibration import Calibration
     from raterlens.result.record import Fit
 
-Array = NDArray[np.float64]
 
 ALL = "all items together"
 HEIGHT = 320

@@ -9,11 +9,10 @@ import polars as pl
 
 from raterlens.charts.diagnosis_tables import evidence
 from raterlens.charts.label_placement import placed_names
-from raterlens.charts.label_text import distinct, number
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for
 from raterlens.charts.theme import DESK, check_width, finished, legend_columns, rimmed, values
-from raterlens.text import counted
+from raterlens.text import counted, distinct, number
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

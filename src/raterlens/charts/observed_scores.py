@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from raterlens.charts.diagnosis_tables import evidence
-from raterlens.charts.label_text import number, printable
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, values
-from raterlens.text import counted
+from raterlens.text import counted, number, printable
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

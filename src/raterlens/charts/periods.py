@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import polars as pl
 
-from raterlens.charts.label_text import number, printable
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import DESK, check_width, finished, values
 from raterlens.errors import OptionError, choose
 from raterlens.ratings.grouping_columns import time_of
-from raterlens.text import counted
+from raterlens.text import counted, number, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

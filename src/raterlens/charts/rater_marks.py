@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from raterlens.charts.label_text import distinct, interval, number
 from raterlens.charts.marks import MARKS, mark
 from raterlens.charts.palette import light
 from raterlens.charts.theme import legend_columns
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
-from raterlens.text import listed
+from raterlens.text import distinct, interval, listed, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit

@@ -8,13 +8,12 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.label_placement import placed_names
-from raterlens.charts.label_text import distinct
 from raterlens.charts.lines import ROLES
 from raterlens.charts.palette import light
 from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, rimmed, values
 from raterlens.diagnostics.network import MOST_LINKS, Network
 from raterlens.diagnostics.network import network as laid_out
-from raterlens.text import counted
+from raterlens.text import counted, distinct
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.charts.label_text import number, printable
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import DESK, check_width, extent, finished, rimmed, values
 from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.text import number, printable
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit

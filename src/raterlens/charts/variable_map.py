@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from raterlens.charts.label_text import distinct, number, printable
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for
 from raterlens.charts.theme import DESK, check_width, extent, finished, values
 from raterlens.errors import OptionError
 from raterlens.models.registry import FACETS_MODELS
-from raterlens.text import counted
+from raterlens.text import counted, distinct, number, printable
+from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit
 
-Array = NDArray[np.float64]
 
 HEIGHT = 440
 STUDENTS, RATERS, ITEMS = "Students", "Raters", "Items"

@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError, choose
 from raterlens.result.record import Fit
+from raterlens.types import Array
 from raterlens.uncertainty.measurement import Measurement, measured
-
-Array = NDArray[np.float64]
 
 _ABILITIES = np.linspace(-3.0, 3.0, 121)
 # Severities beyond this fail or pass nearly everybody.

@@ -17,8 +17,7 @@ from raterlens.diagnostics.grouping import Groups
 from raterlens.diagnostics.rating_pairs import Couples
 from raterlens.kernels.threshold import large
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 DRAWS = 400
 """Samples of students behind an interval."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.kernels.threshold import large
+from raterlens.types import Array
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.integer]
 
 

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.formulas import hrm
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
+from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit
-
-Array = NDArray[np.float64]
 
 
 # Where no rater tells students apart at all.

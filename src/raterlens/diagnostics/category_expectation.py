@@ -27,9 +27,7 @@ from raterlens.models.hrm import LatentClassModel
 from raterlens.models.responses import Adjacent, Linked, Predictor
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
 _BLOCK = 2**19

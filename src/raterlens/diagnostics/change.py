@@ -25,9 +25,7 @@ from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted
 from raterlens.kernels.threshold import large
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 STEPS = 100
 """A rater's ratings in time go into so many steps, between which a change could have come."""

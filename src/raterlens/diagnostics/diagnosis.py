@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.capability_scale import unit_of
@@ -32,8 +30,7 @@ from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
 from raterlens.reading.reader import read
 from raterlens.result.record import Fit
 from raterlens.text import counted, listed
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

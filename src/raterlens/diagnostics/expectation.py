@@ -15,9 +15,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

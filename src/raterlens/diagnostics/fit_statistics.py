@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
 from raterlens.kernels.threshold import large
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 UNEXPECTED = 0.05
 """A score that had at most this probability is unexpected."""

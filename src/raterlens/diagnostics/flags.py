@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.change import GRADUAL, SUDDEN
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
 from raterlens.ratings.grouping_columns import moment_words
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 MATTERS = {
     "random": 0.67,

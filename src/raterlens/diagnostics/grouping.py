@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.kernels.threshold import large
-
-Indices = NDArray[np.int64]
+from raterlens.types import Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,9 +17,7 @@ from raterlens.diagnostics.grouping import grouped
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted, two_sided
 from raterlens.kernels.threshold import large
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Five or so ratings of middling work. With less, one rating alone would decide.
 _LEAST_INFORMATION = 1.0

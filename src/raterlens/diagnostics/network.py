@@ -18,9 +18,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 from raterlens.ratings.linking import shared_students
 from raterlens.result.record import Fit
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 MOST_LINKS = 2_000
 """Beyond this lines hide each other."""

@@ -14,9 +14,7 @@ from raterlens.diagnostics.grouping import Groups
 from raterlens.engine.protocol import Nodes
 from raterlens.kernels.threshold import large
 from raterlens.models.responses import Adjacent, Predictor, Response
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Numbers in one block of ratings x nodes, or pairs x nodes in compiled code: 4 MB each, a handful at a time.
 _BLOCK = 2**19

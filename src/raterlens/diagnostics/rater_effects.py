@@ -18,9 +18,7 @@ from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
 from raterlens.kernels.threshold import large
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 FEWEST = 8
 """Students below which a rater's responsiveness is not judged: its standard error comes from their scatter."""

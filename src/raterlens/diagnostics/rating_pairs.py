@@ -9,9 +9,7 @@ from scipy import special
 
 from raterlens.diagnostics.grouping import Groups, grouped, order_of
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 MOST_COUPLES = 20_000_000
 """Pairs of ratings of the same work, beyond which they are not looked at one by one."""

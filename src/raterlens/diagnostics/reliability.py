@@ -2,14 +2,12 @@
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.estimation.scoring import places_of
 from raterlens.models.calibration import Calibration
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _COLUMNS = ("true_sd", "mean_error", "separation", "strata", "reliability", "chi_square", "p")
 

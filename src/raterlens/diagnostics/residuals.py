@@ -25,9 +25,7 @@ from raterlens.models.contexts import Contexts
 from raterlens.parallel.threads import in_threads
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

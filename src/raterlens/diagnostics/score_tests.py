@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.residuals import Residuals
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 LEVEL = 0.05
 """Share of false flags among all flags of a kind (Benjamini-Hochberg)."""

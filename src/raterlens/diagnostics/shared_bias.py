@@ -34,9 +34,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit, as_came
 from raterlens.text import counted, listed
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 LEAST = 0.3
 """A shared impression matters from this standard deviation on, in logits."""

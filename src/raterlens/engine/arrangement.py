@@ -7,8 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Students are merged where fewer than this share of them are different: looking a student up has its price, too.
 _WORTH = 0.8

@@ -23,10 +23,11 @@ from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
 from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Array, Expected, Moments, Nodes, Tables
+from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import exponentials, padded
 from raterlens.parallel.threads import available_cores, in_threads, spans
+from raterlens.types import Array
 
 # Products within exp(+-600) stay well inside the range of doubles.
 _RANGE = 600.0

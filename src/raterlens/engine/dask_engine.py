@@ -21,7 +21,7 @@ from scipy import sparse
 from raterlens.engine.cells import Sets, essays, rating_cells
 from raterlens.engine.disk_engine import Part, add, among, cell_part, essay_part
 from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Array, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import Expected, Matrix, Moments, Nodes, Tables
 from raterlens.errors import InputError, RaterlensError
 from raterlens.models.contexts import Contexts
 from raterlens.parallel.dask_cluster import (
@@ -38,11 +38,11 @@ from raterlens.parallel.threads import one_thread
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings, part_edges
+from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-Indices = NDArray[np.int64]
 
 # Ratings of a part, and how many parts at least and at most: few enough to send little, enough to share out evenly.
 _PART, _LEAST, _MOST = 2**22, 8, 64

@@ -16,13 +16,12 @@ from raterlens.engine.arrangement import Arrangement
 from raterlens.engine.cells import Sets, essays, rating_cells
 from raterlens.engine.compiled_engine import FusedEngine
 from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Array, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget
 from raterlens.ratings.stored import StoredRatings
-
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)

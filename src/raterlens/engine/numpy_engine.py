@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.protocol import Array, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import Expected, Matrix, Moments, Nodes, Tables
+from raterlens.types import Array
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from raterlens.types import Array
+
 Matrix = Array | sparse.csr_array
 
 

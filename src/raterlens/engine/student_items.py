@@ -7,14 +7,12 @@ twice). Time and memory are linear in the ratings.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.numpy_engine import ReferenceEngine
 from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
 from raterlens.ratings.coded import Ratings
-
-Indices = NDArray[np.int64]
+from raterlens.types import Indices
 
 # Students of a part. Patterns are shared within a part only: with many raters nearly every student-item has its
 # own, and a table over all of them would be gone through once for every block of students.

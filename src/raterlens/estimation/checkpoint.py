@@ -23,13 +23,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.quasi_newton import Value
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 MARK = b"\x89RLCKPT\n"
 VERSION = 1

@@ -7,15 +7,13 @@ Shared by the Laplace approximation and hierarchical likelihood, which need no g
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.capability.links import Link
 from raterlens.engine.cells import rating_cells
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Linked, Predictor
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _NEWTON_STEPS = 100
 _LONGEST_STEP = 1.0

@@ -8,14 +8,11 @@ with f the expected score, the variance of f is at least that of ability times t
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9

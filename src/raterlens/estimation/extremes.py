@@ -7,13 +7,11 @@ in the familiar half-count correction of a proportion. Nobody is dropped, everyb
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response, counted_scores
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 HALF_A_RATING = 0.5
 PSEUDO_NODES = Nodes.equally_spaced(-6.0, 6.0, 0.4)

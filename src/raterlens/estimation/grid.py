@@ -6,11 +6,9 @@ silently wrong where students have many ratings, and wasteful where they have fe
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Moments, Nodes
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9

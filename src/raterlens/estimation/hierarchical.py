@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
@@ -21,8 +20,7 @@ from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.optimiser import OnProgress, Optimiser, Progress, maximise
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _MOST_ROUNDS = 500
 # Largest change of a parameter in a round, in units of its standard error.

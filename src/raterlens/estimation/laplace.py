@@ -7,15 +7,13 @@ theta* follows the parameters: with d theta* = -h'_p / h'', the gradient is
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 class Laplace:

@@ -19,8 +19,7 @@ from raterlens.estimation.quasi_newton import Value
 from raterlens.models.hrm import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Two starts with log-likelihoods this close have reached the same maximum.
 SAME_MAXIMUM = 0.1

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.capability.links import get_link
@@ -15,10 +14,9 @@ from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.estimation.optimiser import OnProgress, Optimiser
 from raterlens.models.hrm import LARGEST_SLOPE, LatentClassModel
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 from raterlens.uncertainty.latent_class_covariance import latent_class_spread
 from raterlens.uncertainty.latent_class_warnings import latent_class_cautions
-
-Array = NDArray[np.float64]
 
 # Fine enough to average even the steepest prevalence (sigma at its limit) over the population.
 _POPULATION = Nodes.equally_spaced(-8.0, 8.0, 0.05)

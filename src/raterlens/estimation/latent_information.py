@@ -14,16 +14,13 @@ t (p - pi) vary with ability there, so a student with m items needs the covarian
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.student_items import Part
 from raterlens.estimation.latent_marginal import LatentClassMarginal, Mixture
 from raterlens.models.hrm import LatentClassModel
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Numbers gathered at a time.
 _BLOCK = 2**21

@@ -16,8 +16,7 @@ from raterlens.engine.student_items import Part, PartedEngine, pool, split, stud
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.hrm import LatentClassModel
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Dawid-Skene has one ability for all: a single node with all the weight.
 NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.grid import MOST_NODES, reached
@@ -16,8 +15,7 @@ from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import OnProgress, maximise
 from raterlens.estimation.quadrature import Quadrature
 from raterlens.models.capped_log import CORNER, Capped
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Nodes within the corner of the steepest context, roughly at first and finally.
 _ROUGHLY, _FINALLY = 0.5, 4.0

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.numpy_engine import ReferenceEngine
 from raterlens.engine.protocol import Expected, Nodes, Tables
@@ -16,11 +15,10 @@ from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 
 if TYPE_CHECKING:
     from distributed import Client
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Array = NDArray[np.float64]
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2

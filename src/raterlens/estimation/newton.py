@@ -7,13 +7,11 @@ determined), a quasi-Newton method needs hundreds of steps and Newton's a dozen.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from raterlens.estimation.optimiser import TOLERANCE, OnProgress, Optimiser, Optimum, Progress
 from raterlens.estimation.quasi_newton import Value
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _DAMPING = 1e-3
 _LEAST_DAMPING = 1e-9

@@ -4,11 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.estimation.quasi_newton import News, Point, Value, climb
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
 TOLERANCE = 3e-6

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.protocol import Engine, Moments, Nodes, Tables
@@ -14,8 +13,7 @@ from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_fo
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import OnProgress, Optimum, maximise
 from raterlens.estimation.quasi_newton import News, Value
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1

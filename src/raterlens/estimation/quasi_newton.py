@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _MEMORY = 20
 # Of what the gradient promises a step brings the first share at least; of the gradient it leaves the other at most.

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Moments
@@ -23,8 +22,7 @@ from raterlens.models.registry import FACETS_MODELS
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.result.tables import level_table
 from raterlens.text import listed
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _MOST_ROUNDS = 8
 

@@ -1,14 +1,12 @@
 """Starting values from pass rates, and the scale of each parameter from the information they imply."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.capability.links import Link
 from raterlens.models.facets import FacetsModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _SLOPE = 1.0
 # Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.

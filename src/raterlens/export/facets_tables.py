@@ -4,15 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.diagnostics.diagnosis import diagnose
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _COLUMNS = (
     ("Total Score", "total", 0, 11),

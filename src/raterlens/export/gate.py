@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.fit_statistics import rater_fit
@@ -16,8 +15,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit, as_came
 from raterlens.text import counted
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 NORMAL = float(special.ndtri(0.975))
 """Half the width of a 95 % interval, in standard errors."""

@@ -11,9 +11,8 @@ from raterlens.diagnostics.grouping import Groups
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.kernels.compiling import compiled
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Codes = NDArray[np.integer]
 
 _FAST = ("contract", "reassoc", "nsz")

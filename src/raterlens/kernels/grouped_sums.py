@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.kernels.compiling import compiled
-
-Indices = NDArray[np.int64]
+from raterlens.types import Indices
 
 
 def order_of(codes: NDArray[np.integer], n: int) -> Indices:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from raterlens.engine.protocol import Array
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import exponentials, padded
 from raterlens.parallel.threads import in_threads, spans
+from raterlens.types import Array
 
 
 def log_partition(slope: Array, intercept: Array, points: Array) -> Array:

@@ -4,13 +4,11 @@ The same sum as in `moments._logit`, its readable twin.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import exponentials, padded
 from raterlens.parallel.threads import in_threads, spans
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 def mean_density(slope: Array, severity: Array, variances: Array, weights: Array) -> Array:

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from raterlens.diagnostics.posterior import Block, Pass
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import exponentials
+from raterlens.types import Array
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.integer]
 
 _FAST = ("contract", "reassoc", "nsz")

@@ -9,17 +9,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import LANE
 from raterlens.parallel.threads import available_cores, in_threads
+from raterlens.types import Array
 from raterlens.uncertainty.cell_scores import DENSE, STEP, CellScores
 from raterlens.uncertainty.covariance import mirrored
-
-Array = NDArray[np.float64]
 
 # Nodes that carry less than this of a posterior are passed over.
 _NEGLIGIBLE = 1e-12

@@ -7,15 +7,13 @@ probability of a student-item's ratings at an ability is a mixture of two number
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.student_items import StudentItems
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import padded
 from raterlens.parallel.threads import in_threads, spans
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.errors import OptionError, choose
 from raterlens.models.calibration import Calibration
@@ -13,8 +12,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.text import listed
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from raterlens.capability.links import Link
 from raterlens.models.capped_log import Capped
 from raterlens.models.contexts import Contexts
@@ -14,8 +11,7 @@ from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.spec import Spec
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 SCALES = ("rating scale", "partial credit", "graded")
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.capability.curves import Curve, curve_of
@@ -20,10 +19,9 @@ from raterlens.models.build import Options
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.registry import FACETS_MODELS
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.intervals import Panel
-
-Array = NDArray[np.float64]
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500

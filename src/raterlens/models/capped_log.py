@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Linked, Predictor
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 CORNER = 0.02
 """Stretch of S over which the corner is rounded. Rounding moves estimates by some hundredths of a standard error at

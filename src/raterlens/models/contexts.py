@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Codes, Ratings
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)

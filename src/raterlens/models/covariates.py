@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.text import listed
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 RATER, INTERCEPT = "rater", "intercept"
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 class Effect(Protocol):

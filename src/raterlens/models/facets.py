@@ -18,8 +18,7 @@ from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import Thresholds
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # A slope of 10 takes a rater from 1 % to 99 % passes within a standard deviation of ability. Beyond it data
 # cannot tell slopes apart, and an estimate that runs there (a rater with few, perfectly ordered ratings) is flagged.

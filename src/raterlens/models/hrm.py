@@ -19,13 +19,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.links import Link
 from raterlens.models.contexts import Blocks
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # The slope of a rater who never errs has no finite estimate. At these the error rates of such a rater are below
 # 0.04 %, and data cannot tell slopes apart.

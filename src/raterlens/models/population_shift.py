@@ -11,14 +11,12 @@ so that everything downstream works with z as it does with theta.
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 POPULATION = "population"
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from raterlens.models.facets import FacetsModel
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

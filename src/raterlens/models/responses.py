@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.links import Link
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

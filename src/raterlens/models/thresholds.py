@@ -8,12 +8,10 @@ Thresholds are written as a first one and increments for graded scores, so that 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.models.contexts import Contexts
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Graded thresholds stay this far apart, so that every score keeps a probability.
 SMALLEST_GAP = 1e-4

@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 from raterlens.text import counted, listed
-
-Indices = NDArray[np.int64]
+from raterlens.types import Indices
 
 TARGET_SE = 0.3
 """Of a severity, in logits: a 95 % interval of +-0.6, the difference between 50 and 65 % passes."""

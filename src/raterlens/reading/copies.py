@@ -12,9 +12,9 @@ from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.registry import Rows, Table
 from raterlens.text import counted
+from raterlens.types import Mask
 
 Whole = NDArray[np.integer[Any]]
-Mask = NDArray[np.bool_]
 
 _ROW = "\0row"
 

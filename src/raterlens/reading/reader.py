@@ -13,13 +13,14 @@ from raterlens.ratings.coded import Codes, Facet, Ratings
 from raterlens.ratings.packed_file import SUFFIX, open_packed
 from raterlens.ratings.stored import open_ratings
 from raterlens.reading.columns import Roles, Spec, assign_roles, told
-from raterlens.reading.copies import Mask, Whole, copies
+from raterlens.reading.copies import Whole, copies
 from raterlens.reading.formats.registry import Opening, Rows, Table, located, open_table
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.scores import checked_cut, parse_scores
 from raterlens.reading.value_labels import labelled
 from raterlens.reading.wide import spread, spread_two_rows
 from raterlens.text import counted, listed
+from raterlens.types import Mask
 
 ONE_ITEM = "all"
 

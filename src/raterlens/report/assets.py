@@ -8,11 +8,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from raterlens.charts.label_text import interval, number, sentence
 from raterlens.charts.marks import MARKS
 from raterlens.charts.palette import css
 from raterlens.report import english as words
-from raterlens.text import counted
+from raterlens.text import counted, interval, number, sentence
 
 FOLDER = Path(__file__).parent / "templates"
 

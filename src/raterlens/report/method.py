@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from raterlens.charts.label_text import number
 from raterlens.report import english as words
-from raterlens.text import counted
+from raterlens.text import counted, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.result.record import Fit
 
-Array = NDArray[np.float64]
 
 ABILITIES = np.linspace(-3, 3, 31)
 BANDS = 120

@@ -9,11 +9,10 @@ from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.ratings.coded import Ratings, Tally
+from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.intervals import RaterEstimates
 from raterlens.uncertainty.measurement import RATER_COLUMNS
-
-Array = NDArray[np.float64]
 
 ANCHORED = "anchored"
 

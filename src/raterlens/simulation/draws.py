@@ -10,8 +10,8 @@ from scipy import special
 from raterlens.capability.links import get_link
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.truth import Truth
+from raterlens.types import Array
 
-Array = NDArray[np.float64]
 Scores = NDArray[np.int16]
 
 

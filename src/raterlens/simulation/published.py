@@ -5,9 +5,8 @@ else is wrong with them is in docs/paper.md.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 REPLICATIONS = 200
 """Of each of the paper's studies."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from raterlens.capability.links import get_link
 from raterlens.errors import OptionError, choose
@@ -15,8 +15,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import Plan, crossed, linked, written
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.truth import Truth
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # What each model calls its raters' two parameters: how well they tell students apart, and where they draw the line.
 _RATER_PARAMETERS = {

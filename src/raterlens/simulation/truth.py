@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.capability.curves import curve_of
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

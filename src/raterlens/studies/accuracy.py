@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from raterlens.result.record import Fit
 from raterlens.simulation.truth import Truth
-
-Array = NDArray[np.float64]
 
 _COLUMNS = {
     "kappa": ("raters", "rater"),

@@ -34,10 +34,9 @@ from raterlens.studies.coverage_page import (
     page,
 )
 from raterlens.studies.study import Results, Study, Task
+from raterlens.types import Array
 from raterlens.uncertainty.bootstrap import bootstrap
 from raterlens.uncertainty.profile import Profiler
-
-Array = NDArray[np.float64]
 
 _NORMAL = float(stats.norm.ppf(0.975))
 _DEVIANCE = float(stats.chi2.ppf(0.95, 1))

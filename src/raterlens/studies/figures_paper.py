@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.charts.theme import extent
 from raterlens.studies.figures import lines
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 ABILITY: Array = np.linspace(-10, 10, 401)
 SEVERITY: Array = np.linspace(-6, 6, 241)

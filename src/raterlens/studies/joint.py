@@ -7,12 +7,10 @@ population, and on the scale of logits. Kept for the comparison with its table o
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _STEPS = 50
 _SETTLED = 1e-9

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.random import Generator
-from numpy.typing import NDArray
 from scipy import stats
 
 from raterlens.fitting import fit
@@ -18,8 +17,7 @@ from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import number, opening, page, table, with_error
 from raterlens.studies.study import Results, Study, Task
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 RATERS = 12
 SLOPE: Array = np.tile([0.6, 1.0, 1.4, 2.0], 3)

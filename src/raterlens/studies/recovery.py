@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.fitting import fit
 from raterlens.result.record import Fit
@@ -17,8 +16,7 @@ from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import number, opening, page, table, with_error
 from raterlens.studies.study import Results, Study, Task
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 SIZES = (200, 800, 3200)
 RATERS, ITEMS = 8, 4

@@ -8,7 +8,6 @@ stays where he is.
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.fitting import fit
@@ -18,8 +17,7 @@ from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import number, opening, page, table, with_error
 from raterlens.studies.study import Results, Study, Task
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 METHODS = ("hl", "mml")
 GRID: Array = np.round(np.arange(-25, 26) / 10, 1)

@@ -9,8 +9,7 @@ from raterlens.simulation import published as paper
 from raterlens.studies.markdown import number, table
 from raterlens.studies.markdown import page as join
 from raterlens.studies.study import Results
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 RATERS = [f"{rater}:{topic}" for rater, topic, *_ in paper.WRITING_TABLE]
 _GMF_PARAMETERS_MORE = len(RATERS) - 1

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import stats
 
 from raterlens.capability.yardstick import CORRECTED
@@ -29,12 +28,12 @@ from raterlens.parallel.threads import one_thread, side_by_side
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.result.record import Fit
+from raterlens.types import Array
 from raterlens.uncertainty.resampling import redrawn, resampled
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Array = NDArray[np.float64]
 
 KINDS = ("students", "parametric")
 _QUANTITIES = ("kappa", "rho", "eta")

@@ -6,7 +6,6 @@ The score is d log p(ratings | ability) by the parameters. Constants do not matt
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.cells import CellsByStudent
@@ -15,9 +14,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
 from raterlens.models.responses import Linked, Predictor, Response
 from raterlens.ratings.coded import Ratings
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from raterlens.types import Array, Indices
 
 # Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB.
 _LARGEST = 2**26

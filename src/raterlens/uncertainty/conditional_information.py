@@ -15,16 +15,14 @@ which follows by differentiating through theta*(p). So it is exact and costs abo
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import counted_scores
+from raterlens.types import Array
 from raterlens.uncertainty.information import context_curvature
-
-Array = NDArray[np.float64]
 
 # For the fourth derivative of a log-probability, from its exact third one: off by 1e-8 relative.
 _STEP = 1e-4

@@ -8,8 +8,7 @@ from scipy import linalg
 
 from raterlens.engine.protocol import Matrix
 from raterlens.models.redundancy import Redundancy
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
 _UNDETERMINED = 1e-7

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.capability.links import Link
@@ -23,8 +22,6 @@ from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.information import observed_information
 from raterlens.uncertainty.resampling import redrawn
 from raterlens.uncertainty.sandwich import outer_products, sandwich, student_scores
-
-Array = NDArray[np.float64]
 
 OBSERVED, EXPECTED, OPG, SANDWICH, CONDITIONAL = "observed", "expected", "opg", "sandwich", "conditional"
 KINDS = {

@@ -23,9 +23,8 @@ from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.models.responses import Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 from raterlens.uncertainty.cell_scores import DENSE, STEP, by_engine, cell_scores, slope_reach
-
-Array = NDArray[np.float64]
 
 # Share of the covariance that the expansion may leave out.
 _ACCURACY = 1e-9

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.yardstick import Measure
 from raterlens.models.facets import LARGEST_SLOPE
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 _LEVEL = 0.95
 _ONE_SIDED = 1.6449

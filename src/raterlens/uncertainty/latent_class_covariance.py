@@ -7,7 +7,6 @@ student-items, a fifth of the raters with an error rate estimated at 0, they cov
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens import capability
 from raterlens.capability.links import get_link
@@ -16,10 +15,8 @@ from raterlens.estimation.latent_information import observed_information
 from raterlens.models.hrm import LARGEST_DIFFICULTY, LARGEST_SIGMA, LatentClassModel
 from raterlens.models.redundancy import Redundancy
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array, Mask
 from raterlens.uncertainty.covariance import covariance
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Fewer expected errors than this are none: the estimate is at infinity, wherever the optimiser stopped on its way.
 _NO_ERROR = 0.01

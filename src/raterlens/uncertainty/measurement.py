@@ -20,6 +20,7 @@ from raterlens.capability.yardstick import (
 )
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
+from raterlens.types import Array
 from raterlens.uncertainty.intervals import (
     Measured,
     Panel,
@@ -29,8 +30,6 @@ from raterlens.uncertainty.intervals import (
     rater_estimates,
 )
 from raterlens.uncertainty.shrinkage import corrected_largest, expected_largest, shrunk
-
-Array = NDArray[np.float64]
 
 RATER_COLUMNS = ("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high")
 

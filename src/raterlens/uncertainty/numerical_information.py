@@ -5,15 +5,13 @@ resolved already.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.starting_values import information_scale
 from raterlens.models.redundancy import Redundancy
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # In standard errors: far enough to average over the jumps, near enough for a quadratic likelihood.
 _STEP = 0.2

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import stats
 
 from raterlens.capability.index import Index
@@ -22,12 +21,11 @@ from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import FACETS_MODELS
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit
+from raterlens.types import Array
 from raterlens.uncertainty.bootstrap import check_same
 from raterlens.uncertainty.covariance import covariance
 from raterlens.uncertainty.information import observed_information
 from raterlens.uncertainty.profile_likelihood import Likelihood, Profile
-
-Array = NDArray[np.float64]
 
 # Beyond this the dense steps of the constrained search take too long.
 _MOST_PARAMETERS = 1_500

@@ -22,9 +22,8 @@ from raterlens.capability.yardstick import Measure
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.models.redundancy import redundancy
+from raterlens.types import Array
 from raterlens.uncertainty.covariance import in_full
-
-Array = NDArray[np.float64]
 
 # Of the log-likelihood: a hundredth of what decides an interval's third digit.
 _TOLERANCE = 1e-6

@@ -13,9 +13,8 @@ from scipy import sparse, stats
 
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure
+from raterlens.types import Array
 from raterlens.uncertainty.intervals import Measured, Panel
-
-Array = NDArray[np.float64]
 
 _SEED = 20250212
 _DRAWS = 2_000

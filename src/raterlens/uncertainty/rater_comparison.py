@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.capability.yardstick import Yardstick
 from raterlens.errors import OptionError
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.result.record import Fit
 from raterlens.text import counted, listed
+from raterlens.types import Array
 from raterlens.uncertainty.measurement import Measurement, check_measurable, measured
 from raterlens.uncertainty.ranks import (
     Tests,
@@ -21,8 +21,6 @@ from raterlens.uncertainty.ranks import (
     ratings_needed,
 )
 from raterlens.uncertainty.shrinkage import common_error, own_error
-
-Array = NDArray[np.float64]
 
 # A 95 % interval wider than this leaves open whether a rater is good or poor.
 _TOO_WIDE = 0.5

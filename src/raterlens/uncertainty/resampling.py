@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Codes, Facet, Ratings
-
-Array = NDArray[np.float64]
+from raterlens.types import Array
 
 # Ratings drawn at a time.
 _BLOCK = 2**20

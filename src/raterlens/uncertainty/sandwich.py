@@ -10,16 +10,14 @@ It is right where ratings of a student depend on each other in ways that the mod
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
-
-Array = NDArray[np.float64]
 
 
 def student_scores(

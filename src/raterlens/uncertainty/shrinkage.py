@@ -16,14 +16,12 @@ bootstrap of them (Laird and Louis, 1987).
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.capability.yardstick import Measure
 from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.types import Array
 from raterlens.uncertainty.intervals import Panel
-
-Array = NDArray[np.float64]
 
 _MOST_ROUNDS = 2_000
 # Relative change of S in a round of EM.

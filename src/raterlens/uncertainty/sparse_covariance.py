@@ -18,10 +18,8 @@ from scipy import sparse
 
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy
+from raterlens.types import Array, Indices
 from raterlens.uncertainty.covariance import Covariance
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _PROBES = 64
 _SOLVED = 1e-9

@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from raterlens.app.cli.options import as_options
-from raterlens.charts.label_text import MISSING, interval, number, printable, sentence
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
-from raterlens.text import counted, listed
+from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence
 
 if TYPE_CHECKING:
     from raterlens.export.gate import Gate

@@ -10,8 +10,7 @@ from starlette.responses import HTMLResponse, Response
 
 from raterlens.app.web.phrases import TABLE, WORDS
 from raterlens.app.web.refusals import RefusedError
-from raterlens.charts.label_text import number, sentence
-from raterlens.text import counted
+from raterlens.text import counted, number, sentence
 
 if TYPE_CHECKING:
     from raterlens.app.web.state import Office

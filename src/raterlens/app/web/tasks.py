@@ -15,7 +15,6 @@ from raterlens.app.cli.options import Columns, Model, Output, command_line
 from raterlens.app.web.column_guesses import guess_roles, guess_spread, patterns, reading_arguments
 from raterlens.app.web.phrasing import for_visitors
 from raterlens.charts.fit_comparison import compared
-from raterlens.charts.label_text import sentence
 from raterlens.charts.output import svg
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.comparison import compare as side_by_side
@@ -32,7 +31,7 @@ from raterlens.reading.formats.registry import Opening, open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read
 from raterlens.result.record import load
-from raterlens.text import counted, listed
+from raterlens.text import counted, listed, sentence
 
 Say = Callable[[dict[str, Any]], None]
 

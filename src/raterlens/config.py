@@ -1,0 +1,228 @@
+"""What was asked, as one frozen record per request: how to read a table, and what to fit to it.
+
+Every surface (Python, the command line, the web app, scikit-learn, the gate, studies) builds these records, a fit keeps
+the one it came from, and `fit.refit(ratings, **changes)` fits again by it. Options and their defaults stand here and
+nowhere else. What depends on the data (does the rater exist?) or on the model (does it take this option?) is checked
+where that is known, before any work.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from typing import Any, Literal, Self, get_args
+
+from raterlens.errors import OptionError, choose
+from raterlens.text import Message, Option
+
+Method = Literal["mml", "laplace", "hl"]
+LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
+Scale = Literal["rating scale", "partial credit", "graded"]
+CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
+Columns = str | Sequence[str] | None
+"""A column, several that are combined, or one to be recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """What a fit must not estimate.
+
+    Everything is on the scale of the predictor, ``S = slope * theta - severity - difficulty``: a slope is rho times
+    sigma, and a severity is eta minus alpha. `rl.fit(..., anchors=earlier_fit)` takes them from a fit. Where a rater's
+    slope and severity and an item's difficulty are held, they fix the scale of ability, and the mean and standard
+    deviation of the students on it are estimated (`fit.table("population")`); otherwise students are standard normal.
+
+    Parameters
+    ----------
+    raters
+        A rater's (slope, severity); None in place of either leaves it free.
+    items
+        An item's difficulty.
+    item_slopes
+        An item's slope, for a fit with `item_slopes=True`.
+    facets
+        For each further facet, the effects of its levels.
+    thresholds
+        Between ordered scores: one list for the scales `rating scale` and `graded`, or each item's own list for
+        `partial credit`.
+    earlier
+        Of the fit that the anchors come from: its scores, sigma, alpha and population. Anchored levels that the
+        ratings do not have are then passed over.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fit = rl.fit(rl.load_example(), anchors=rl.Anchors(items={"specificity": -1.4, "content": 1.9}))
+    >>> fit.items.filter(item="specificity")["delta"].item()
+    -1.4
+    """
+
+    raters: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    items: Mapping[str, float] = field(default_factory=dict)
+    item_slopes: Mapping[str, float] = field(default_factory=dict)
+    facets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    thresholds: Sequence[float] | Mapping[str, Sequence[float]] | None = None
+    earlier: "EarlierScale | None" = None
+
+    @staticmethod
+    def from_plain(content: Mapping[str, Any]) -> "Anchors":
+        """From what `dataclasses.asdict` and JSON made of it."""
+        known = dict(content)
+        known["raters"] = {label: tuple(pair) for label, pair in content["raters"].items()}
+        if content["earlier"] is not None:
+            earlier = content["earlier"]
+            known["earlier"] = EarlierScale(**earlier | {"scores": tuple(earlier["scores"])})
+        return Anchors(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierScale:
+    """The scale of an earlier fit, which is the default where it anchors another."""
+
+    scores: tuple[int, ...]
+    """The scores that it knows."""
+    sigma: float | None
+    """Slope of its yardstick; None where that is a rater without noise."""
+    alpha: float
+    population: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitConfig:
+    """What is fitted, and how; the options of `rl.fit`, which documents them."""
+
+    model: str = "gmf"
+    method: Method = "mml"
+    link: LinkName | None = None
+    """None: the model's own."""
+    scale: Scale = "rating scale"
+    item_slopes: bool = False
+    covariates: Mapping[str, Sequence[Any]] | None = None
+    """Columns by name, `rater` among them."""
+    anchors: Anchors | None = None
+    reference: str | float | None = None
+    """None: the model's own, or that of the fit that anchors it; so too for the next two."""
+    population: str | None = None
+    origin: str | float | None = None
+    shrink: bool = False
+    allow_reversed: bool = False
+    starts: int = 8
+    seed: int = 0
+    standard_errors: bool = True
+    covariance: CovarianceKind = "observed"
+    max_iterations: int = 500
+
+    def __post_init__(self) -> None:
+        for name, options in (
+            ("method", get_args(Method)),
+            ("scale", get_args(Scale)),
+            ("covariance", get_args(CovarianceKind)),
+        ):
+            choose(name, getattr(self, name), options)
+        if self.link is not None:
+            choose("link", self.link, get_args(LinkName))
+        for name in ("item_slopes", "shrink", "allow_reversed", "standard_errors"):
+            _check_switch(name, getattr(self, name))
+        for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):
+            _check_whole(name, getattr(self, name), least)
+        if self.anchors is not None and not isinstance(self.anchors, Anchors):
+            raise OptionError(
+                f"anchors is a {type(self.anchors).__name__}",
+                "give a fit, or rl.Anchors(...)",
+                value=self.anchors,
+                option="anchors",
+            )
+        if self.population is not None:
+            object.__setattr__(self, "population", _population_text(self.population))
+
+    def changed(self, **changes: Any) -> Self:
+        """The same request with some options changed."""
+        _check_names(type(self), changes)
+        return replace(self, **changes)
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return _given(self)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Numbers, text, lists and dicts only."""
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(content: Mapping[str, Any]) -> "FitConfig":
+        known = dict(content)
+        if known["anchors"] is not None:
+            known["anchors"] = Anchors.from_plain(known["anchors"])
+        return FitConfig(**known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadConfig:
+    """Which columns hold what, and how the file is to be read; the options of `rl.read`, which documents them."""
+
+    student: Columns = None
+    rater: Columns = None
+    item: Columns = None
+    score: str | None = None
+    items: Columns = None
+    facets: Columns = None
+    cut: float | None = None
+    table: str | None = None
+    wide: str | None = None
+    format: str | None = None
+    encoding: str = "utf-8"
+
+    def changed(self, **changes: Any) -> Self:
+        """The same request with some options changed."""
+        _check_names(type(self), changes)
+        return replace(self, **changes)
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return _given(self)
+
+
+FIT_OPTIONS = tuple(option.name for option in fields(FitConfig))
+READ_OPTIONS = tuple(option.name for option in fields(ReadConfig))
+
+
+def fit_config(options: Mapping[str, Any]) -> FitConfig:
+    """The request that these options make; an unknown one is named, with the nearest that there is."""
+    _check_names(FitConfig, options)
+    return FitConfig(**options)
+
+
+def _given(config: FitConfig | ReadConfig) -> dict[str, Any]:
+    return {
+        option.name: value
+        for option in fields(config)
+        if option.default is not MISSING and (value := getattr(config, option.name)) != option.default
+    }
+
+
+def _check_names(record: type[FitConfig] | type[ReadConfig], names: Iterable[str]) -> None:
+    known = [option.name for option in fields(record)]
+    for name in names:
+        choose("option", name, known)
+
+
+def _check_switch(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise OptionError(f"{name}={value!r}", "give True or False", value=value, option=name)
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise OptionError(
+            f"{name}={value!r}",
+            Message(
+                "give a whole number of at least ", str(least), ", for example ", Option(name, max(least, 1))
+            ),
+            value=value,
+            option=name,
+        )
+
+
+def _population_text(population: Any) -> str:
+    """A population in words: (0.5, 1.2) is 'normal 0.5 1.2'. What the words mean is checked with the yardstick."""
+    if isinstance(population, tuple | list):
+        return " ".join(["normal", *(repr(value) for value in population)])
+    return str(getattr(population, "text", population))
