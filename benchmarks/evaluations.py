@@ -22,14 +22,14 @@ from raterlens.estimation.methods import Estimate, estimate
 from raterlens.estimation.quasi_newton import Value
 from raterlens.estimation.starting_values import information_scale, starting_values
 from raterlens.models.build import Options, build
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 
 
 def compared(ratings: Ratings, model_name: str) -> str:
-    options = Options(FACETS_MODELS[model_name], get_link("logit"), "rating scale", False)
+    options = Options(facets_spec(model_name), get_link("logit"), "rating scale", False)
     model, response = build(ratings, options, 2)
     found, work = _with_work(lambda: estimate(ratings, model, response, options.link, "mml"))
     start = starting_values(ratings, model, options.link)

@@ -14,8 +14,8 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal import FacetsMarginal, marginal
 from raterlens.estimation.starting_values import starting_values
-from raterlens.models.build import SCALES, Options, build
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
@@ -31,7 +31,7 @@ class Likelihood:
     def of(ratings: Ratings, n_nodes: int, client: Any = None) -> "Likelihood":
         """On the workers of a Dask client, where there is one."""
         link = get_link("logit")
-        model, response = build(ratings, Options(FACETS_MODELS["gmf"], link, SCALES[0], False), 2)
+        model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale", False), 2)
         problem = marginal(ratings, model, response, pseudo_ratings(model, 2), client)
         nodes = Nodes.equally_spaced(-6, 6, 12 / (n_nodes - 2))
         return Likelihood(problem, starting_values(ratings, model, link), nodes)

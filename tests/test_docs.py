@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import MODELS
 from site_build.blocks import BlockError, blocks, outputs, with_outputs
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +32,7 @@ def test_the_code_runs(page, tmp_path):
     try:
         found = list(outputs((ROOT / page).read_text(encoding="utf-8"), page, tmp_path))
     finally:
-        FACETS_MODELS.pop("two kinds", None)
+        MODELS.pop("two kinds", None)
     assert found
 
 

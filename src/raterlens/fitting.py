@@ -12,13 +12,13 @@ from raterlens.estimation.methods import METHODS, Estimate, estimate
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import Anchors, anchor, anchors_from, hold
-from raterlens.models.build import SCALES, Options, build
+from raterlens.models.build import Options, build
 from raterlens.models.calibration import calibrate
 from raterlens.models.capped_log import Capped
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 from raterlens.models.redundancy import redundancy
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import MODELS, is_latent_class
 from raterlens.parallel.threads import check_client
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
@@ -32,7 +32,7 @@ from raterlens.result.choices import (
     default_yardstick,
     known_scores,
 )
-from raterlens.result.latent_class import LATENT_MODELS, check_latent, fit_latent
+from raterlens.result.latent_class import check_latent, fit_latent
 from raterlens.result.record import Fit
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import facets_cautions, renumbered
@@ -158,15 +158,15 @@ def fit(
     >>> fit.raters.columns[:4]
     ['rater', 'n', 'mean_score', 'rho']
     """
-    choose("model", model, [*FACETS_MODELS, *LATENT_MODELS])
+    choose("model", model, MODELS)
     choose("method", method, METHODS)
     kept = checked_checkpoint(checkpoint, model, method, resume=resume)
     if client is not None:
         check_client(client)
         check_by_parts("a cluster", model, method)
-    if model in LATENT_MODELS:
+    if is_latent_class(model):
         chosen = {
-            "scale": scale != SCALES[0],
+            "scale": scale != "rating scale",
             "item_slopes": item_slopes,
             "covariates": covariates is not None,
             "anchors": anchors is not None,

@@ -10,7 +10,7 @@ from raterlens.estimation.curvature import inverse_curvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.models.build import Options, build
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.uncertainty.information import observed_information
 
 
@@ -31,7 +31,7 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
     )
     ratings, link = made.ratings, get_link(link)
     model, response = build(
-        ratings, Options(FACETS_MODELS[model_name], link, "rating scale", False), categories
+        ratings, Options(facets_spec(model_name), link, "rating scale", False), categories
     )
     found = estimate(ratings, model, response, link, "mml")
     information = information_scale(model, found.parameters)

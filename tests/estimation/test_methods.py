@@ -15,7 +15,7 @@ from raterlens.estimation.marginal import CellMarginal, marginal
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import Options, build
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 
 # Marginal log-likelihoods on 161 equally spaced nodes over [-8, 8], computed apart from this package. TFM with
 # the logit link also by PyPI's mirt 1.2.0:  fit_mfrm(ManyFacetRaschModel(...), ...).log_likelihood
@@ -61,7 +61,7 @@ def test_marginal_loglik_on_the_writing_data(writing, model, link):
 @pytest.mark.parametrize("method", ["mml", "laplace"])
 def test_a_start_without_any_discrimination_does_not_hold_the_optimiser(small, method):
     """With all slopes at 0 the gradient by each is 0, though it is no maximum."""
-    options = Options(FACETS_MODELS["gmf"], get_link("logit"))
+    options = Options(facets_spec("gmf"), get_link("logit"))
     model, response = build(small, options, 2)
     level = np.full(model.blocks.size, np.nan)
     level[model.blocks["slope"]] = 0.0
@@ -110,7 +110,7 @@ def test_the_paper_s_estimates_are_not_the_marginal_maximum(writing):
 
 
 def setting(ratings, link: str, model: str = "gmf"):
-    options = Options(FACETS_MODELS[model], get_link(link))
+    options = Options(facets_spec(model), get_link(link))
     facets, response = build(ratings, options)
     x = starting_values(ratings, facets, options.link)
     x += np.random.default_rng(0).normal(scale=0.1, size=len(x))
@@ -227,7 +227,7 @@ def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
         students=1000, raters=12, items=2, raters_per_student=2, link="cauchit", slope=slope, seed=2
     ).ratings
     link = get_link("cauchit")
-    model, response = build(ratings, Options(FACETS_MODELS["gmf"], link, "rating scale", False), 2)
+    model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale", False), 2)
     found = estimate(ratings, model, response, link, "mml")
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 8)
     assert found.problem.value(found.parameters, fine).loglik == pytest.approx(found.loglik, abs=2e-5)

@@ -8,7 +8,7 @@ from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation import latent_marginal
 from raterlens.estimation.latent_marginal import LatentClassMarginal
-from raterlens.models.hrm import LatentClassModel
+from raterlens.models.signal_detection import LatentClassModel
 
 NODES = Nodes.equally_spaced(-6.0, 6.0, 0.23)
 

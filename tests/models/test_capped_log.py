@@ -13,7 +13,7 @@ from raterlens.estimation.marginal import CellMarginal
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
 from raterlens.models.capped_log import CORNER, Capped
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.models.responses import Linked, Predictor
 from tests.models.test_facets import ordered
 
@@ -79,7 +79,7 @@ def test_derivatives_agree_with_differences():
 @pytest.mark.parametrize("model", ["tfm", "gmf"])
 def test_the_log_likelihood_is_that_of_the_capped_exponential(made, model):
     """Against the log link itself on a grid five times as fine as the finest used."""
-    facets, response = build(made.ratings, Options(FACETS_MODELS[model], get_link("log")))
+    facets, response = build(made.ratings, Options(facets_spec(model), get_link("log")))
     found = estimate(made.ratings, facets, response, get_link("log"), "mml")
     assert found.record.converged
     fine = Nodes.equally_spaced(found.nodes.low, found.nodes.high, found.nodes.step / 20)

@@ -11,7 +11,7 @@ from raterlens.capability.links import get_link
 from raterlens.models.build import Options, build
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.redundancy import centre, redundancy
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Facet
 
 STEP = 1e-6
@@ -36,7 +36,7 @@ def covariates(ratings: Ratings) -> np.ndarray:
 
 def make(ratings: Ratings, kind: str):
     logit, probit = get_link("logit"), get_link("probit")
-    gmf, tfm, noisy = (FACETS_MODELS[name] for name in ("gmf", "tfm", "probit"))
+    gmf, tfm, noisy = (facets_spec(name) for name in ("gmf", "tfm", "probit"))
     return {
         "tfm": lambda: build(ratings, Options(tfm, logit)),
         "gmf": lambda: build(ratings, Options(gmf, logit)),
@@ -151,7 +151,7 @@ def test_items_that_no_rater_connects_are_centred_apart():
     )
     from raterlens import read
 
-    model, _ = build(read(frame), Options(FACETS_MODELS["gmf"], get_link("logit")))
+    model, _ = build(read(frame), Options(facets_spec("gmf"), get_link("logit")))
     centred = centre(model, somewhere(model))
     difficulty = centred[model.blocks["difficulty"]]
     np.testing.assert_allclose([difficulty[:2].sum(), difficulty[2:].sum()], 0, atol=1e-12)

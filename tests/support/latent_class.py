@@ -8,7 +8,7 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
-from raterlens.models.hrm import LatentClassModel
+from raterlens.models.signal_detection import LatentClassModel
 
 NODES = Nodes.equally_spaced(-6.0, 6.0, 0.25)
 BOTH = pytest.mark.parametrize("rasch", [True, False])

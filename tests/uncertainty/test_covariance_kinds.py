@@ -15,7 +15,7 @@ from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import marginal
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.uncertainty.conditional_information import (
     information_given_abilities,
     laplace_curvature,
@@ -56,7 +56,7 @@ def test_scores_of_students_add_up_to_the_gradient(small, kind):
     [("gmf", "logit"), ("gmf", "cloglog"), ("gmf", "probit"), ("probit", "probit"), ("tfm", "logit")],
 )
 def test_information_of_the_methods_without_a_grid(small, model, link):
-    facets, _ = build(small, Options(FACETS_MODELS[model], get_link(link)), 2)
+    facets, _ = build(small, Options(facets_spec(model), get_link(link)), 2)
     pseudo = pseudo_ratings(facets, 2)
     data = Conditional(small, facets, get_link(link))
     x = somewhere(facets)
@@ -74,7 +74,7 @@ def test_information_of_the_methods_without_a_grid(small, model, link):
 
 
 def test_the_stretch_of_hierarchical_likelihood_is_found_again(small):
-    options = Options(FACETS_MODELS["gmf"], get_link("logit"))
+    options = Options(facets_spec("gmf"), get_link("logit"))
     facets, response = build(small, options, 2)
     found = estimate(small, facets, response, options.link, "hl")
     data = Conditional(small, facets, options.link)

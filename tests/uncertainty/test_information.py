@@ -11,7 +11,7 @@ from raterlens.estimation.marginal import marginal
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.uncertainty.covariance import covariance, in_full
 from raterlens.uncertainty.information import observed_information
 from tests.models.test_facets import KINDS, make, ordered, somewhere, with_facet
@@ -42,7 +42,7 @@ def test_information_agrees_with_differences(small, kind):
 
 @pytest.mark.parametrize(("model", "link"), [("tfm", "logit"), ("gmf", "logit"), ("gmf", "cauchit")])
 def test_standard_errors_on_the_writing_data(writing, model, link):
-    options = Options(FACETS_MODELS[model], get_link(link))
+    options = Options(facets_spec(model), get_link(link))
     facets, response = build(writing, options)
     found = estimate(writing, facets, response, options.link, "mml")
     free = np.zeros(facets.blocks.size, dtype=bool)

@@ -12,12 +12,13 @@ from raterlens.charts.theme import legend_columns
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
+from raterlens.models.registry import MODELS, is_latent_class
 from raterlens.text import distinct, interval, listed, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Fit
 
-LATENT = ("hrm", "dawid-skene")
+LATENT = tuple(name for name in MODELS if is_latent_class(name))
 
 TOLD = 1000
 """Points that a mouse could still find: up to so many have their words in an SVG."""

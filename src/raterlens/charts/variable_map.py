@@ -16,7 +16,7 @@ from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for
 from raterlens.charts.theme import DESK, check_width, extent, finished, values
 from raterlens.errors import OptionError
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.text import counted, distinct, number, printable
 from raterlens.types import Array
 
@@ -43,7 +43,7 @@ def wright_data(fit: Fit) -> pl.DataFrame:
         raise OptionError("this fit was made without a calibration, so it has no common scale; fit again")
     slope, severity = (fit.calibration.effects[name] for name in ("slope", "severity"))
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
-    if FACETS_MODELS[fit.model].difficulty_on_ability_scale:
+    if facets_spec(fit.model).difficulty_on_ability_scale:
         sharp = np.where(slope > 0, slope, np.nan)
         students, places = theta, severity / sharp
     else:

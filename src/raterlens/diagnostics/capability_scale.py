@@ -12,6 +12,7 @@ from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.formulas import hrm
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
+from raterlens.models.registry import is_latent_class
 from raterlens.types import Array
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 # Where no rater tells students apart at all.
 _FLATTEST = 1e-6
-_LATENT = ("hrm", "dawid-skene")
 _UNITS = {"logit": "logits", "probit": "probits"}
 _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
     "logit": lambda rho: special.logit((1 + rho) / 2),
@@ -66,7 +66,7 @@ class Scale:
         r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
         if self.model == "probit":
             return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
-        if self.model in _LATENT:
+        if is_latent_class(self.model):
             # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
             half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
             return hrm(criterion=e + half, slope=2 * half, link=self.link)
@@ -81,7 +81,7 @@ class Scale:
         A latent class rater who never errs is capable at any severity, so there a rater's loss is taken apart as
         (1 - rho) + (rho - kappa), and the second part, which is severity's, stays.
         """
-        if self.model in _LATENT:
+        if is_latent_class(self.model):
             return np.asarray(1 - (np.asarray(rho) - self.capability(rho, eta)))
         return self.capability(np.ones_like(rho), eta)
 

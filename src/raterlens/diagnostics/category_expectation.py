@@ -23,8 +23,9 @@ from raterlens.errors import InputError
 from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.estimation.scoring import places_of
 from raterlens.models.contexts import Contexts
-from raterlens.models.hrm import LatentClassModel
+from raterlens.models.registry import latent_class_spec
 from raterlens.models.responses import Adjacent, Linked, Predictor
+from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit
 from raterlens.types import Array, Indices
@@ -46,7 +47,9 @@ def of_categories(fit: Fit, ratings: Ratings) -> Expectation:
     item = places_of(ratings.items, items["item"], "items")
     criterion, slope = (raters[name].to_numpy()[rater] for name in ("criterion", "slope"))
     difficulty = items["delta"].to_numpy()[item] - fit.alpha
-    model = LatentClassModel(ratings.n_raters, ratings.n_items, get_link(fit.link), fit.model == "hrm")
+    model = LatentClassModel(
+        ratings.n_raters, ratings.n_items, get_link(fit.link), latent_class_spec(fit.model).ability
+    )
     parameters = np.concatenate([criterion - slope / 2, slope, difficulty, [fit.sigma] * model.rasch])
 
     work = grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)

@@ -16,7 +16,7 @@ from raterlens.estimation.newton import newton
 from raterlens.estimation.optimiser import TOLERANCE, OnIteration, OnProgress, Optimiser, Optimum, maximise
 from raterlens.estimation.quadrature import Grid
 from raterlens.estimation.quasi_newton import Value
-from raterlens.models.hrm import LatentClassModel
+from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted
 from raterlens.types import Array

@@ -12,7 +12,7 @@ from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.latent_class import LatentClassEstimate, estimate_latent_class, posterior_truth
 from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.estimation.optimiser import OnProgress, Optimiser
-from raterlens.models.hrm import LARGEST_SLOPE, LatentClassModel
+from raterlens.models.signal_detection import LARGEST_SLOPE, LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 from raterlens.uncertainty.latent_class_covariance import latent_class_spread

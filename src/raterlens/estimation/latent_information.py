@@ -19,7 +19,7 @@ from scipy import sparse
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.student_items import Part
 from raterlens.estimation.latent_marginal import LatentClassMarginal, Mixture
-from raterlens.models.hrm import LatentClassModel
+from raterlens.models.signal_detection import LatentClassModel
 from raterlens.types import Array, Indices
 
 # Numbers gathered at a time.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from raterlens.engine.protocol import Engine, Expected, Nodes, Tables
 from raterlens.engine.student_items import Part, PartedEngine, pool, split, student_items
 from raterlens.estimation.quasi_newton import Value
-from raterlens.models.hrm import LatentClassModel
+from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 

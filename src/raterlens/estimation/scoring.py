@@ -15,10 +15,10 @@ from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.starting_values import starting_widths
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
-from raterlens.models.effects import own_or_explained
 from raterlens.models.facets import FacetsModel
+from raterlens.models.gmf import own_slopes
 from raterlens.models.population_shift import POPULATION, ShiftedModel
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.result.tables import level_table
 from raterlens.text import listed
@@ -50,7 +50,7 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     """Put the calibrated effects in the places that these ratings' levels have."""
     coded = with_scores(ratings, calibration.scores)
     # A slope for every rater, wherever the calibration's slopes came from.
-    spec = replace(FACETS_MODELS[calibration.model], slopes=own_or_explained)
+    spec = replace(facets_spec(calibration.model), slopes=own_slopes)
     options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
     model, response = build(coded, options, len(calibration.scores))
     if POPULATION in calibration.effects:

@@ -8,22 +8,20 @@ from raterlens.models.contexts import Contexts
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
-from raterlens.models.spec import Spec
+from raterlens.models.spec import FacetsSpec
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
-
-SCALES = ("rating scale", "partial credit", "graded")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a user chooses about a facets model."""
 
-    spec: Spec
+    spec: FacetsSpec
     link: Link
     scale: str = "rating scale"
-    """How ordered scores get their thresholds, one of SCALES; no matter with two categories."""
+    """How ordered scores get their thresholds, one of `config.Scale`; no matter with two categories."""
     item_slopes: bool = False
     covariates: Array | None = None
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""

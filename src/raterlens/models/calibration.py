@@ -17,7 +17,7 @@ from raterlens.errors import choose
 from raterlens.estimation.methods import Estimate
 from raterlens.models.build import Options
 from raterlens.models.population_shift import ShiftedModel
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
@@ -71,7 +71,7 @@ class Calibration:
         place = self._item(item)
         difficulty = float(self.effects["difficulty"][place])
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
-        on_ability = FACETS_MODELS[self.model].difficulty_on_ability_scale
+        on_ability = facets_spec(self.model).difficulty_on_ability_scale
         weight = a if on_ability else np.ones(n)
         if spread is not None:
             # Rows: slope a g and severity b + w delta; columns: a, b, delta, log g.

@@ -95,8 +95,3 @@ class LogLinear:
 
     def scaling(self, x: Array) -> Array:
         return self.invert(np.full(len(self.covariates), np.e))
-
-
-def own_or_explained(n_raters: int, covariates: Array | None) -> Effect:
-    """A slope of every rater's own, or log-slopes explained by covariates."""
-    return Linear.own(n_raters) if covariates is None else LogLinear(covariates)

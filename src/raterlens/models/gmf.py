@@ -5,7 +5,25 @@
 With covariates, log a_r is a linear function of them.
 """
 
-from raterlens.models.effects import own_or_explained
-from raterlens.models.spec import Spec
+from typing import TYPE_CHECKING
 
-GMF = Spec("gmf", "generalized multi-facets model", slopes=own_or_explained)
+from raterlens.models.spec import FacetsSpec
+
+if TYPE_CHECKING:
+    from raterlens.models.effects import Effect
+    from raterlens.types import Array
+
+
+def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
+    """A slope for each rater, or log-slopes explained by covariates."""
+    from raterlens.models.effects import Linear, LogLinear  # NumPy, which listing models does without
+
+    return Linear.own(n_raters) if covariates is None else LogLinear(covariates)
+
+
+GMF = FacetsSpec(
+    "gmf",
+    "generalized multi-facets model",
+    "raters differ in severity and in discrimination",
+    slopes=own_slopes,
+)

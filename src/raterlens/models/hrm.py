@@ -1,117 +1,19 @@
-"""The hierarchical rater model with latent classes (signal detection), and Dawid-Skene as its special case.
+"""The hierarchical rater model (DeCarlo) and that of Dawid and Skene (1979), which is the same without ability.
 
-Every student-item has a true category xi, 0 or 1, that all its ratings share:
-
-    level 2:  P(xi_ni = 1)   = logistic(sigma theta_n - d_i),    theta ~ N(0, 1),    d_i = delta_i - alpha
-    level 1:  P(y = 1 | xi)  = 1 - F(c_r - a_r xi),              a_r >= 0
-
-in DeCarlo's convention, so that a positive slope a_r is a good rater and a high criterion c_r a severe one. The
-ratings of a student-item are dependent given ability; they are independent given xi:
-
-    P(ratings of a student-item | theta) = sum_xi P(xi | theta) prod_r P(y_r | xi)
-
-Without ability (sigma = 0) it is the model of Dawid and Skene (1979): a prevalence for each item, and a
-sensitivity and a specificity for each rater. Exchanging the two categories turns every a_r into -a_r, and theta
-into -theta turns sigma into -sigma; a_r >= 0 and sigma >= 0 leave one of these four.
+`signal_detection.py` has the mathematics.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from raterlens.models.spec import LatentClassSpec
 
-import numpy as np
-from scipy import special
-
-from raterlens.capability.links import Link
-from raterlens.models.contexts import Blocks
-from raterlens.types import Array
-
-# The slope of a rater who never errs has no finite estimate. At these the error rates of such a rater are below
-# 0.04 %, and data cannot tell slopes apart.
-LARGEST_SLOPE = {"logit": 16.0, "probit": 8.0}
-_INVERSE: dict[str, Callable[[Array], Array]] = {"logit": special.logit, "probit": special.ndtri}
-LARGEST_SIGMA = 20.0
-# An item on which an average student has one of the categories with probability 1e-6.
-LARGEST_DIFFICULTY = 14.0
-
-
-@dataclass(frozen=True, slots=True)
-class Responses:
-    """Level 1 at some parameters; each (raters, scores, categories), scores and categories being 0 and 1."""
-
-    log_prob: Array
-    first: Array
-    """d log P(y | xi) / d(c_r - a_r xi)"""
-    second: Array
-
-
-@dataclass(frozen=True, slots=True)
-class LatentClassModel:
-    """What the parameters mean. `rasch=False`: no ability, a prevalence for each item (Dawid-Skene).
-
-    A rater's first parameter is the bias b_r = c_r - a_r / 2, the criterion seen from halfway between the two
-    categories: it is nearly independent of the slope, and an optimiser needs half as many steps as with c_r.
-    """
-
-    n_raters: int
-    n_items: int
-    link: Link
-    rasch: bool
-
-    @property
-    def blocks(self) -> Blocks:
-        return Blocks(
-            {
-                "bias": self.n_raters,
-                "slope": self.n_raters,
-                "difficulty": self.n_items,
-                "sigma": int(self.rasch),
-            }
-        )
-
-    @property
-    def largest_slope(self) -> float:
-        return LARGEST_SLOPE[self.link.name]
-
-    def bounds(self) -> tuple[Array, Array]:
-        blocks = self.blocks
-        upper = np.full(blocks.size, np.inf)
-        upper[blocks["slope"]] = self.largest_slope
-        upper[blocks["difficulty"]] = LARGEST_DIFFICULTY
-        upper[blocks["sigma"]] = LARGEST_SIGMA
-        lower = -upper
-        lower[blocks["slope"]] = lower[blocks["sigma"]] = 0.0
-        return lower, upper
-
-    def lines(self, parameters: Array) -> Array:
-        """(raters, categories): c_r - a_r xi, beyond which the rater passes."""
-        bias, slope = parameters[self.blocks["bias"]], parameters[self.blocks["slope"]]
-        return np.stack([bias + slope / 2, bias - slope / 2], axis=1)
-
-    def from_rates(self, rates: Array) -> tuple[Array, Array]:
-        """Biases and slopes (no less than 0) of raters whose pass rates (raters, categories) are known."""
-        line = -_INVERSE[self.link.name](rates)  # F is symmetric
-        return line.mean(axis=1), np.maximum(line[:, 0] - line[:, 1], 0.0)
-
-    def responses(self, parameters: Array) -> Responses:
-        fails = np.broadcast_to(np.array([True, False])[:, None], (self.n_raters, 2, 2))
-        line = np.broadcast_to(self.lines(parameters)[:, None, :], fails.shape)
-        # P(y = 0 | xi) = F(line): a fail is what the link calls a pass.
-        log_prob = np.where(fails, self.link.log_pass(line), self.link.log_fail(line))
-        first, second, _ = self.link.slopes(line, fails)
-        return Responses(log_prob, first, second)
-
-    def prevalence(self, parameters: Array, ability: Array) -> Array:
-        """(categories, items, nodes): P(xi = 0) and P(xi = 1), each without cancellation."""
-        sigma = parameters[self.blocks["sigma"]].sum()  # 0 where there is none
-        predictor = sigma * ability - parameters[self.blocks["difficulty"]][:, None]
-        both: Array = special.expit(np.stack([-predictor, predictor]))
-        return both
-
-    def pullback(self, d_line: Array, d_predictor: Array, ability: Array) -> Array:
-        """Derivatives in the lines (raters, categories) and predictors (items, nodes) -> in the parameters."""
-        gradient = np.empty(self.blocks.size)
-        gradient[self.blocks["bias"]] = d_line.sum(axis=1)
-        gradient[self.blocks["slope"]] = (d_line[:, 0] - d_line[:, 1]) / 2
-        gradient[self.blocks["difficulty"]] = -d_predictor.sum(axis=1)
-        gradient[self.blocks["sigma"]] = d_predictor.sum(axis=0) @ ability
-        return gradient
+HRM = LatentClassSpec(
+    "hrm",
+    "hierarchical rater model",
+    "each piece of work is truly a pass or a fail, depending on ability, and raters detect which",
+    ability=True,
+)
+DAWID_SKENE = LatentClassSpec(
+    "dawid-skene",
+    "Dawid-Skene model",
+    "each piece of work is truly a pass or a fail, and raters err at rates of their own",
+    ability=False,
+)

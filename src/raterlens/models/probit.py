@@ -5,14 +5,17 @@
 Its yardstick is a rater without noise, so capability does not depend on who else is on the panel.
 """
 
-from raterlens.models.effects import own_or_explained
-from raterlens.models.spec import Spec
+from raterlens.models.gmf import GMF, own_slopes
+from raterlens.models.spec import FacetsSpec
 
-PROBIT = Spec(
+PROBIT = FacetsSpec(
     "probit",
     "probit rater model",
-    slopes=own_or_explained,
+    "raters see ability through noise and pass what exceeds a threshold",
+    slopes=own_slopes,
     difficulty_on_ability_scale=True,
-    link="probit",
     absolute=True,
+    ordered=False,
+    links=("probit",),
+    takes=GMF.takes - {"covariates"},
 )

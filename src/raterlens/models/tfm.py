@@ -3,7 +3,20 @@
 S = sigma theta - eta_r - delta_i + alpha
 """
 
-from raterlens.models.effects import Linear
-from raterlens.models.spec import Spec
+from typing import TYPE_CHECKING
 
-TFM = Spec("tfm", "three-facets model", slopes=lambda n_raters, covariates: Linear.common(n_raters))
+from raterlens.models.spec import FacetsSpec
+
+if TYPE_CHECKING:
+    from raterlens.models.effects import Effect
+    from raterlens.types import Array
+
+
+def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":
+    """One slope for all raters; covariates explain severity only."""
+    from raterlens.models.effects import Linear  # NumPy, which listing models does without
+
+    return Linear.common(n_raters)
+
+
+TFM = FacetsSpec("tfm", "three-facets model", "raters differ in severity only", slopes=common_slope)

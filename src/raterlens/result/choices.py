@@ -1,19 +1,19 @@
 """What a fit is asked for, checked before any work: which choices go together, and with which scores."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from raterlens.capability.links import LINKS, get_link
 from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Yardstick
+from raterlens.config import Scale
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.models.anchors import Anchors
-from raterlens.models.build import SCALES, Options
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.build import Options
+from raterlens.models.registry import facets_spec, is_latent_class
 from raterlens.ratings.coded import Ratings
-from raterlens.result.latent_class import LATENT_MODELS
 from raterlens.result.record import Fit
 
 
@@ -31,7 +31,7 @@ def checked_checkpoint(
 
 def check_by_parts(what: str, model: str, method: str) -> None:
     """Raise where a fit does not go over parts of the students, which `what` takes."""
-    if model in LATENT_MODELS or method != "mml":
+    if is_latent_class(model) or method != "mml":
         raise OptionError(
             f"{what} goes with method 'mml' of the facets models, not with model {model!r} by {method!r}; leave it out"
         )
@@ -39,12 +39,12 @@ def check_by_parts(what: str, model: str, method: str) -> None:
 
 def checked_options(model: str, method: str, link: str | None, scale: str, *, item_slopes: bool) -> Options:
     """The model with its link and scale, as they go together with the method."""
-    spec = FACETS_MODELS[model]
-    choose("scale", scale, SCALES)
-    name = choose("link", link or spec.link or "logit", LINKS)
-    if spec.link is not None and name != spec.link:
+    spec = facets_spec(model)
+    choose("scale", scale, get_args(Scale))
+    name = choose("link", link or spec.links[0], LINKS)
+    if name not in spec.links:
         raise OptionError(
-            f"model {model!r} is defined with link {spec.link!r}, not {name!r}; leave link out, or use model 'gmf'"
+            f"model {model!r} is defined with link {spec.links[0]!r}, not {name!r}; leave link out, or use model 'gmf'"
         )
     if name == "log" and method != "mml":
         raise OptionError(
@@ -76,7 +76,7 @@ def check_together(options: Options, method: str, covariates: Any, anchors: Anch
             "both covariates and anchors are given, but explained raters have no parameters of their own to hold; "
             "leave one of them out"
         )
-    if covariates is not None and options.spec.difficulty_on_ability_scale:
+    if covariates is not None and "covariates" not in options.spec.takes:
         raise OptionError(
             f"model {options.spec.name!r} takes no covariates; use model 'gmf' with link {options.link.name!r}"
         )
@@ -98,8 +98,10 @@ def check_scores(ratings: Ratings, n_categories: int, options: Options, method: 
     lowest, *_, highest = np.flatnonzero(ratings.score_counts)
     seen = f"scores go from {lowest} to {highest}"
     cut = f"say from which score on is a pass, for example cut={highest}"
-    if options.spec.name == "probit":
-        raise InputError(f"{seen}, but model 'probit' takes pass (1) or fail (0); {cut}, or use model 'gmf'")
+    if not options.spec.ordered:
+        raise InputError(
+            f"{seen}, but model {options.spec.name!r} takes pass (1) or fail (0); {cut}, or use model 'gmf'"
+        )
     if method != "mml":
         raise InputError(
             f"{seen}, but method {method!r} takes pass (1) or fail (0); {cut}, or use method 'mml'"

@@ -14,6 +14,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Yardstick
 from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
+from raterlens.models.registry import latent_class_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.result.record import Fit
@@ -21,8 +22,6 @@ from raterlens.result.tables import level_table
 
 if TYPE_CHECKING:
     from raterlens.estimation.latent_class_fit import LatentClassFit
-
-LATENT_MODELS = {"hrm": "hierarchical rater model", "dawid-skene": "Dawid-Skene model"}
 
 
 def check_latent(model: str, method: str, given: Iterable[str]) -> None:
@@ -52,7 +51,7 @@ def fit_latent(
     found = fit_latent_class(
         ratings,
         link=link or "logit",
-        rasch=model == "hrm",
+        rasch=latent_class_spec(model).ability,
         starts=starts,
         seed=seed,
         standard_errors=standard_errors,

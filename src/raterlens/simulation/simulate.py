@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
 from raterlens.capability.links import get_link
+from raterlens.config import Scale
 from raterlens.errors import OptionError, choose
-from raterlens.models.build import SCALES
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import Plan, crossed, linked, written
 from raterlens.simulation.draws import RESPONSES
@@ -139,7 +139,7 @@ def simulate(
     3
     """
     choose("model", model, RESPONSES)
-    choose("scale", scale, SCALES)
+    choose("scale", scale, get_args(Scale))
     given = {
         "slope": slope,
         "severity": severity,

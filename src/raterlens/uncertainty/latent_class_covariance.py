@@ -12,8 +12,8 @@ from raterlens import capability
 from raterlens.capability.links import get_link
 from raterlens.estimation.latent_class import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.estimation.latent_information import observed_information
-from raterlens.models.hrm import LARGEST_DIFFICULTY, LARGEST_SIGMA, LatentClassModel
 from raterlens.models.redundancy import Redundancy
+from raterlens.models.signal_detection import LARGEST_DIFFICULTY, LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
 from raterlens.uncertainty.covariance import covariance

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from raterlens.estimation.latent_class import MOST_PARAMETERS, SAME_MAXIMUM, LatentClassEstimate
-from raterlens.models.hrm import LARGEST_SIGMA
+from raterlens.models.signal_detection import LARGEST_SIGMA
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted, listed
 from raterlens.uncertainty.latent_class_covariance import LatentClassSpread

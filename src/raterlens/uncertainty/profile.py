@@ -18,7 +18,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.models.redundancy import redundancy
-from raterlens.models.registry import FACETS_MODELS
+from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Fit
 from raterlens.types import Array
@@ -55,7 +55,7 @@ class Profiler:
     def of(fit: Fit, ratings: Ratings) -> "Profiler":
         """Find the maximum again, with everything at hand that a fit does not keep."""
         known = _check(fit, ratings)
-        options = Options(FACETS_MODELS[fit.model], get_link(fit.link), known.scale, known.item_slopes)
+        options = Options(facets_spec(fit.model), get_link(fit.link), known.scale, known.item_slopes)
         coded = with_scores(ratings, known.scores)
         model, response = build(coded, options, len(known.scores))
         found = estimate(

@@ -6,7 +6,7 @@ from scipy import stats
 
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.models.hrm import LARGEST_SLOPE, LatentClassModel
+from raterlens.models.signal_detection import LARGEST_SLOPE, LatentClassModel
 
 DISTRIBUTION = {"logit": stats.logistic, "probit": stats.norm}
 # Two ways to the same double.
