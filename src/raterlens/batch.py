@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from raterlens.errors import OptionError
 from raterlens.fitting import fit
-from raterlens.parallel.threads import side_by_side
+from raterlens.parallel.processes import side_by_side
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 from raterlens.result.record import Fit

@@ -19,7 +19,7 @@ from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import MODELS, is_latent_class
-from raterlens.parallel.threads import check_client
+from raterlens.parallel.dask_cluster import check_client
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.reading.reader import read

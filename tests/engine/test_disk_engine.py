@@ -8,9 +8,9 @@ from raterlens.engine.disk_engine import PartsEngine
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.selection import cell_engine, essay_engine
 from raterlens.models.contexts import Contexts
-from raterlens.ratings import stored
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
+from tests.support.packed_tables import uneven
 
 # Sums in another order; estimates stop where the gradient is within 1e-5 standard errors.
 ROUNDING, ESTIMATES = 1e-11, 1e-6
@@ -19,20 +19,7 @@ ROUNDING, ESTIMATES = 1e-11, 1e-6
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     ratings = rl.simulate(students=900, raters=12, items=4, raters_per_student=2, seed=8).ratings
-    return rl.pack(frame_of(ratings), tmp_path_factory.mktemp("packed") / "x.rlpack")
-
-
-def frame_of(ratings):
-    import polars as pl
-
-    return pl.DataFrame(
-        {
-            "student": ratings.students.gather(ratings.student),
-            "rater": ratings.raters.gather(ratings.rater),
-            "item": ratings.items.gather(ratings.item),
-            "score": ratings.score,
-        }
-    ).filter(pl.int_range(pl.len()) % 7 > 0)  # so that essays differ in their items
+    return rl.pack(uneven(ratings), tmp_path_factory.mktemp("packed") / "x.rlpack")
 
 
 @pytest.mark.parametrize("kind", ["essays", "cells"])
@@ -75,9 +62,7 @@ def test_parts_add_up_to_the_whole(packed, kind):
 )
 def test_fits_of_data_on_disk(packed, options, monkeypatch):
     whole = rl.fit(packed, **options)
-    monkeypatch.setattr(stored, "IN_MEMORY", 100)
-    monkeypatch.setattr(stored, "PART", 2000)
-    on_disk = rl.read(packed)
+    on_disk = StoredRatings(open_packed(packed), part=2000)
     monkeypatch.setattr(
         StoredRatings, "_whole", property(lambda self: pytest.fail("taken into memory whole"))
     )
@@ -103,9 +88,8 @@ def test_fits_of_students_marked_once(tmp_path, monkeypatch):
     assert len(Arrangement.of(compressed.counts, compressed.sums).rows) <= 8 * 5
     readable = rl.fit(ratings)
     monkeypatch.setattr("raterlens.engine.selection.LARGE", 0)
-    monkeypatch.setattr(stored, "IN_MEMORY", 100)
-    monkeypatch.setattr(stored, "PART", 4000)
-    on_disk = rl.read(rl.pack(ratings.table(), tmp_path / "once.rlpack"))
+    packed = rl.pack(ratings.table(), tmp_path / "once.rlpack")
+    on_disk = StoredRatings(open_packed(packed), part=4000)
     for found in (rl.fit(ratings), rl.fit(on_disk)):
         assert found.loglik == pytest.approx(readable.loglik, rel=1e-10)
         for name in ("kappa", "kappa_se", "kappa_low"):
@@ -113,12 +97,12 @@ def test_fits_of_students_marked_once(tmp_path, monkeypatch):
         np.testing.assert_allclose(found.students["theta"], readable.students["theta"], atol=1e-5)
 
 
-def test_what_needs_all_ratings_gets_them(packed, monkeypatch):
+def test_what_needs_all_ratings_gets_them(packed):
     """Methods and models that do not work by parts give the same as from memory."""
     whole = [rl.fit(packed, method="laplace"), rl.fit(packed, model="hrm", starts=1)]
-    monkeypatch.setattr(stored, "IN_MEMORY", 100)
-    found = [rl.fit(packed, method="laplace"), rl.fit(packed, model="hrm", starts=1)]
+    on_disk = StoredRatings(open_packed(packed))
+    found = [rl.fit(on_disk, method="laplace"), rl.fit(on_disk, model="hrm", starts=1)]
     for one, other in zip(whole, found, strict=True):
         assert other.loglik == pytest.approx(one.loglik, rel=ROUNDING)
         np.testing.assert_allclose(other.raters["kappa"], one.raters["kappa"], atol=ESTIMATES)
-    assert found[0].diagnose(rl.read(packed)).flags.equals(whole[0].diagnose(rl.read(packed)).flags)
+    assert found[0].diagnose(on_disk).flags.equals(whole[0].diagnose(rl.read(packed)).flags)

@@ -13,7 +13,7 @@ import raterlens as rl
 from raterlens.app.cli.main import main
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.marginal import FacetsMarginal
-from tests.engine.test_disk_engine import frame_of
+from tests.support.packed_tables import uneven
 
 # The journal gives back the same doubles, so that the optimiser takes the same steps.
 SAME = 1e-9
@@ -114,7 +114,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_the_command_goes_on_after_ctrl_c_and_after_a_kill(ratings, tmp_path, end, capsys):
     table, path, out = tmp_path / "table.csv", tmp_path / "fit.checkpoint", tmp_path / "out"
-    frame_of(ratings).write_csv(table)
+    uneven(ratings).write_csv(table)
     command = ["fit", str(table), "--out", str(out), "--checkpoint", str(path)]
     slow = subprocess.Popen(
         [sys.executable, "-c", SLOW, *command], stderr=subprocess.PIPE, text=True, env=os.environ

@@ -1,232 +1,49 @@
-"""Commands and tasks on a cluster as users start it: a scheduler and workers from the command line."""
+"""What a cluster must have, and tasks on a scheduler within this process."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
+import platform
+from importlib.metadata import version
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from polars.testing import assert_frame_equal
 
-import raterlens as rl
-from benchmarks.likelihood import Likelihood
-from raterlens.app.cli.main import main
-from raterlens.engine.dask_engine import ClusterEngine, OnFile
 from raterlens.errors import InputError, OptionError
-from raterlens.parallel import dask_cluster as cluster
-from raterlens.parallel.dask_cluster import ClusterLostError, check_alive, check_versions, cluster_at
-from raterlens.parallel.threads import ONE_THREAD, available_cores, one_thread
-from raterlens.ratings import stored
-from raterlens.ratings.packed_file import open_packed
-from raterlens.studies.run import run
-from raterlens.studies.study import SEED, Task, get_study
-from tests.engine.test_disk_engine import frame_of
+from raterlens.parallel.dask_cluster import (
+    check_client,
+    check_versions,
+    cluster_at,
+    homes,
+    on_cluster,
+    result,
+)
 
 distributed = pytest.importorskip("distributed")
 
-# Sums in the order of the parts, not of the students; estimates stop within 1e-5 standard errors.
-ROUNDING, ESTIMATES = 1e-11, 1e-6
-
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """The scheduler's address. Two workers, started again when they die."""
-    folder = tmp_path_factory.mktemp("cluster")
-    told = folder / "scheduler.json"
-    environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
-
-    def start(*arguments: str) -> subprocess.Popen:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "dask",
-                *arguments,
-                "--scheduler-file",
-                str(told),
-                "--dashboard-address",
-                "127.0.0.1:0",
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd=folder,
-        )
-
-    scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0")
-    workers = start("worker", "--nworkers", "2", "--nthreads", "1", "--death-timeout", "60")
-    try:
-        until = time.monotonic() + 60
-        while not told.exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        with distributed.Client(scheduler_file=str(told), timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
-            yield client.scheduler.address
-    finally:
-        for process in (workers, scheduler):
-            process.terminate()
-            process.wait()
-
-
-@pytest.fixture(scope="module")
-def client(address):
-    with distributed.Client(address) as client:
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
 
 
-@pytest.fixture(scope="module")
-def table():
-    return frame_of(rl.simulate(students=500, raters=8, items=4, raters_per_student=2, seed=5).ratings)
+def scaled(shared, task):
+    return shared * task
 
 
-@pytest.fixture(scope="module")
-def ratings(table):
-    return rl.read(table)
+def test_every_task_comes_back_once_with_what_is_shared(client):
+    assert dict(on_cluster(scaled, 10, [1, 2, 3], client)) == {1: 10, 2: 20, 3: 30}
+    assert list(on_cluster(scaled, 10, [], client)) == []
+    assert result(client, client.submit(scaled, 2, 3)) == 6
 
 
-@pytest.fixture(scope="module")
-def fit(ratings):
-    return rl.fit(ratings)
-
-
-@pytest.fixture(scope="module")
-def packed(table, tmp_path_factory):
-    return rl.pack(table, tmp_path_factory.mktemp("packed") / "x.rlpack")
-
-
-def kill_a_worker(client) -> None:
-    process = client.run(os.getpid)
-    os.kill(process[min(process)], signal.SIGKILL)
-
-
-def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, packed):
-    """Parts that were built again by the one that was left go to the other when it is there."""
-    likelihood = Likelihood.of(stored.StoredRatings(open_packed(packed)), 20, client)
-    evaluate = partial(likelihood.problem.value, likelihood.parameters, likelihood.nodes)
-    before = evaluate()
-    kill_a_worker(client)
-    shares, until = list[int](), time.monotonic() + 60
-    # The other comes when it has started, and parts go to it at the next evaluation.
-    while (len(shares) < 2 or min(shares) < 4) and time.monotonic() < until:
-        found, parts = evaluate(), likelihood.problem.engine._parts
-        holders = client.who_has(parts)
-        shares = [sum(at in holders[part.key] for part in parts) for at in cluster.addresses(client)]
-    assert len(shares) == 2
-    assert min(shares) >= len(parts) // 2
-    assert found.loglik == before.loglik
-    np.testing.assert_array_equal(found.gradient, before.gradient)
-
-
-def test_a_fit_from_memory_with_standard_errors(client, ratings):
-    steps, alone = [], rl.fit(ratings)
-    found = rl.fit(ratings, client=client, progress=steps.append)
-    assert len(steps) > 5
-    assert found.loglik == pytest.approx(alone.loglik, rel=ROUNDING)
-    for name in ("rho", "eta", "kappa", "kappa_se", "kappa_low"):
-        np.testing.assert_allclose(found.raters[name], alone.raters[name], rtol=ESTIMATES, atol=ESTIMATES)
-    np.testing.assert_allclose(found.students["theta"], alone.students["theta"], atol=ESTIMATES)
-
-
-def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch):
-    """Of parts that were sent, and of parts that workers read from a file."""
-    on_disk = stored.StoredRatings(open_packed(packed))
-    options = {"client": client, "standard_errors": False, "model": "tfm"}
-    calm = [rl.fit(ratings, **options), rl.fit(on_disk, **options)]
-    whole = rl.fit(ratings, model="tfm", standard_errors=False)
-    evaluate = ClusterEngine.evaluate
-    for source, undisturbed in zip((ratings, on_disk), calm, strict=True):
-        count = 0
-
-        def dying(*args):
-            nonlocal count
-            count += 1
-            if count == 5:
-                kill_a_worker(client)
-            return evaluate(*args)
-
-        monkeypatch.setattr(ClusterEngine, "evaluate", dying)
-        found = rl.fit(source, **options)
-        monkeypatch.undo()
-        assert count > 5
-        # The same parts in the same tree: the same doubles.
-        assert found.loglik == undisturbed.loglik
-        np.testing.assert_array_equal(found.raters["kappa"], undisturbed.raters["kappa"])
-        assert found.loglik == pytest.approx(whole.loglik, rel=ROUNDING)
-        np.testing.assert_allclose(found.raters["kappa"], whole.raters["kappa"], atol=ESTIMATES)
-
-
-def test_what_a_cluster_does_not_do_is_said(client, ratings, packed, tmp_path):
-    with pytest.raises(OptionError, match="a cluster goes with method 'mml'"):
-        rl.fit(ratings, method="hl", client=client)
-    with pytest.raises(OptionError, match=r"give a distributed\.Client"):
-        rl.fit(ratings, client="tcp://localhost:8786")
-    with pytest.raises(InputError, match="a worker cannot open"):
-        OnFile(tmp_path / "x.rlpack", 0, None, 0, 1).ratings()
-    with pytest.raises(InputError, match="is another file for a worker"):
-        OnFile(packed, 0, None, 0, 1).ratings()
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "rlpack"])
-def test_the_command_fits_on_the_cluster(address, table, fit, tmp_path, monkeypatch, capsys, suffix):
-    """From memory; and packed ratings are too many for memory here, so that the workers read them."""
-    file = tmp_path / f"ratings.{suffix}"
-    write = {"csv": table.write_csv, "parquet": table.write_parquet, "rlpack": lambda to: rl.pack(table, to)}
-    write[suffix](file)
-    monkeypatch.setattr(stored, "IN_MEMORY", 0)
-    assert main(["fit", str(file), "--cluster", address, "--json"]) == 0
-    file.with_suffix(".json").write_text(capsys.readouterr().out)
-    found = rl.load(file.with_suffix(".json"))
-    assert found.loglik == pytest.approx(fit.loglik, rel=ROUNDING)
-    for name in ("kappa", "kappa_se"):
-        np.testing.assert_allclose(found.raters[name], fit.raters[name], atol=ESTIMATES)
-
-
-def test_several_models_and_a_study_are_those_of_this_machine(client, ratings, fit, tmp_path):
-    found = rl.fit_models(ratings, {"free": {}, "equal": {"model": "tfm"}}, client=client)
-    assert list(found) == ["free", "equal"]
-    assert found["free"].loglik == pytest.approx(fit.loglik, rel=1e-13)
-    # A worker has one thread, and BLAS may add up in another order there.
-    assert_frame_equal(found["free"].raters, fit.raters, rel_tol=1e-6)
-    assert found["equal"].loglik == pytest.approx(rl.fit(ratings, model="tfm").loglik, rel=1e-13)
-    rows = run(get_study("noise"), tmp_path, replications=1, seed=SEED, client=client)
-    assert_frame_equal(rows.drop("replication"), get_study("noise").replicate(Task(SEED, 0)), abs_tol=1e-6)
-
-
-def test_packed_ratings_go_as_a_path(client, table, tmp_path):
-    path = rl.pack(table, tmp_path / "x.rlpack")
-    on_disk = stored.StoredRatings(open_packed(path))
-    with one_thread():
-        here = rl.fit(on_disk, model="tfm", standard_errors=False)
-    options = {"equal": {"model": "tfm", "standard_errors": False}}
-    assert rl.fit_models(on_disk, options, client=client)["equal"].loglik == here.loglik
-    path.rename(tmp_path / "moved.rlpack")
-    with pytest.raises(InputError, match=r"no such file: .*x\.rlpack'; workers of a cluster need"):
-        rl.fit_models(on_disk, options, client=client)
-
-
-def test_what_hinders_a_cluster_is_said(address, client, ratings, fit, monkeypatch, capsys):
-    monkeypatch.setattr(cluster, "SCHEDULER", 0.5)
-    monkeypatch.setattr(cluster, "WORKERS", 0.5)
-    assert main(["study", "linkage", "--cluster", "tcp://127.0.0.1:9", "--out", "nowhere"]) == 2
-    assert "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in capsys.readouterr().err
-    with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty,
-        pytest.raises(InputError, match=r"has no workers after 0\.5 s; start some with: dask worker"),
-        cluster_at(empty.scheduler_address),
-    ):
-        pass
-    assert "has no workers yet; waiting" in capsys.readouterr().err
-    with pytest.raises(ClusterLostError, match="the Dask cluster is gone: no worker for"):
-        check_alive(SimpleNamespace(wait_for_workers=lambda n, timeout: client.wait_for_workers(9, timeout)))
-
-    with pytest.raises(OptionError, match="both workers=2 and client are given"):
-        rl.bootstrap(fit, ratings, workers=2, client=client)
-    with pytest.raises(OptionError, match="client is a str"):
-        rl.fit_models(ratings, ["tfm"], client=address)
+def test_neighbours_are_kept_together(client):
+    at = [where["workers"][0] for where in homes(client, 6)]
+    assert at == sorted(at)
+    assert [at.count(one) for one in sorted(set(at))] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -238,43 +55,24 @@ def test_what_hinders_a_cluster_is_said(address, client, ratings, fit, monkeypat
         ("python", "3.9.1.final.0", r"has python 3\.9, where"),
     ],
 )
-def test_workers_that_would_misread_are_refused(client, name, seen, said):
-    check_versions(client)
-    versions = client.get_versions(packages=["raterlens"])
-    worker = next(iter(versions["workers"]))
-    versions["workers"][worker]["packages"][name] = seen
-    with pytest.raises(InputError, match=f"the worker at {worker} {said}"):
-        check_versions(SimpleNamespace(get_versions=lambda packages: versions))
+def test_workers_that_would_misread_are_refused(name, seen, said):
+    here = {"python": platform.python_version()} | {
+        package: version(package) for package in ("raterlens", "distributed")
+    }
+
+    def versions(of_worker):
+        return lambda packages: {
+            "scheduler": {"packages": here},
+            "workers": {"tcp://w": {"packages": of_worker}},
+        }
+
+    check_versions(SimpleNamespace(get_versions=versions(here)))
+    with pytest.raises(InputError, match=f"the worker at tcp://w {said}"):
+        check_versions(SimpleNamespace(get_versions=versions(here | {name: seen})))
 
 
-def test_a_bootstrap_goes_on_when_a_worker_dies(client, ratings, fit):
-    here = rl.bootstrap(fit, ratings, replicates=6, seed=3, workers=1)
-    there = rl.bootstrap(
-        fit,
-        ratings,
-        replicates=6,
-        seed=3,
-        client=client,
-        progress=lambda done, total: kill_a_worker(client) if done == 1 else None,
-    )
-    assert there.replicates.equals(here.replicates)
-
-
-def test_a_task_keeps_to_one_thread():
-    with one_thread():
-        assert available_cores() == 1
-    assert available_cores() >= 1
-
-
-@pytest.mark.parametrize(
-    ("models", "message"),
-    [
-        ("gmf", "give a list of models"),
-        (["gmf", "gmf"], "names one twice"),
-        ({"a": "gmf"}, "the options of 'a' are a str"),
-        ({"a": {"client": None}}, "'client' among the options of 'a'"),
-    ],
-)
-def test_models_that_cannot_be_told_apart_are_refused(ratings, models, message):
-    with pytest.raises(OptionError, match=message):
-        rl.fit_models(ratings, models)
+def test_no_address_is_no_cluster_and_a_text_is_no_client():
+    with cluster_at(None) as nobody:
+        assert nobody is None
+    with pytest.raises(OptionError, match="client is a str"):
+        check_client("tcp://127.0.0.1:8786")

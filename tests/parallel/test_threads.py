@@ -1,26 +1,11 @@
-"""Processes of one thread each, and threads."""
+"""Threads, and short stretches of long arrays."""
 
 import os
 import threading
 
-import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
-from raterlens.parallel.threads import available_cores, in_threads, one_thread, side_by_side
-
-
-def threads_of_a_worker(_, task):
-    np.ones((200, 200)) @ np.ones((200, 200))
-    return available_cores(), [pool["num_threads"] for pool in threadpool_info()], task
-
-
-def test_a_worker_has_one_thread(monkeypatch):
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)  # `make test` sets it
-    ((task, found),) = side_by_side(threads_of_a_worker, None, [7], workers=1)
-    assert found[0] == 1
-    assert set(found[1]) == {1}
-    assert task == found[2] == 7
+from raterlens.parallel.threads import available_cores, in_blocks, in_threads, one_thread, spans
 
 
 def test_a_task_among_others_keeps_to_its_thread():
@@ -44,3 +29,11 @@ def test_a_forked_process_has_threads_of_its_own():
     if child == 0:
         os._exit(0 if in_threads(str, [3, 4]) == ["3", "4"] else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 6, 7, 8, 50])
+def test_blocks_and_spans_cover_every_row_once(size):
+    blocks = in_blocks(lambda rows: list(range(rows.start, rows.stop)), size, block=7)
+    assert [row for block in blocks for row in block] == list(range(size))
+    assert max(map(len, blocks), default=0) <= 7
+    assert [row for span in spans(size) for row in range(*span)] == list(range(size))

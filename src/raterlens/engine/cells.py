@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.models.contexts import Contexts
-from raterlens.parallel.threads import looked_up
-from raterlens.ratings.coded import Codes, Ratings, run_starts, run_sums
+from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
 from raterlens.ratings.stored import StoredRatings
 
 

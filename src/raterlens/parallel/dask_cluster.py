@@ -27,52 +27,73 @@ class ClusterLostError(ConnectionError):
 
 
 @contextmanager
-def cluster_at(address: str | None) -> "Iterator[Client | None]":
+def cluster_at(
+    address: str | None, scheduler_timeout: float = SCHEDULER, workers_timeout: float = WORKERS
+) -> "Iterator[Client | None]":
     """A client of the scheduler at `address`, closed at the end; None without an address."""
     if address is None:
         yield None
         return
     try:
-        from distributed import Client
+        from distributed import Client  # an optional package
     except ImportError as error:
         raise OptionError(
-            "a cluster needs the package distributed; run: pip install 'raterlens[cluster]'"
+            "a cluster needs the package distributed",
+            "run: pip install 'raterlens[cluster]'",
+            value=address,
+            option="cluster",
         ) from error
     try:
         with warnings.catch_warnings():
             # Told as an error below, in one line, where it matters.
             warnings.filterwarnings("ignore", message="Mismatched versions")
-            client = Client(address, timeout=SCHEDULER)
+            client = Client(address, timeout=scheduler_timeout)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"no Dask scheduler answers at {address!r} ({error}); start one with: dask scheduler, and workers with: "
-            "dask worker ADDRESS"
+            f"no Dask scheduler answers at {address!r} ({error})",
+            "start one with: dask scheduler, and workers with: dask worker ADDRESS",
+            value=address,
+            option="cluster",
         ) from error
     with client:
-        _wait_for_workers(client, address)
+        _wait_for_workers(client, address, workers_timeout)
         check_versions(client)
         yield client
 
 
-def _wait_for_workers(client: "Client", address: str) -> None:
+def _wait_for_workers(client: "Client", address: str, timeout: float) -> None:
     if client.scheduler_info(n_workers=-1)["workers"]:
         return
     start = f"start some with: dask worker {address}"
     print(
-        f"raterlens: the Dask scheduler at {address} has no workers yet; waiting {WORKERS} s for one ({start})",
+        f"raterlens: the Dask scheduler at {address} has no workers yet; waiting {timeout} s for one ({start})",
         file=sys.stderr,
     )
     try:
-        client.wait_for_workers(1, timeout=WORKERS)
+        client.wait_for_workers(1, timeout=timeout)
     except TimeoutError as error:
         raise InputError(
-            f"the Dask scheduler at {address!r} has no workers after {WORKERS} s; {start}"
+            f"the Dask scheduler at {address!r} has no workers after {timeout} s",
+            start,
+            value=address,
+            option="cluster",
         ) from error
+
+
+def check_client(client: object) -> None:
+    """Raise where it is not a client of a Dask cluster."""
+    if not hasattr(client, "submit") or not hasattr(client, "scatter"):
+        raise OptionError(
+            f"client is a {type(client).__name__}",
+            "give a distributed.Client, which pip install 'raterlens[cluster]' brings",
+            value=client,
+            option="client",
+        )
 
 
 def check_versions(client: "Client") -> None:
     """Raise where a worker has no Raterlens, or another release of what must be the same everywhere."""
-    from importlib.metadata import version
+    from importlib.metadata import version  # only with a cluster
 
     here = {name: version(name) for name in _SAME} | {"python": _minor(platform.python_version())}
     found = client.get_versions(packages=["raterlens"])
@@ -83,8 +104,11 @@ def check_versions(client: "Client") -> None:
             if there.get(name) != wanted:
                 seen = f"no {name}" if there.get(name) is None else f"{name} {there[name]}"
                 raise InputError(
-                    f"{who} has {seen}, where here it is {wanted}; install the same everywhere, for example with: "
-                    f"pip install 'raterlens[cluster]=={here['raterlens']}'"
+                    f"{who} has {seen}, where here it is {wanted}",
+                    "install the same everywhere, for example with: "
+                    f"pip install 'raterlens[cluster]=={here['raterlens']}'",
+                    value=there.get(name),
+                    option="cluster",
                 )
 
 
@@ -111,7 +135,7 @@ def on_cluster(
 
 def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]":
     """Tasks as they get ready, until none is waiting any more."""
-    from distributed import as_completed
+    from distributed import as_completed  # an optional package
 
     while waiting:
         try:
@@ -149,13 +173,13 @@ def result(client: "Client", future: "Future") -> Any:
             check_alive(client)
 
 
-def check_alive(client: "Client") -> None:
+def check_alive(client: "Client", timeout: float = WORKERS) -> None:
     """Raise where no worker is there, nor comes."""
     try:
-        client.wait_for_workers(1, timeout=WORKERS)
+        client.wait_for_workers(1, timeout=timeout)
     except Exception as error:
         raise ClusterLostError(
-            f"the Dask cluster is gone: no worker for {WORKERS} s ({error}); start it again, and where the fit has a "
+            f"the Dask cluster is gone: no worker for {timeout} s ({error}); start it again, and where the fit has a "
             "checkpoint, go on with resume"
         ) from error
 
@@ -173,6 +197,7 @@ def share(client: "Client", value: Any) -> "Future":
 
 def lost(error: BaseException) -> bool:
     """Whether it is the cluster that failed, not the work."""
+    # An optional package.
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker

@@ -7,10 +7,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.parallel.threads import BLOCK, in_blocks
+from raterlens.ratings.long_columns import distinct_counts, run_starts, run_sums
 
 T = TypeVar("T")
 Codes = NDArray[np.int32]
@@ -135,7 +136,7 @@ class Ratings:
             return self.context_codes(rows) * k + self.score[rows]
 
         if size > min(n, BLOCK):
-            return counted(cells(ALL), size)
+            return distinct_counts(cells(ALL), size)
         times = np.sum(in_blocks(lambda rows: np.bincount(cells(rows), minlength=size), n), axis=0)
         return (distinct := np.flatnonzero(times)), times[distinct]
 
@@ -236,41 +237,3 @@ class Ratings:
 def _used(codes: NDArray[Any], labels: pl.Series) -> tuple[Codes, pl.Series]:
     used, places = np.unique(codes, return_inverse=True)
     return places.astype(np.int32), labels.gather(used)
-
-
-def run_starts(*columns: Codes) -> NDArray[np.int64]:
-    """Rows at which one of the columns changes, the first row among them. Tables are often in some order: what is the
-    same all along a run is looked at once."""
-    n = len(columns[0])
-
-    def block(rows: slice) -> NDArray[np.int64]:
-        first = max(rows.start, 1)
-        here, before = slice(first, rows.stop), slice(first - 1, rows.stop - 1)
-        changed = np.zeros(rows.stop - first, dtype=bool)
-        for column in columns:
-            changed |= column[here] != column[before]
-        return np.asarray(np.flatnonzero(changed) + first)
-
-    return np.concatenate([np.arange(min(1, n)), *in_blocks(block, n)])
-
-
-def run_sums(values: NDArray[Any], starts: NDArray[np.int64], dtype: DTypeLike) -> NDArray[Any]:
-    """Sum the values of each run."""
-    sums, ends = np.empty(len(starts), dtype=dtype), np.append(starts[1:], len(values))
-
-    def block(runs: slice) -> None:
-        first = starts[runs.start]
-        np.add.reduceat(
-            values[first : ends[runs.stop - 1]], starts[runs] - first, dtype=dtype, out=sums[runs]
-        )
-
-    in_blocks(block, len(starts))
-    return sums
-
-
-def counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sorted distinct numbers below `size` and how often each occurs; by counting where the range is small."""
-    if size > 4 * len(numbers):
-        return np.unique(numbers, return_counts=True)
-    times = np.bincount(numbers, minlength=size)
-    return (distinct := np.flatnonzero(times)), times[distinct]

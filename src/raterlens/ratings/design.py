@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from raterlens.ratings.coded import Codes, Ratings, run_starts
+from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.long_columns import run_starts
 from raterlens.text import counted, listed
 
 FEW = 10

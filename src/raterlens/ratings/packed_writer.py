@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.ratings.coded import Codes, Ratings, counted
+from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.long_columns import distinct_counts
 from raterlens.ratings.packed_file import AnyArray, forget, narrow, writing
 
 Counts = NDArray[np.int64]
@@ -79,7 +80,9 @@ def write_chunks(
                 stored[place] = codes
                 cell = cell * size + codes
             count_into(totals, chunk.student, chunk.score)
-            tallied.append(_merged([*tallied[-1:], counted(cell * k + chunk.score, int(np.prod(sizes)) * k)]))
+            tallied.append(
+                _merged([*tallied[-1:], distinct_counts(cell * k + chunk.score, int(np.prod(sizes)) * k)])
+            )
             del tallied[:-1]
             for stored in (score, *levels):
                 forget(stored)

@@ -25,15 +25,8 @@ class StoredRatings(Ratings):
     """As `Ratings`. What goes over `parts` needs memory for one part; whoever asks for `student`, `rater`, `item` or
     `score` themselves gets them whole, in memory."""
 
-    def __init__(
-        self, packed: Packed, places: NDArray[np.int16] | None = None, part: int | None = None
-    ) -> None:
-        for name, value in (
-            ("packed", packed),
-            ("places", places),
-            ("part_size", part or PART),
-            ("_counted", {}),
-        ):
+    def __init__(self, packed: Packed, places: NDArray[np.int16] | None = None, part: int = PART) -> None:
+        for name, value in (("packed", packed), ("places", places), ("part_size", part), ("_counted", {})):
             object.__setattr__(self, name, value)
 
     packed: Packed
@@ -210,7 +203,7 @@ def part_edges(offsets: Offsets, size: int) -> Offsets:
     return np.unique(np.concatenate([[0], inner, [len(offsets) - 1]]))
 
 
-def open_ratings(packed: Packed) -> Ratings:
-    """Packed ratings: in memory where they are few enough, else on disk."""
+def open_ratings(packed: Packed, in_memory: int = IN_MEMORY) -> Ratings:
+    """Packed ratings: in memory up to so many, else on disk."""
     stored = StoredRatings(packed)
-    return stored.in_memory() if stored.n_ratings <= IN_MEMORY else stored
+    return stored.in_memory() if stored.n_ratings <= in_memory else stored

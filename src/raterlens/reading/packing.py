@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError, OptionError
-from raterlens.parallel.threads import looked_up
 from raterlens.ratings.coded import Codes
+from raterlens.ratings.long_columns import looked_up
 from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
 from raterlens.ratings.packed_writer import Chunk, Labels, count_into, write_chunks, write_ratings
 from raterlens.ratings.stored import StoredRatings

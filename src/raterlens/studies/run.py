@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from raterlens.errors import OptionError
-from raterlens.parallel.threads import side_by_side
+from raterlens.parallel.processes import side_by_side
 from raterlens.studies.study import Study, Task, get_study
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from raterlens.errors import InputError, OptionError, RaterlensError, choose
 from raterlens.estimation.scoring import place
 from raterlens.fitting import fit as fit_ratings
 from raterlens.models.calibration import Calibration
-from raterlens.parallel.threads import one_thread, side_by_side
+from raterlens.parallel.processes import side_by_side
+from raterlens.parallel.threads import one_thread
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.result.record import Fit

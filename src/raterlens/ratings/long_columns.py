@@ -1,0 +1,59 @@
+"""Columns of one value per rating: runs of equal values, their sums, distinct values and look-ups, block by block."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from raterlens.parallel.threads import in_blocks
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def run_starts(*columns: NDArray[Any]) -> NDArray[np.int64]:
+    """Rows at which one of the columns changes, the first row among them. Tables are often in some order: what is the
+    same all along a run is looked at once."""
+    n = len(columns[0])
+
+    def block(rows: slice) -> NDArray[np.int64]:
+        first = max(rows.start, 1)
+        here, before = slice(first, rows.stop), slice(first - 1, rows.stop - 1)
+        changed = np.zeros(rows.stop - first, dtype=bool)
+        for column in columns:
+            changed |= column[here] != column[before]
+        return np.asarray(np.flatnonzero(changed) + first)
+
+    return np.concatenate([np.arange(min(1, n)), *in_blocks(block, n)])
+
+
+def run_sums(values: NDArray[Any], starts: NDArray[np.int64], dtype: DTypeLike) -> NDArray[Any]:
+    """Sum the values of each run."""
+    sums, ends = np.empty(len(starts), dtype=dtype), np.append(starts[1:], len(values))
+
+    def block(runs: slice) -> None:
+        first = starts[runs.start]
+        np.add.reduceat(
+            values[first : ends[runs.stop - 1]], starts[runs] - first, dtype=dtype, out=sums[runs]
+        )
+
+    in_blocks(block, len(starts))
+    return sums
+
+
+def distinct_counts(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sorted distinct numbers below `size` and how often each occurs; by counting where the range is small."""
+    if size > 4 * len(numbers):
+        return np.unique(numbers, return_counts=True)
+    times = np.bincount(numbers, minlength=size)
+    return (distinct := np.flatnonzero(times)), times[distinct]
+
+
+def looked_up(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Number]:
+    """`table[places]`, without all places as wide integers at once."""
+    found = np.empty(len(places), dtype=table.dtype)
+
+    def block(rows: slice) -> None:
+        found[rows] = table[places[rows]]
+
+    in_blocks(block, len(places))
+    return found
