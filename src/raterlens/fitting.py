@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raterlens.capability.yardstick import Origin, Reference, Students, Yardstick
+from raterlens.capability.yardstick import LARGEST_SLOPE, Origin, Reference, Students, Yardstick
 from raterlens.errors import OptionError, choose
 from raterlens.estimation.methods import METHODS, Estimate, estimate
 from raterlens.estimation.optimiser import OnProgress
@@ -16,7 +16,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.calibration import calibrate
 from raterlens.models.capped_log import Capped
 from raterlens.models.covariates import Covariates, read_covariates
-from raterlens.models.facets import LARGEST_SLOPE, FacetsModel
+from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import MODELS, is_latent_class
 from raterlens.parallel.dask_cluster import check_client

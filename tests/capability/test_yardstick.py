@@ -7,9 +7,8 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens import capability
-from raterlens.capability.yardstick import slope_of_yardstick
+from raterlens.capability.yardstick import LARGEST_SLOPE, slope_of_yardstick
 from raterlens.errors import OptionError
-from raterlens.uncertainty.intervals import LARGEST_SLOPE
 
 NUMBERS = ["rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"]
 # Computed twice from the same numbers.

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from benchmarks.planted_faults import panel
-from raterlens.diagnostics.sensitivity import sensitivity, subset
+from raterlens.diagnostics.sensitivity import sensitivity
 
 
 def test_other_links_and_models_are_those_fits(small):
@@ -28,14 +28,6 @@ def test_groups_are_left_out_in_turn(small):
     school = np.where(small.student % 2 == 0, "a", "b")
     table = sensitivity(rl.fit(small), small, links=(), models=(), groups={"school": school})
     assert {"without school a", "without school b"} <= set(table["change"])
-
-
-def test_a_subset_keeps_labels_and_scores(small):
-    rows = np.flatnonzero(small.rater != 2)
-    some = subset(small, rows)
-    assert some.raters.to_list() == [r for i, r in enumerate(small.raters) if i != 2]
-    assert (some.students.gather(some.student) == small.students.gather(small.student[rows])).all()
-    assert (some.score == small.score[rows]).all()
 
 
 def test_periods_show_the_planted_shift():

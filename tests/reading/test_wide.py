@@ -8,7 +8,6 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.ratings.long_table import long_table
 from raterlens.reading.reader import read
 
 ROWS = [
@@ -29,7 +28,7 @@ TWO_ROWS = [
 
 
 def rows(ratings: rl.Ratings) -> list[tuple[str, str, str, int]]:
-    return sorted(long_table(ratings).select("student", "rater", "item", "score").rows())
+    return sorted(ratings.table().select("student", "rater", "item", "score").rows())
 
 
 def workbook(folder: Path, lines: list[list[object]], *merged: str) -> Path:

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import raterlens as rl
-from raterlens.ratings.long_table import long_table
 
 HEAD = """; An invented study.
 Title = Essays of a summer school
@@ -45,7 +44,7 @@ ROWS = [
 
 
 def rows(ratings: rl.Ratings) -> list[tuple[str, str, str, int]]:
-    return sorted(long_table(ratings).select("student", "rater", "item", "score").rows())
+    return sorted(ratings.table().select("student", "rater", "item", "score").rows())
 
 
 def write(folder: Path, text: str, name: str = "study.txt") -> Path:

@@ -1,5 +1,6 @@
-"""Tables to be packed."""
+"""Tables to be packed, and what they are when they are read again."""
 
+import numpy as np
 import polars as pl
 
 from raterlens.ratings.coded import Ratings
@@ -8,3 +9,39 @@ from raterlens.ratings.coded import Ratings
 def uneven(ratings: Ratings) -> pl.DataFrame:
     """The ratings without every seventh, so that essays differ in their items."""
     return ratings.table().filter(pl.int_range(pl.len()) % 7 > 0)
+
+
+def table(seed: int = 0, students: int = 60) -> pl.DataFrame:
+    """Long ratings in no order, with missing labels and scores."""
+    random = np.random.default_rng(seed)
+    n = students * 12
+    score = random.integers(0, 4, n).astype(float)
+    score[random.random(n) < 0.05] = np.nan
+    frame = pl.DataFrame(
+        {
+            "student": random.integers(0, students, n),
+            "rater": random.integers(0, 7, n),
+            "topic": random.choice(["sport", "work"], n),
+            "item": random.integers(0, 3, n),
+            "score": score,
+            "when": random.integers(0, 4, n),
+            "entry": np.arange(n),  # so that no row is a copy of another
+        }
+    )
+    blank = pl.Series(random.random(n) < 0.03)
+    return frame.with_columns(rater=pl.when(~blank).then("rater"), score=pl.col("score").fill_nan(None))
+
+
+def assert_same(found: Ratings, expected: Ratings) -> None:
+    """The same ratings in order of students, the labels as they were."""
+    order = np.argsort(expected.student, kind="stable")
+    for name in ("student", "rater", "item", "score"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[order], err_msg=name)
+    for name in ("students", "raters", "items"):
+        assert getattr(found, name).to_list() == getattr(expected, name).to_list()
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+    for facet, other in zip(found.facets, expected.facets, strict=True):
+        assert facet.name == other.name
+        assert facet.labels.to_list() == other.labels.to_list()
+        np.testing.assert_array_equal(facet.codes, other.codes[order])
+    assert found.notes == expected.notes

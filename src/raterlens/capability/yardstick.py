@@ -9,7 +9,6 @@ import polars as pl
 
 from raterlens.capability.population import Histogram, Normal, Population, Window
 from raterlens.errors import OptionError
-from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.text import listed
 from raterlens.types import Array
 
@@ -20,6 +19,9 @@ Students = str | tuple[float, float] | Normal | Histogram
 MAX, NOISELESS, AVERAGE, ABSOLUTE = "max", "noiseless", "average", "absolute"
 CORRECTED = "max corrected"
 STANDARD, ESTIMATED = "standard", "estimated"
+# A slope of 10 takes a rater from 1 % to 99 % passes within a standard deviation of ability. Beyond it data
+# cannot tell slopes apart, and an estimate that runs there (a rater with few, perfectly ordered ratings) is flagged.
+LARGEST_SLOPE = 10.0
 
 
 @dataclass(frozen=True, slots=True)

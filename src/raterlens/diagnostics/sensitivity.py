@@ -2,12 +2,9 @@
 students. Each is a fit of its own; standard errors are left out, since only the change is looked at."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.errors import OptionError
 from raterlens.fitting import fit as estimate
@@ -49,16 +46,15 @@ def sensitivity(
     parts = []
     if fit.model == "gmf":
         yardstick = int(fit.table("raters")["rho"].arg_max() or 0)
-        keep = np.flatnonzero(ratings.rater != yardstick)
-        parts.append(_refit(f"without {own['rater'][yardstick]}", fit, subset(ratings, keep)))
+        parts.append(
+            _refit(f"without {own['rater'][yardstick]}", fit, ratings.subset(ratings.rater != yardstick))
+        )
     parts += [_refit(f"link {link}", fit, ratings, link=link) for link in links if link != fit.link]
     parts += [_refit(f"model {model}", fit, ratings, model=model) for model in models if model != fit.model]
     for name, values in (groups or {}).items():
         codes, labels = levels_of(name, values, ratings)
         for code, label in enumerate(labels):
-            parts.append(
-                _refit(f"without {name} {label}", fit, subset(ratings, np.flatnonzero(codes != code)))
-            )
+            parts.append(_refit(f"without {name} {label}", fit, ratings.subset(codes != code)))
     if not parts:
         raise OptionError("nothing to change; give links, models or groups other than those of the fit")
     return (
@@ -84,31 +80,4 @@ def _refit(
     )
     return other.table("raters").select(
         pl.col("rater").cast(pl.String), change=pl.lit(change), other=pl.col("kappa")
-    )
-
-
-def subset(ratings: Ratings, rows: NDArray[np.int64]) -> Ratings:
-    """Some of the ratings, with the levels that are left."""
-
-    def left(codes: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
-        kept, place = np.unique(codes[rows], return_inverse=True)
-        return place.astype(np.int32), labels.gather(kept)
-
-    student, students = left(ratings.student, ratings.students)
-    rater, raters = left(ratings.rater, ratings.raters)
-    item, items = left(ratings.item, ratings.items)
-    facets = []
-    for facet in ratings.facets:
-        codes, labels = left(facet.codes, facet.labels)
-        facets.append(replace(facet, codes=codes, labels=labels))
-    return replace(
-        ratings,
-        student=student,
-        rater=rater,
-        item=item,
-        score=ratings.score[rows],
-        students=students,
-        raters=raters,
-        items=items,
-        facets=tuple(facets),
     )

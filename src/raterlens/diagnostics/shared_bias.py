@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from raterlens.diagnostics.score_tests import adjusted
-from raterlens.diagnostics.sensitivity import subset
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError, choose
@@ -202,7 +201,7 @@ class _Ground:
 
     @staticmethod
     def of(everyone: Fit, ratings: Ratings, rows: NDArray[np.bool_]) -> "_Ground":
-        part = subset(ratings, np.flatnonzero(rows))
+        part = ratings.subset(rows)
         part.check_estimable()
         fit = _fitted(everyone, part)
         assert fit.calibration is not None
@@ -226,7 +225,7 @@ class _Ground:
     def judge(self, code: int, ratings: Ratings, everyone: Fit) -> _Judge:
         """One rater beside the trusted, who are held fixed: nobody else can vouch for this one."""
         label = str(ratings.raters[code])
-        part = subset(ratings, np.flatnonzero(self.rows | (ratings.rater == code)))
+        part = ratings.subset(self.rows | (ratings.rater == code))
         fit = _fitted(everyone, part, anchors=self.fit)
         calibration = fit.calibration
         assert calibration is not None
@@ -302,7 +301,7 @@ def _curves(calibration: Calibration, rater: str, items: pl.Series, theta: Array
 
 def _correlations(fit: Fit, ratings: Ratings, trusted: Fit, others: list[int]) -> tuple[float, float]:
     """Of abilities by the trusted and by the others, in students that both know: as it is, and as it should be."""
-    untrusted = _fitted(fit, subset(ratings, np.flatnonzero(np.isin(ratings.rater, others))))
+    untrusted = _fitted(fit, ratings.subset(np.isin(ratings.rater, others)))
     columns = ("student", "theta", "theta_se")
     both = (
         trusted.table("students")

@@ -180,19 +180,9 @@ def _sample(ratings: Ratings, seed: int) -> Ratings:
     if ratings.n_ratings < 2 * _ENOUGH_RATINGS:
         return ratings
     size = max(2, ratings.n_students * _ENOUGH_RATINGS // ratings.n_ratings)
-    chosen = np.sort(np.random.default_rng(seed).choice(ratings.n_students, size, replace=False))
-    code = np.full(ratings.n_students, -1, dtype=np.int32)
-    code[chosen] = np.arange(size)
-    kept = code[ratings.student] >= 0
-    return Ratings(
-        student=code[ratings.student[kept]],
-        rater=ratings.rater[kept],
-        item=ratings.item[kept],
-        score=ratings.score[kept],
-        students=ratings.students.gather(chosen),
-        raters=ratings.raters,
-        items=ratings.items,
-    )
+    chosen = np.zeros(ratings.n_students, dtype=bool)
+    chosen[np.random.default_rng(seed).choice(ratings.n_students, size, replace=False)] = True
+    return ratings.subset(chosen[ratings.student], keep_levels=True)
 
 
 def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:

@@ -20,7 +20,7 @@ from raterlens.models.gmf import own_slopes
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.result.tables import level_table
+from raterlens.ratings.level_tables import level_table
 from raterlens.text import listed
 from raterlens.types import Array
 

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import Thresholds
 from raterlens.types import Array
 
-# A slope of 10 takes a rater from 1 % to 99 % passes within a standard deviation of ability. Beyond it data
-# cannot tell slopes apart, and an estimate that runs there (a rater with few, perfectly ordered ratings) is flagged.
-LARGEST_SLOPE = 10.0
 SMALLEST_COMMON_SLOPE = 0.01
 
 

@@ -1,7 +1,7 @@
 """Ratings: validated, integer-coded, immutable. Everything after reading works on this one object."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from raterlens.errors import InputError
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.long_columns import distinct_counts, run_starts, run_sums
+from raterlens.text import counted
 
 T = TypeVar("T")
 Codes = NDArray[np.int32]
 Backend = Literal["polars", "pandas", "pyarrow"]
 ALL = slice(None)
-# More ratings than this are looked at one by one by nobody: diagnostics of very large data take as many.
-SAMPLE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +46,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratings:
-    """One entry a rating; students, raters and items are codes into their sorted labels.
+    """One entry per rating; students, raters and items are codes into their sorted labels.
 
     Levels are sorted, so the order of the rows never changes a result. A (student, rater, item) may
     occur more than once: repeated ratings are data.
@@ -144,40 +143,46 @@ class Ratings:
         """The same ratings with score s replaced by `places[s]`."""
         return replace(self, score=places[self.score])
 
-    def drawn(self, n_ratings: int = SAMPLE, seed: int = 0) -> NDArray[np.bool_]:
+    def drawn(self, n_ratings: int, seed: int = 0) -> NDArray[np.bool_]:
         """(students,) some of them at random, who have about so many ratings in all."""
         return np.random.default_rng(seed).random(self.n_students) < n_ratings / self.n_ratings
 
-    def sample(self, n_ratings: int = SAMPLE, seed: int = 0) -> "Ratings":
+    def sample(self, n_ratings: int, seed: int = 0) -> "Ratings":
         """The ratings of the students drawn; levels without any are left out."""
-        drawn = self.drawn(n_ratings, seed)
-        found: list[list[NDArray[Any]]] = []
-        first = 0
+        drawn, first, found = self.drawn(n_ratings, seed), 0, []
         for part in self.parts():
-            rows = drawn[first : first + part.n_students][part.student]
-            codes: list[NDArray[Any]] = [part.student + first, part.rater, part.item]
-            codes += [facet.codes for facet in part.facets]
-            found.append([column[rows] for column in (*codes, part.score)])
+            chosen = drawn[first : first + part.n_students]
+            found.append(part.subset(chosen[part.student], keep_levels=True))
             first += part.n_students
-        *columns, score = (np.concatenate(column) for column in zip(*found, strict=True))
-        labels = (self.students, self.raters, self.items, *(facet.labels for facet in self.facets))
-        levels = [_used(codes, names) for codes, names in zip(columns, labels, strict=True)]
-        student, rater, item, *facets = levels
+        return joined(found).subset(ALL)
+
+    def subset(self, rows: slice | NDArray[Any], *, keep_levels: bool = False) -> "Ratings":
+        """Some of the ratings: a slice, a mask, or their places, which may repeat.
+
+        Students without any are left out; so are raters, items and levels of further facets, unless `keep_levels`.
+        """
+
+        def left(codes: Codes, labels: pl.Series, keep: bool = keep_levels) -> tuple[Codes, pl.Series]:
+            return (codes[rows], labels) if keep else used_levels(codes[rows], labels)
+
+        student, students = left(self.student, self.students, keep=False)
+        rater, raters = left(self.rater, self.raters)
+        item, items = left(self.item, self.items)
         return Ratings(
-            student=student[0],
-            rater=rater[0],
-            item=item[0],
-            score=score,
-            students=student[1],
-            raters=rater[1],
-            items=item[1],
+            student=student,
+            rater=rater,
+            item=item,
+            score=self.score[rows],
+            students=students,
+            raters=raters,
+            items=items,
             notes=self.notes,
             backend=self.backend,
-            facets=tuple(Facet(facet.name, *level) for facet, level in zip(self.facets, facets, strict=True)),
+            facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
         )
 
     def table(self) -> pl.DataFrame:
-        """One row a rating: student, rater, item and score, then further facets.
+        """One row per rating: student, rater, item and score, then further facets.
 
         Examples
         --------
@@ -198,12 +203,14 @@ class Ratings:
         n = self.n_ratings
         if n < 2:
             raise InputError(
-                f"{n} rating{'s' * (n != 1)} in the table; give at least two, of different students"
+                f"{counted(n, 'rating')} in the table", "give at least two, of different students", value=n
             )
         if len(self.students) < 2:
             raise InputError(
-                f"all {n:,} ratings are of one student, {self.students[0]!r}; "
-                "raters are judged by how they tell students apart: check the student column, or add students"
+                f"all {n:,} ratings are of one student, {self.students[0]!r}",
+                "raters are judged by how they tell students apart: check the student column, or add students",
+                value=self.students[0],
+                option="student",
             )
 
     @property
@@ -234,6 +241,31 @@ class Ratings:
         return int(self.score.max()) + 1
 
 
-def _used(codes: NDArray[Any], labels: pl.Series) -> tuple[Codes, pl.Series]:
-    used, places = np.unique(codes, return_inverse=True)
-    return places.astype(np.int32), labels.gather(used)
+def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
+    """The labels that codes (none of them -1) refer to, and the codes into them."""
+    present = np.zeros(len(labels), dtype=bool)
+    present[codes] = True
+    if present.all():
+        return codes, labels
+    renumbered = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return renumbered[codes], labels.filter(pl.Series(present))
+
+
+def joined(parts: Sequence[Ratings]) -> Ratings:
+    """Parts of the same ratings as one: other students in each, the same raters, items and facets in all."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    before = np.cumsum([0, *(part.n_students for part in parts)], dtype=np.int32)
+    return replace(
+        first,
+        student=np.concatenate([part.student + n for part, n in zip(parts, before[:-1], strict=True)]),
+        rater=np.concatenate([part.rater for part in parts]),
+        item=np.concatenate([part.item for part in parts]),
+        score=np.concatenate([part.score for part in parts]),
+        students=pl.concat([part.students for part in parts]),
+        facets=tuple(
+            replace(facet, codes=np.concatenate([part.facets[f].codes for part in parts]))
+            for f, facet in enumerate(first.facets)
+        ),
+    )

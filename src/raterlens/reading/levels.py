@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.parallel.threads import in_blocks
-from raterlens.ratings.coded import Codes
+from raterlens.ratings.coded import Codes, used_levels
 from raterlens.text import counted, listed
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
@@ -29,12 +29,7 @@ class Levels:
 
     def used_in(self, codes: Codes) -> "Levels":
         """Keep only the labels that `codes` (some of these codes, none of them -1) refer to."""
-        present = np.zeros(len(self.labels), dtype=bool)
-        present[codes] = True
-        if present.all():
-            return Levels(codes, self.labels)
-        renumbered = np.cumsum(present, dtype=np.int32) - np.int32(1)
-        return Levels(renumbered[codes], self.labels.filter(pl.Series(present)))
+        return Levels(*used_levels(codes, self.labels))
 
 
 def code(column: pl.Series) -> Levels:

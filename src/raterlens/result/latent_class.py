@@ -17,8 +17,8 @@ from raterlens.estimation.optimiser import OnProgress
 from raterlens.models.registry import latent_class_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
+from raterlens.ratings.level_tables import level_table
 from raterlens.result.record import Fit
-from raterlens.result.tables import level_table
 
 if TYPE_CHECKING:
     from raterlens.estimation.latent_class_fit import LatentClassFit

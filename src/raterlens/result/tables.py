@@ -4,11 +4,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.methods import Estimate
 from raterlens.models.covariates import INTERCEPT, Covariates
-from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.models.population_shift import POPULATION, ShiftedModel
-from raterlens.ratings.coded import Ratings, Tally
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.level_tables import level_table
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.intervals import RaterEstimates
@@ -80,11 +81,6 @@ def _anchored_raters(found: Estimate) -> NDArray[np.bool_]:
         return np.zeros(found.model.contexts.n_raters, dtype=bool)
     slope, severity = held[blocks["slope"]], held[blocks["severity"]]
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
-
-
-def level_table(labels: pl.Series, tally: Tally, estimates: dict[str, Array]) -> pl.DataFrame:
-    """Label, number of ratings and mean score of every level, then its estimates."""
-    return pl.DataFrame({labels.name: labels, "n": tally.n, "mean_score": tally.mean, **estimates})
 
 
 def flag_raters(mean: Array, slope: Array, n_categories: int) -> list[str]:

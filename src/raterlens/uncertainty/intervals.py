@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.capability.index import Gradient, Index
-from raterlens.capability.yardstick import Measure
-from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
 from raterlens.types import Array
 
 _LEVEL = 0.95

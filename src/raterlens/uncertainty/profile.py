@@ -9,14 +9,20 @@ from scipy import stats
 
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
-from raterlens.capability.yardstick import MAX, NOISELESS, severity_of_origin, slope_of_yardstick, students_of
+from raterlens.capability.yardstick import (
+    LARGEST_SLOPE,
+    MAX,
+    NOISELESS,
+    severity_of_origin,
+    slope_of_yardstick,
+    students_of,
+)
 from raterlens.errors import OptionError, choose
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import anchors_from, hold
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import LARGEST_SLOPE
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
-from raterlens.ratings.coded import Codes, Facet, Ratings
+from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 
 # Ratings drawn at a time.
@@ -46,22 +46,8 @@ def resampled(ratings: Ratings, random: Generator) -> Ratings:
     size = first[drawn + 1] - first[drawn]
     start = np.repeat(first[drawn] - np.concatenate([[0], np.cumsum(size)[:-1]]), size)
     rows = order[start + np.arange(size.sum())]
-    rater, raters = _in_use(ratings.rater[rows], ratings.raters)
-    item, items = _in_use(ratings.item[rows], ratings.items)
-    facets = tuple(Facet(facet.name, *_in_use(facet.codes[rows], facet.labels)) for facet in ratings.facets)
     return replace(
-        ratings,
+        ratings.subset(rows),
         student=np.repeat(np.arange(n, dtype=np.int32), size),
-        rater=rater,
-        item=item,
-        score=ratings.score[rows],
         students=pl.Series("student", np.arange(n)),
-        raters=raters,
-        items=items,
-        facets=facets,
     )
-
-
-def _in_use(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
-    used, places = np.unique(codes, return_inverse=True)
-    return places.astype(np.int32), labels.gather(used)

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from raterlens.capability.yardstick import Measure
-from raterlens.models.facets import LARGEST_SLOPE
+from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import Panel
 

@@ -6,7 +6,6 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.ratings.long_table import long_table
 from raterlens.reading.reader import read
 from tests.support.facets_files import rows
 
@@ -20,7 +19,7 @@ def panel() -> rl.Ratings:
 
 
 def test_convert_there_and_back(panel: rl.Ratings, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    long_table(panel).write_csv(tmp_path / "a.csv")
+    panel.table().write_csv(tmp_path / "a.csv")
     steps = [("a.csv", "b.parquet"), ("b.parquet", "c.jsonl"), ("c.jsonl", "d.facets"), ("d.facets", "e.tsv")]
     for source, target in steps:
         assert main(["convert", str(tmp_path / source), "--out", str(tmp_path / target)]) == 0

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.ratings.long_table import long_table
 from raterlens.reading.reader import read
 from tests.support.facets_files import ANCHORS, anchored, write
 
@@ -16,7 +15,7 @@ from tests.support.facets_files import ANCHORS, anchored, write
 def test_estimates_agree_with_the_long_table(
     panel: rl.Ratings, model: str, scale: str, tmp_path: Path
 ) -> None:
-    long_table(panel).write_csv(tmp_path / "long.csv")
+    panel.table().write_csv(tmp_path / "long.csv")
     rl.write_facets(panel, tmp_path / "study.txt", scale=scale)
     study = rl.read_facets(tmp_path / "study.txt")
     long = rl.fit(read(tmp_path / "long.csv"), model, scale=scale)

@@ -200,15 +200,15 @@ def diagnosed(fit: "Fit", ratings: "Ratings", **aside: Any) -> "tuple[Fit, Diagn
     return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
 
 
-def manageable(ratings: "Ratings", aside: dict[str, Any]) -> "tuple[Ratings, dict[str, Any], list[str]]":
-    """What diagnostics and pictures are made from: all ratings or, of very many, some, and a word about it."""
-    from raterlens.ratings import stored
-
-    if ratings.n_ratings <= stored.IN_MEMORY:
+def manageable(
+    ratings: "Ratings", aside: dict[str, Any], most: int = 20_000_000, sample: int = 2_000_000
+) -> "tuple[Ratings, dict[str, Any], list[str]]":
+    """What diagnostics and pictures are made from: up to `most` ratings all, else about `sample`, with a note."""
+    if ratings.n_ratings <= most:
         return ratings, aside, []
-    some = ratings.sample()
+    some = ratings.sample(sample)
     if aside:
-        rows = ratings.drawn()[ratings.student]
+        rows = ratings.drawn(sample)[ratings.student]
         aside = {**aside, "groups": {name: given.filter(rows) for name, given in aside["groups"].items()}}
         if "time" in aside:
             aside["time"] = aside["time"].filter(rows)

@@ -56,13 +56,12 @@ def put(out: Path, write: Callable[[Path], None]) -> None:
 
 
 def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
-    from raterlens.ratings.long_table import long_table
     from raterlens.reading.facets.control_writer import write_facets
 
     return {
-        "csv": lambda ratings, path: long_table(ratings).write_csv(path),
-        "tsv": lambda ratings, path: long_table(ratings).write_csv(path, separator="\t"),
-        "parquet": lambda ratings, path: long_table(ratings).write_parquet(path),
-        "jsonl": lambda ratings, path: long_table(ratings).write_ndjson(path),
+        "csv": lambda ratings, path: ratings.table().write_csv(path),
+        "tsv": lambda ratings, path: ratings.table().write_csv(path, separator="\t"),
+        "parquet": lambda ratings, path: ratings.table().write_parquet(path),
+        "jsonl": lambda ratings, path: ratings.table().write_ndjson(path),
         "facets": lambda ratings, path: write_facets(ratings, path, title=path.stem),
     }

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from raterlens.config import Anchors
 from raterlens.errors import InputError, OptionError
-from raterlens.models.anchors import Anchors
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.columns import Spec, told
 from raterlens.reading.facets import Control, parse_control

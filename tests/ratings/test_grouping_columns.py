@@ -1,0 +1,74 @@
+"""Labels per rating as codes, and times in periods."""
+
+import datetime as dt
+
+import numpy as np
+import polars as pl
+import pytest
+
+from raterlens.errors import InputError, OptionError
+from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of, times
+from raterlens.simulation.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    return simulate(students=30, raters=4, items=2, raters_per_student=2, seed=1).ratings
+
+
+@pytest.mark.parametrize("n_labels", [2, 100])
+def test_codes_lead_back_to_the_values(ratings, n_labels):
+    values = np.random.default_rng(0).integers(0, n_labels, ratings.n_ratings) * 3
+    codes, labels = levels_of("school", values, ratings)
+    assert labels.to_list() == sorted(set(values.tolist()))
+    np.testing.assert_array_equal(labels.gather(codes).to_numpy(), values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values[:-1], "school has 119 values for 120 ratings; give one for every rating"),
+        (lambda values: [None, *values[1:]], "school is missing for 1 rating; fill it in"),
+        (lambda values: ["a"] * len(values), "school is 'a' for every rating; leave it out"),
+    ],
+)
+def test_what_groups_nothing_is_refused(ratings, change, message):
+    values = ["a", "b"] * (ratings.n_ratings // 2)
+    with pytest.raises(InputError, match=message):
+        levels_of("school", change(values), ratings)
+
+
+def test_time_may_be_the_name_of_a_facet(ratings):
+    with pytest.raises(OptionError, match="unknown facet for time 'week'"):
+        time_of("week", ratings)
+
+
+def test_many_times_become_four_periods_of_equal_size():
+    moment = np.arange(400, dtype=np.int32) // 4
+    codes, names = periods_of(moment, pl.Series(np.arange(100)))
+    # A moment is not divided between two periods: 4 ratings each.
+    np.testing.assert_allclose(np.bincount(codes), 4 * [100], atol=4)
+    starts = [int(moment[codes == code].min()) for code in range(4)]
+    assert names.to_list() == [f"{code + 1}: from {start}" for code, start in enumerate(starts)]
+    few, names = periods_of(moment % 3, pl.Series([1.0, 2.5, 3.0]))
+    assert names.to_list() == ["1", "2.5", "3"]
+    np.testing.assert_array_equal(few, moment % 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (["10", "9"], [10.0, 9.0]),
+        (["2024-05-31", "2024-06-01"], [dt.date(2024, 5, 31), dt.date(2024, 6, 1)]),
+        (["2024-05-31 09:30"], [dt.datetime(2024, 5, 31, 9, 30)]),
+    ],
+)
+def test_text_is_read_as_times(text, read):
+    assert times(pl.Series("week", text)).to_list() == read
+
+
+def test_text_that_is_no_time_is_named():
+    with pytest.raises(
+        InputError, match="'May' in the column of times, 'week', is neither a number nor a date"
+    ):
+        times(pl.Series("week", ["1", "May"]))
