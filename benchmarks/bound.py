@@ -19,7 +19,7 @@ def operations() -> int:
 
 
 def rate() -> float:
-    """Multiply-adds a second of one core, on rows as long as a posterior."""
+    """Multiply-adds per second on one core, on rows as long as a posterior."""
     from raterlens.kernels.compiling import compiled
 
     @compiled("contract", "reassoc", "nsz")

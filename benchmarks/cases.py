@@ -1,4 +1,4 @@
-"""What is measured: sizes of data, and the programs that are tried on each."""
+"""What is measured: sizes of data, and the programs that run on each."""
 
 import subprocess
 import sys
@@ -26,11 +26,11 @@ class Size:
     def __str__(self) -> str:
         return (
             f"{self.ratings:,} ratings: {self.students:,} students, {self.raters:,} raters, {self.items} items, "
-            f"{self.per_student} raters a student"
+            f"{self.per_student} raters per student"
         )
 
     def file(self) -> Path:
-        """The ratings as parquet, drawn once, in another process, so that this one stays small."""
+        """The ratings as parquet, drawn once, in another process to keep this one small."""
         numbers = [str(n) for n in (self.students, self.raters, self.items, self.per_student)]
         path = HERE / "data" / f"{'-'.join(numbers)}.parquet"
         if not path.exists():
@@ -69,7 +69,7 @@ LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 
 def programs_for(size: Size) -> tuple[str, ...]:
-    """What is tried on it by default: peers that cannot end in time are left out."""
+    """What runs on it by default; peers that cannot finish in time are left out."""
     if size.ratings <= 10_000:
         return (*OURS, *PEERS, *LATENT, *SLOW)
     if size.ratings <= 400_000:

@@ -12,8 +12,8 @@ _CHUNK = 250_000
 
 
 def draw(path: Path, students: int, raters: int, items: int, per_student: int, seed: int = 0) -> None:
-    """Ratings of the GMF, one row a rating, in the order of the students; two raters of a student are neighbours or not
-    by chance."""
+    """Ratings of the GMF, one row per rating, in the order of the students; whether two raters of a student are
+    neighbours is chance."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

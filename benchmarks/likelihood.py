@@ -43,7 +43,7 @@ class Likelihood:
 
 def warm_up(client: Any = None) -> None:
     """Fit a few packed ratings, so that everything is loaded and compiled that a large fit needs. Students differ, as
-    in large data with several raters a student."""
+    in large data with several raters per student."""
     import raterlens as rl
 
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""One program in one fresh process, measured from outside: wall and CPU time, peak memory, a time limit."""
+"""One program in a fresh process, measured from outside: wall and CPU time, peak memory, a time limit."""
 
 import json
 import os
@@ -17,7 +17,7 @@ _MIB = 2**20 if sys.platform == "darwin" else 2**10
 def measure(
     program: str, data: Path, limit: float, source: Path | None = None, *, twice: bool = False
 ) -> dict[str, Any]:
-    """Run `program` on `data`; `source` is a folder whose `raterlens` is to be used instead of the installed one.
+    """Run `program` on `data`; `source` is a folder whose `raterlens` is used instead of the installed one.
 
     The process reads, fits and writes its results, and says in a last line of JSON what came out. What went wrong is
     in "failed": not installed, out of time, or the end of its messages.
@@ -37,7 +37,7 @@ def measure(
         try:
             status, usage = _waited(process, limit)
         except TimeoutError:
-            return {"failed": f"not done after {limit:g} s"}
+            return {"failed": f"timed out after {limit:g} s"}
         wall = time.perf_counter() - start
         said.seek(0)
         lines = said.read().decode(errors="replace").strip().splitlines()

@@ -10,7 +10,7 @@ PEER = "mirt tfm"
 
 
 def rows(case: Result) -> list[list[str]]:
-    """A row a program: process and fit, CPU and memory, log-likelihood, and how many times faster than the peer."""
+    """One row per program: process and fit, CPU and memory, log-likelihood, and how many times faster than the peer."""
     peer = case["programs"].get(PEER, {})
     table = []
     for program, found in case["programs"].items():
@@ -53,12 +53,12 @@ def markdown(results: Result) -> str:
     for case in results["cases"].values():
         lines = ["| " + " | ".join(row) + " |" for row in (HEAD, ["---"] * len(HEAD), *rows(case))]
         load = case["machine"]["load"]
-        seen = f"Load of the machine when it ended: {load:.1f} on {case['machine']['cores']} cores."
+        seen = f"Load at the end: {load:.1f} on {case['machine']['cores']} cores."
         parts.append("\n".join([f"### {case['size']}", "", *lines, "", seen]))
     found = results["bound"]
     parts.append(
         f"### One evaluation\n\n{found['design']}: {found['operations']:,} operations take at least "
-        f"{found['least'] * 1e3:.2f} ms at the rate measured; an evaluation took {found['taken'] * 1e3:.2f} ms of CPU, "
+        f"{found['least'] * 1e3:.2f} ms at the measured rate; an evaluation took {found['taken'] * 1e3:.2f} ms of CPU, "
         f"{found['ratio']:.2f} times as long."
     )
     machine = next(iter(results["cases"].values()))["machine"]
@@ -90,7 +90,7 @@ def draw(results: Result, path: Path) -> None:
 
 
 def write_page(results: Result) -> None:
-    """Replace what stands between the marks in docs/performance.md."""
+    """Replace the text between the marks in docs/performance.md."""
     page = DOCS / "performance.md"
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]

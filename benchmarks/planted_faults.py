@@ -1,6 +1,6 @@
 """Planted faults: is each found, and is a clean panel left alone? `python -m benchmarks.planted_faults --seeds 100`.
 
-A panel of 12 raters, 300 students with 4 raters each, 5 items: 500 ratings a rater. Slopes of the other raters are
+A panel of 12 raters, 300 students with 4 raters each, 5 items: 500 ratings per rater. Slopes of the other raters are
 drawn from 0.5 to 2, severities from N(0, 0.7²); the first rater has slope 1.5, average severity, and the fault.
 """
 
@@ -182,7 +182,7 @@ def main() -> None:
     for fault in chosen.faults:
         runs = [found(fault, seed, chosen.model) for seed in seeds]
         hits, others = sum(run.flagged for run in runs), sum(run.others for run in runs)
-        dated = f"; when: {sum(run.dated for run in runs)}/{len(runs)} intervals have it"
+        dated = f"; when: {sum(run.dated for run in runs)}/{len(runs)} intervals contain it"
         print(
             f"{fault:16}{hits:>4}/{len(runs):<3}{others / len(runs) / (RATERS - 1):>15.1%}   {FAULTS[fault][0]}"
             f"{dated * FAULTS[fault][1].startswith('drift')}",

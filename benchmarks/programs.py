@@ -43,7 +43,7 @@ def mirt_tfm(path: Path, out: Path) -> dict[str, Any]:
     from mirt.estimation import fit_mfrm
     from mirt.models import Facet, ManyFacetRaschModel
 
-    # mirt has no reader. Its long layout: a row a student, a column a rating, and the item and rater of each.
+    # mirt has no reader. Its long layout: one row per student, one column per rating, with its item and rater.
     table = pl.read_parquet(path)
     labels = {name: table[name].unique().sort() for name in ("student", "rater", "item")}
     codes = {name: table[name].rank("dense").to_numpy() - 1 for name in labels}

@@ -1,7 +1,7 @@
 """Is this commit slower than another? `python -m benchmarks.quick BASE`, or `make bench-quick BASE=commit`.
 
-Both fit the same files in turn, in fresh processes; CPU times of the fit are compared, the best of the repeats. Exit
-code 1 where one of them takes more than 15 % longer than at the base.
+Both fit the same files in turn, in fresh processes. The best CPU times of the fits are compared; the exit code is 1 if
+any fit takes more than 15 % longer than at the base.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main() -> int:
                 for turn in range(asked.repeat + 1):
                     for root, taken in times.items():
                         spent = seconds(size, program, root / "src")
-                        if turn:  # the first one may have had to compile
+                        if turn:  # the first run may compile
                             taken.append(spent)
                 before, now = min(times[base]), min(times[here])
                 worse = now > SLOWDOWN * before + NOISE

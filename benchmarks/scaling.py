@@ -1,7 +1,7 @@
 """How cost grows. docs/scale.md quotes the lines of JSON that these commands print:
 
 `python -m benchmarks.scaling slopes`: CPU time of an evaluation by students, raters, items and nodes.
-`python -m benchmarks.scaling per-rating FILE ...`: time of whole fits of small and large files, a rating.
+`python -m benchmarks.scaling per-rating FILE ...`: time per rating of whole fits, for small and large files.
 `python -m benchmarks.scaling large FILE.parquet`: fit in memory and out of core, against reading the file by polars.
 `python -m benchmarks.scaling workers FILE.rlpack [fits]`: one worker of a cluster against two, and one of two killed.
 """

@@ -1,9 +1,9 @@
 """Raterlens and its peers on the same files: `python -m benchmarks.suite`, or `make bench`.
 
-Each program runs in its own fresh process: import, read a parquet file, fit, write tables of results. Programs take
-turns, so that a busy spell of the machine falls on all of them; the best of the repeats counts, and what takes over
-three minutes is run once. The time of the fit alone is taken in another process, where it is the second one and
-everything is loaded. Peers that are not installed, or not done in time, are named as such.
+Each program runs in its own fresh process: import, read a parquet file, fit, write the tables. Programs take turns, so
+that a busy spell hits all of them; the best repeat counts, and anything over three minutes runs once. The fit alone
+is timed in another process, where it is the second fit and everything is loaded. Peers that are missing or
+too slow are reported as such.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from benchmarks.programs import PROGRAMS
 Result = dict[str, Any]
 RESULTS = HERE.parent / "docs" / "performance.json"
 MEASURES = ("process_wall", "process_cpu", "fit_wall", "fit_cpu", "memory")
-# Seconds from which on it makes no difference to a fit whether modules are loaded before it.
+# A fit of so many seconds takes the same time whether or not modules are already loaded.
 _LONG = 60
-# And from which on a program is run once: in that time busy spells even out.
+# A program that takes so many seconds runs once: busy spells even out.
 _ONCE = 180
 
 
 def best(runs: list[Result]) -> Result:
-    """The smallest of each measure; a run that failed once is taken for failed."""
+    """The smallest of each measure; a program that failed once has failed."""
     failed = [run for run in runs if "failed" in run]
     return failed[0] if failed else {**runs[0], **{name: min(run[name] for run in runs) for name in MEASURES}}
 
@@ -94,12 +94,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.suite", description=__doc__)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=DEFAULT_SIZES, metavar="SIZE")
     parser.add_argument(
-        "--programs", nargs="+", choices=PROGRAMS, metavar="PROGRAM", help="instead of the usual ones"
+        "--programs", nargs="+", choices=PROGRAMS, metavar="PROGRAM", help="instead of the default ones"
     )
-    parser.add_argument("--repeat", type=int, default=3, help="runs of each program; the best counts")
-    parser.add_argument("--limit", type=float, default=120, help="seconds that a program may take")
+    parser.add_argument("--repeat", type=int, default=3, help="runs per program; the best counts")
+    parser.add_argument("--limit", type=float, default=120, help="time limit per program, in seconds")
     parser.add_argument(
-        "--results", type=Path, default=RESULTS, help="JSON of results; other sizes in it are kept"
+        "--results", type=Path, default=RESULTS, help="JSON file of results; other sizes in it are kept"
     )
     asked = parser.parse_args()
 
@@ -114,7 +114,7 @@ def main() -> None:
     asked.results.write_text(json.dumps(kept, indent=1) + "\n")
     if asked.results == RESULTS:
         write_page(kept)
-    print(f"written: {os.path.relpath(asked.results)}")
+    print(f"wrote {os.path.relpath(asked.results)}")
 
 
 if __name__ == "__main__":
