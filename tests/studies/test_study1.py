@@ -5,14 +5,11 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from scipy import optimize, special
 
-from raterlens.simulation import published as paper
-from raterlens.simulation.simulate import simulate
+from raterlens.studies import paper_tables as paper
 from raterlens.studies.accuracy import accuracy
-from raterlens.studies.joint import joint_tfm
-from raterlens.studies.study import SEED, Task
-from raterlens.studies.study1 import replicate
+from raterlens.studies.study import SEED, Results, Task
+from raterlens.studies.study1 import draw, replicate
 from raterlens.studies.study1_page import ROUNDING, Cell, cells, page
 
 REPLICATIONS = 20
@@ -87,14 +84,4 @@ def test_the_page_has_every_table(found):
     assert "| R14 | 0.28 |" in text
     assert "| S28 (2.74) | -2.12 |" in text
     assert "R13" not in text
-
-
-def test_joint_likelihood_has_no_slope_at_its_estimates():
-    ratings = simulate(students=30, raters=4, items=6, model="tfm", slope=1.0, seed=3).ratings
-    found = joint_tfm(ratings)
-    s = found.ability[ratings.student] - found.severity[ratings.rater] - found.difficulty[ratings.item]
-    # Means were taken out; the intercept comes back by matching the total.
-    alpha = optimize.brentq(lambda a: np.sum(ratings.score - special.expit(s + a)), -5, 5)
-    residual = ratings.score - special.expit(s + alpha)
-    for codes in (ratings.student, ratings.rater, ratings.item):
-        np.testing.assert_allclose(np.bincount(codes, residual), 0, atol=1e-6)
+    assert "Mean estimate of σ ± sd" in str(draw(Results(text, {"accuracy": found})).to_dict())

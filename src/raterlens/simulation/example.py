@@ -1,7 +1,7 @@
-"""The example that comes with the package: essays rated by four raters on four topics. Simulated.
+"""The bundled example: essays rated by four raters on four topics. Simulated.
 
-The ratings are drawn from the estimates that Wang, Wu and Qiu (2025) publish for a real writing assessment, on
-a design drawn here with the published number of ratings for each rater and topic. No real rating is in it.
+The ratings are drawn from the estimates that Wang, Wu and Qiu (2025) publish for a real writing assessment. The design
+is drawn here, with the published number of ratings for each rater and topic. It contains no real rating.
 """
 
 from importlib.resources import files
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
-from raterlens.simulation import published as paper
+from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.simulate import simulate
 
 _SEED = 2025
@@ -21,7 +21,7 @@ _FILE = files("raterlens") / "data" / "example.parquet"
 
 
 def load_example() -> Ratings:
-    """Ratings of 1,452 essays by 363 students, to try things on. Simulated, not real.
+    """Ratings of 1,452 essays by 363 students, to try things out. Simulated, not real.
 
     Four raters (AM, BE, CO, DA) on four topics are sixteen raters "AM:Family" .. "DA:Work"; each essay is
     passed or failed on five criteria. The ratings are simulated from the estimates published in Wang, Wu and
@@ -38,24 +38,23 @@ def load_example() -> Ratings:
     >>> ratings.n_ratings, ratings.n_students, ratings.n_raters, ratings.n_items
     (7260, 363, 16, 5)
     """
-    return read(example_table(), student="student", rater=["rater", "topic"], items=list(paper.WRITING_DELTA))
+    return read(example_table(), student="student", rater=["rater", "topic"], items=list(writing.DELTA))
 
 
 def example_path() -> Path:
-    """Where the bundled file is, for the command line: `raterlens fit` with --rater rater,topic."""
+    """Path of the bundled file, for the command line: `raterlens fit` with --rater rater,topic."""
     return Path(str(_FILE))
 
 
 def example_table() -> pl.DataFrame:
-    """The bundled table as it is stored: one row an essay."""
+    """The bundled table as stored: one row per essay."""
     return pl.read_parquet(_FILE.read_bytes())
 
 
 def build_example() -> pl.DataFrame:
-    """Simulate the table anew: the recipe of the bundled file, which a test compares with it."""
-    raters, topics, ratings, _, rho, eta, _ = zip(*paper.WRITING_TABLE, strict=True)
-    names = list(paper.WRITING_DELTA)
-    cell = np.repeat(np.arange(len(ratings)), np.array(ratings) // len(names))
+    """Simulate the table again. A test compares the result with the bundled file."""
+    names = list(writing.DELTA)
+    cell = np.repeat(np.arange(len(writing.TABLE)), [row.n // len(names) for row in writing.TABLE])
     student = _deal(cell)
     order = np.lexsort((cell, student))
     cell, student = cell[order], student[order]
@@ -66,33 +65,33 @@ def build_example() -> pl.DataFrame:
             np.repeat(cell, items.size),
             np.tile(items, cell.size),
         ),
-        slope=np.array(rho) * paper.WRITING_SIGMA,
-        severity=eta,
-        difficulty=list(paper.WRITING_DELTA.values()),
-        alpha=paper.WRITING_ALPHA,
+        slope=writing.RHO * writing.SIGMA,
+        severity=writing.ETA,
+        difficulty=list(writing.DELTA.values()),
+        alpha=writing.ALPHA,
         seed=_SEED,
     )
     scores = drawn.ratings.score.reshape(-1, items.size).astype(np.int8)
     return pl.DataFrame(
         {
             "student": [f"S{number + 1:03d}" for number in student],
-            "rater": np.array(raters)[cell],
-            "topic": np.array(topics)[cell],
+            "rater": [writing.TABLE[place].rater for place in cell],
+            "topic": [writing.TABLE[place].topic for place in cell],
             **{name: scores[:, column] for column, name in enumerate(names)},
         }
     )
 
 
 def _deal(cell: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A student for every essay, four essays each, no two by one rater on one topic.
+    """A student for each essay: four essays per student, no two by the same rater on the same topic.
 
-    Essays come sorted by rater. Each quarter of them is dealt to all students in a random order, so that
-    nearly all students meet every rater once, on topics by chance.
+    Essays come sorted by rater. Each quarter of them is dealt to all students in random order, so nearly every student
+    meets every rater once, on random topics.
     """
-    random, students = np.random.default_rng(_SEED), paper.WRITING_STUDENTS
+    random, students = np.random.default_rng(_SEED), writing.STUDENTS
     while True:
         student = np.concatenate([random.permutation(students) for _ in range(cell.size // students)])
-        if np.unique(student * len(paper.WRITING_TABLE) + cell).size == cell.size:
+        if np.unique(student * len(writing.TABLE) + cell).size == cell.size:
             return student
 
 

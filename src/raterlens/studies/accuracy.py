@@ -1,4 +1,4 @@
-"""Estimates against the truth: rows of a replication, and bias and RMSE over replications with their chance error."""
+"""Estimates against the truth: rows of a replication, and bias and RMSE over replications with Monte-Carlo errors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _COLUMNS = {
 
 
 def compare(fit: Fit, truth: Truth, parameters: Sequence[str], **labels: Any) -> pl.DataFrame:
-    """Rows `parameter, level, truth, estimate` of a fit (or of `sigma`), with labels of the condition in front."""
+    """Rows `parameter, level, truth, estimate` of a fit, after the labels of the condition."""
     frames = []
     for name in parameters:
         if name == "sigma":
@@ -52,10 +52,10 @@ def label_rows(frame: pl.DataFrame, **labels: Any) -> pl.DataFrame:
 
 
 def accuracy(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Bias and RMSE of every group, each with the standard error that chance in the replications gives it.
+    """Bias and RMSE of every group, each with its Monte-Carlo standard error.
 
-    Where a group pools several levels (raters, say), replications are what is independent: errors are averaged
-    within a replication first.
+    Replications are independent, levels (raters, say) within one are not, so errors are averaged within a replication
+    first.
     """
     error = pl.col("estimate") - pl.col("truth")
     once = (
@@ -81,5 +81,5 @@ def accuracy(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def replications(found: pl.DataFrame) -> int:
-    """How many replications a table of `accuracy` rests on."""
+    """How many replications a table of `accuracy` is based on."""
     return int(max(found["replications"].to_list()))

@@ -1,14 +1,8 @@
-"""Tables in markdown, with numbers as a journal prints them."""
+"""Pages and tables in markdown."""
 
 from collections.abc import Iterable, Sequence
 
-
-def number(value: float, digits: int = 2) -> str:
-    """0.83, -0.01; a rounded zero has no sign; a dash where there is no number."""
-    if value != value:
-        return "–"
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+from raterlens.text import number
 
 
 def with_error(value: float, error: float, digits: int = 3) -> str:
@@ -17,14 +11,14 @@ def with_error(value: float, error: float, digits: int = 3) -> str:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A markdown table: the first column to the left, the others to the right."""
+    """A markdown table: the first column aligned left, the others right."""
     align = ["---", *["---:"] * (len(heading) - 1)]
     lines = [heading, align, *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def page(*parts: str) -> str:
-    """Paragraphs, headings and tables with an empty line between them."""
+    """Paragraphs, headings and tables, separated by empty lines."""
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 

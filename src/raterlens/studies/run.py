@@ -1,8 +1,8 @@
-"""Run a study's replications side by side, so that a killed run goes on where it stopped.
+"""Run a study's replications in parallel, so that an interrupted run can be resumed.
 
-Every finished replication is a file of its own, put in place whole. Rows depend on nothing but the seed, the
-replication's number and the data, and are put together in the order of the numbers: an interrupted study and
-an uninterrupted one, with any number of workers, write the same bytes.
+Every finished replication is a file of its own, put in place whole. Its rows depend only on the seed, the number of
+the replication and the data, and rows are collected in the order of the numbers: an interrupted study and an
+uninterrupted one write the same bytes, whatever the number of workers.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from distributed import Client
 
 OnDone = Callable[[int, int], None]
-"""Called with the numbers of finished and of all replications."""
+"""Called with the number of finished replications and of all replications."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the rows depend on; a folder goes on only with the same."""
+    """What the rows depend on. A folder is resumed only with the same settings."""
 
     study: str
     seed: int
@@ -47,7 +47,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where a study keeps its rows: finished ones in one file, those of a run under way in parts."""
+    """Where a study keeps its rows: finished ones in one file, those of a running study in parts."""
 
     path: Path
     study: str
@@ -68,14 +68,16 @@ class Folder:
         return self.parts / f"{index:06d}.parquet"
 
     def open(self, settings: Settings) -> None:
-        """Make the folder ready, or raise where it holds a study with other settings."""
+        """Create the folder, or raise if it holds a study with other settings."""
         if self.settings.exists():
             found = json.loads(self.settings.read_text(encoding="utf-8"))
             for name, wanted in asdict(settings).items():
                 if found.get(name) != wanted:
                     raise OptionError(
-                        f"'{self.path}' has a {self.study} with {name} {found.get(name)!r}, not {wanted!r}; give "
-                        f"another folder, the same {name}, or remove '{self.settings.name}' and the files beside it"
+                        f"'{self.path}' has a {self.study} with {name} {found.get(name)!r}, not {wanted!r}",
+                        f"give another folder or the same {name}, or remove '{self.settings.name}' and its files",
+                        value=wanted,
+                        option=name,
                     )
         self.parts.mkdir(parents=True, exist_ok=True)
         replace_text(self.settings, json.dumps(asdict(settings), indent=2) + "\n")
@@ -90,7 +92,7 @@ class Folder:
         return [i for i in range(self.finished(), replications) if not self.part(i).exists()]
 
     def gather(self, replications: int) -> pl.DataFrame:
-        """All rows in order, in one file; the parts go."""
+        """Collect all rows in order in one file, and remove the parts."""
         finished = self.finished()
         frames = [pl.read_parquet(self.rows).filter(pl.col("replication") < replications)] if finished else []
         frames += [pl.read_parquet(self.part(i)) for i in range(finished, replications)]
@@ -113,9 +115,10 @@ def run(
     client: "Client | None" = None,
     on_done: OnDone | None = None,
 ) -> pl.DataFrame:
-    """All rows of the study, those that `folder` does not have yet computed now.
+    """All rows of the study; those that `folder` does not have yet are computed.
 
-    By `workers` processes, or by the workers of a Dask `client`, who must find `data` under the same path.
+    The work is done by `workers` processes, or by the workers of a Dask `client`, which must find `data` under the same
+    path.
     """
     replications = study.replications if replications is None else replications
     place = Folder(folder, study.name)

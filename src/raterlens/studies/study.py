@@ -1,17 +1,22 @@
-"""What a study is: a replication that is a pure function of its seed, and a summary of all of them."""
+"""What a study is: a replication that is a pure function of its seed, a summary of all replications, and a figure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from raterlens.config import FitConfig
 from raterlens.errors import choose
-from raterlens.studies.catalogue import MODULES, STUDIES
+from raterlens.fitting import fit
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Fit
+from raterlens.studies.catalogue import STUDIES, module_of
 
 SEED = 2025
-"""Of every study, where none is given."""
+"""The default seed of every study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +29,13 @@ class Task:
 
     @property
     def entropy(self) -> list[int]:
-        """For `simulate(seed=...)`: different replications have independent streams."""
+        """For `simulate(seed=...)`: replications have independent streams."""
         return [self.seed, self.index]
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A study's answer: plot data and tables by name, and the page that explains them."""
+    """A study's answer: tables and plot data by name, and the page that explains them."""
 
     markdown: str
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -45,13 +50,22 @@ class Study:
     replications: int
     replicate: Callable[[Task], pl.DataFrame]
     summarise: Callable[[pl.DataFrame], Results]
+    draw: Callable[[Results], Any]
+    """The figure, an Altair chart."""
     check_data: Callable[[Path | None], None] | None = None
-    """For a study of a given file: raises, saying how to get it, where the file is not there or not the right one."""
+    """For a study of a given file: raises where the file is missing or not the right one, and says how to get it."""
 
 
 def get_study(name: str) -> Study:
     """The study of that name; an error that lists them where there is none."""
-    module = MODULES.get(choose("study", name, STUDIES), name)
-    study = import_module(f"raterlens.studies.{module}").STUDY
+    study = import_module(module_of(choose("study", name, STUDIES))).STUDY
     assert isinstance(study, Study)
     return study
+
+
+def fitted(ratings: Ratings, config: FitConfig, **more: Any) -> Fit:
+    """The fit that a study asks for."""
+    options = config.given()
+    if config.covariates is not None:
+        options["covariates"] = pl.DataFrame(config.covariates)
+    return fit(ratings, **options, **more)

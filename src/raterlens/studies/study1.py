@@ -7,57 +7,44 @@ approximation and marginal maximum likelihood.
 import polars as pl
 
 from raterlens import capability
-from raterlens.fitting import fit
-from raterlens.simulation import published as paper
-from raterlens.simulation.simulate import Simulated, simulate
+from raterlens.config import FitConfig
 from raterlens.studies.accuracy import accuracy, compare, label_rows, rows
-from raterlens.studies.joint import joint_tfm
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.joint_tfm import joint_tfm
+from raterlens.studies.paper_designs import simulate_study1
+from raterlens.studies.paper_tables import ABILITY, REPLICATIONS
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study1_figure import draw
 from raterlens.studies.study1_page import KAPPA_AT_ONE, LOGITS, METHODS, page
 
-MODELS = ("tfm", "gmf")
-
-
-def draw(task: Task) -> Simulated:
-    """The paper's design and true values."""
-    return simulate(
-        students=paper.STUDENTS,
-        raters=paper.RATERS,
-        items=paper.ITEMS,
-        slope=paper.SIGMA * paper.RHO,
-        severity=paper.ETA,
-        difficulty=paper.DELTA,
-        alpha=paper.ALPHA,
-        ability=paper.ABILITY,
-        seed=task.entropy,
+# The paper does not keep slopes above 0, whatever its text says (docs/paper.md).
+CONFIGS = {
+    (model, method): FitConfig(
+        model=model, method=method, allow_reversed=method == "hl", standard_errors=False
     )
+    for model in ("tfm", "gmf")
+    for method in METHODS
+}
 
 
 def replicate(task: Task, methods: tuple[str, ...] = METHODS) -> pl.DataFrame:
-    """Estimates and truth, a row each."""
-    drawn = draw(task)
+    """A row per estimate, with its true value."""
+    drawn = simulate_study1(task.entropy, ability=ABILITY)
     truth = drawn.truth
     frames = []
-    for model in MODELS:
-        for method in methods:
-            # The paper's slopes are not kept above 0, whatever its text says (docs/paper.md).
-            found = fit(
-                drawn.ratings,
-                model=model,
-                method=method,
-                allow_reversed=method == "hl",
-                standard_errors=False,
-            )
-            labels = {"model": model, "method": method}
-            frames.append(compare(found, truth, ("kappa", "rho", "eta", "theta", "delta", "sigma"), **labels))
-            if model == "tfm":
-                raters, students = found.table("raters"), found.table("students")
-                at_one = capability.tfm(eta=raters["eta"].to_numpy())
-                logits = found.sigma * students["theta"].to_numpy()
-                frames += [
-                    label_rows(rows(KAPPA_AT_ONE, raters["rater"], truth.kappa, at_one), **labels),
-                    label_rows(rows(LOGITS, students["student"], truth.ability, logits), **labels),
-                ]
+    for (model, method), config in CONFIGS.items():
+        if method not in methods:
+            continue
+        found = fitted(drawn.ratings, config)
+        labels = {"model": model, "method": method}
+        frames.append(compare(found, truth, ("kappa", "rho", "eta", "theta", "delta", "sigma"), **labels))
+        if model == "tfm":
+            raters, students = found.table("raters"), found.table("students")
+            at_one = capability.tfm(eta=raters["eta"].to_numpy())
+            logits = found.sigma * students["theta"].to_numpy()
+            frames += [
+                label_rows(rows(KAPPA_AT_ONE, raters["rater"], truth.kappa, at_one), **labels),
+                label_rows(rows(LOGITS, students["student"], truth.ability, logits), **labels),
+            ]
     joint = joint_tfm(drawn.ratings)
     frames.append(
         label_rows(
@@ -77,11 +64,11 @@ def replicate(task: Task, methods: tuple[str, ...] = METHODS) -> pl.DataFrame:
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    """Bias and RMSE of everything, the paper's tables, and how far they agree."""
+    """Bias and RMSE of everything, beside the paper's tables."""
     found = accuracy(rows, ["model", "method", "parameter", "level"])
     return Results(page(found), {"accuracy": found})
 
 
 STUDY = Study(
-    "study1", "The paper's Study 1: recovery of parameters", paper.REPLICATIONS, replicate, summarise
+    "study1", "The paper's Study 1: recovery of parameters", REPLICATIONS, replicate, summarise, draw
 )

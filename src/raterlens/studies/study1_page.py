@@ -1,4 +1,4 @@
-"""Study 1 beside the paper: its tables in its layout, ours next to every printed number."""
+"""The page of Study 1: the paper's tables in its layout, with our number next to each printed one."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -6,23 +6,25 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from raterlens.simulation import published as paper
+from raterlens.config import Method
+from raterlens.studies import paper_tables as paper
 from raterlens.studies.accuracy import replications
-from raterlens.studies.markdown import number, opening, table, with_error
+from raterlens.studies.markdown import opening, table, with_error
 from raterlens.studies.markdown import page as join
+from raterlens.text import number
 
-METHODS = ("hl", "laplace", "mml")
+METHODS: tuple[Method, ...] = ("hl", "laplace", "mml")
 
 # Conventions of the paper's TFM columns, found by comparison with its tables (docs/paper.md).
 KAPPA_AT_ONE = "kappa at sigma 1"
 LOGITS = "theta in logits"
 
 TOLERANCE = 0.03
-"""How near ours should be to the printed numbers of raters."""
+"""How close ours should be to the printed numbers of raters."""
 
 ROUNDING = 0.005
 CHANCE = 2.576
-"""A difference beyond rounding and this many standard errors has a chance of 1 in 100."""
+"""A difference beyond rounding and this many standard errors occurs by chance 1 time in 100."""
 
 MARK = "*"
 
@@ -97,7 +99,7 @@ def cells(found: pl.DataFrame, method: str) -> list[Cell]:
 
 
 def _source(model: str, parameter: str, method: str) -> tuple[str, str]:
-    """Method and parameter that stand beside a printed column: the paper's conventions for its TFM."""
+    """Method and parameter behind a printed column: the paper has its own conventions for the TFM."""
     if model == "tfm" and parameter == "kappa":
         return method, KAPPA_AT_ONE
     if model == "tfm" and parameter == "theta":
@@ -112,9 +114,9 @@ def page(found: pl.DataFrame) -> str:
     return join(
         "# Study 1: recovery of parameters",
         opening("study1", replications(found)),
-        "20 raters, 50 students (the paper's 50 abilities), 40 items, complete; ratings from the GMF. Ours come "
-        f"with their Monte-Carlo standard errors. A {MARK} marks a difference from the printed one that rounding and "
-        "chance (in both, at 1 in 100) do not explain.",
+        "20 raters, 50 students (the paper's 50 abilities), 40 items, complete design; ratings from the GMF. Ours have "
+        f"Monte-Carlo standard errors. A {MARK} marks a difference from the printed number that rounding and chance "
+        "(in both, at the 1 % level) do not explain.",
         "![Estimates against true values](study1.png)",
         "## Agreement with the paper",
         _agreement(first),
@@ -183,7 +185,7 @@ def _large(first: list[Cell]) -> str:
 
 
 def _methods(found: pl.DataFrame) -> str:
-    """Root mean square of bias and RMSE over levels, for every method: what a user should choose."""
+    """Root mean square over levels of bias and RMSE, by method: which one should a user choose?"""
     pooled = (
         found.filter(pl.col("method") != "glm", pl.col("parameter") != LOGITS)
         .group_by("parameter", "model", "method")

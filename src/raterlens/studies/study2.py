@@ -1,66 +1,54 @@
 """The paper's Study 2: how a rater's capability changes with severity, on the design of the writing assessment.
 
-True values are the paper's estimates, but for the severities, which run from -2.5 to 2.5 by 0.1. In each of 51
-conditions every rater has another of the 51 values, so that 51 fits (and not 16 times as many) give every rater
-every value. Raters go in pairs with opposite severities: the average rater, from whom severity is measured,
-stays where he is.
+True values are the paper's estimates, except for the severities, which run from -2.5 to 2.5 in steps of 0.1. In each of
+51 conditions every rater has a different one of the 51 values, so 51 fits (not 16 times as many) give every rater every
+value. Raters are paired with opposite severities, so the average rater, the origin of severity, does not move.
 """
 
+from typing import Any
+
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens import capability
-from raterlens.fitting import fit
-from raterlens.simulation import published as paper
-from raterlens.simulation.example import load_example
-from raterlens.simulation.simulate import Simulated, simulate
+from raterlens.config import FitConfig, Method
+from raterlens.simulation import writing_assessment as writing
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.paper_designs import simulate_writing
+from raterlens.studies.paper_tables import REPLICATIONS
+from raterlens.studies.print_figures import BLUE, VERMILION
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.text import number
 from raterlens.types import Array
 
-METHODS = ("hl", "mml")
+METHODS: tuple[Method, ...] = ("hl", "mml")
+CONFIGS = {method: FitConfig(method=method, standard_errors=False) for method in METHODS}
 GRID: Array = np.round(np.arange(-25, 26) / 10, 1)
-RATERS = [f"{rater}:{topic}" for rater, topic, *_ in paper.WRITING_TABLE]
-RHO: Array = np.array([row[4] for row in paper.WRITING_TABLE])
-ETA: Array = np.array([row[5] for row in paper.WRITING_TABLE])
 
 
 def severities(condition: int) -> Array:
-    """One of the grid for each rater: pairs (first, ninth), (second, tenth) .. have opposite values."""
-    pairs = len(RATERS) // 2
+    """A value of the grid for each rater: the pairs (first, ninth), (second, tenth) and so on have opposite values."""
+    pairs = len(writing.RATERS) // 2
     first = (condition + np.arange(pairs) * len(GRID) // pairs) % len(GRID)
     return np.asarray(GRID[np.concatenate([first, len(GRID) - 1 - first])])
-
-
-def draw(task: Task, condition: int) -> Simulated:
-    """The bundled design, which has the published number of ratings for each rater and topic."""
-    design = load_example()
-    return simulate(
-        design=(design.student, design.rater, design.item),
-        slope=RHO * paper.WRITING_SIGMA,
-        severity=severities(condition),
-        difficulty=[paper.WRITING_DELTA[item] for item in design.items],
-        alpha=paper.WRITING_ALPHA,
-        seed=[*task.entropy, condition],
-    )
 
 
 def replicate(task: Task, conditions: range = range(len(GRID))) -> pl.DataFrame:
     """Estimated capability of every rater at every severity."""
     frames = []
     for condition in conditions:
-        drawn = draw(task, condition)
+        drawn = simulate_writing([*task.entropy, condition], severity=severities(condition))
         severity = pl.Series("severity", np.round(drawn.truth.severity, 1))
-        for method in METHODS:
-            found = fit(drawn.ratings, method=method, standard_errors=False)
-            rows = compare(found, drawn.truth, ("kappa",), method=method)
-            frames.append(rows.with_columns(severity, level=pl.Series(RATERS)))
+        for method, config in CONFIGS.items():
+            rows = compare(fitted(drawn.ratings, config), drawn.truth, ("kappa",), method=method)
+            frames.append(rows.with_columns(severity))
     return pl.concat(frames)
 
 
 def boxes(rows: pl.DataFrame) -> pl.DataFrame:
-    """Quantiles of the estimates for every rater, severity and method, beside the true curve."""
+    """Quantiles of the estimates by rater, severity and method, with the true capability."""
     estimate = pl.col("estimate")
     return (
         rows.group_by("method", "level", "severity")
@@ -81,15 +69,16 @@ def boxes(rows: pl.DataFrame) -> pl.DataFrame:
 def summarise(rows: pl.DataFrame) -> Results:
     found = accuracy(rows, ["method", "level"])
     have = {(row["method"], row["level"]): row for row in found.iter_rows(named=True)}
-    gain = [_gain(rho, eta) for rho, eta in zip(RHO, ETA, strict=True)]
     lines = []
-    for rater, rho, eta, (now, best) in zip(RATERS, RHO, ETA, gain, strict=True):
+    for row in writing.TABLE:
+        now, best = capability.gmf(rho=row.rho, eta=[row.eta, 0.0], sigma=writing.SIGMA)
         errors = [
-            with_error(have[method, rater][name], have[method, rater][f"{name}_se"])
+            with_error(have[method, row.label][name], have[method, row.label][f"{name}_se"])
             for method in METHODS
             for name in ("bias", "rmse")
         ]
-        lines.append([rater, number(rho), number(eta), number(now), number(best), *errors])
+        numbers = (row.rho, row.eta, float(now), float(best))
+        lines.append([row.label, *(number(value) for value in numbers), *errors])
     heading = ["Rater", "ρ", "η", "κ̄", "κ̄ at η = 0", *(f"{s} {m}" for m in METHODS for s in ("bias", "RMSE"))]
     text = page(
         "# Study 2: capability against severity",
@@ -109,11 +98,49 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"boxes": boxes(rows), "accuracy": found})
 
 
-def _gain(rho: float, eta: float) -> tuple[float, float]:
-    now, best = capability.gmf(rho=rho, eta=[eta, 0.0], sigma=paper.WRITING_SIGMA)
-    return float(now), float(best)
+def severity_data(results: Results, method: str = "mml") -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Boxes of one method, and the paper's estimated severity of every rater on every topic."""
+    own = [(row.rater, row.topic, row.eta) for row in writing.TABLE]
+    printed = pl.DataFrame(own, schema=["rater", "topic", "severity"], orient="row")
+    return results.tables["boxes"].filter(method=method), printed
+
+
+def draw(results: Results) -> Any:
+    boxes, own = severity_data(results)
+    raters, topics = (own[name].unique(maintain_order=True).to_list() for name in ("rater", "topic"))
+    grid = [
+        [
+            _severity_panel(
+                boxes.filter(rater=rater, topic=topic),
+                own.filter(rater=rater, topic=topic),
+                x="Severity η" if rater == raters[-1] else None,
+                y="Mean capability κ̄" if topic == topics[0] else None,
+            )
+            for topic in topics
+        ]
+        for rater in raters
+    ]
+    return alt.vconcat(*(alt.hconcat(*row, spacing=10) for row in grid), spacing=6)
+
+
+def _severity_panel(boxes: pl.DataFrame, own: pl.DataFrame, *, x: str | None, y: str | None) -> Any:
+    base = alt.Chart(boxes).encode(
+        x=alt.X(
+            "severity:Q", title=x, scale=alt.Scale(domain=[-2.7, 2.7], nice=False), axis=alt.Axis(tickCount=5)
+        )
+    )
+    height = alt.Y("q05:Q", title=y, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1]))
+    whiskers = base.mark_rule(strokeWidth=0.8, color=BLUE, opacity=0.6).encode(y=height, y2="q95:Q")
+    middle = base.mark_rule(strokeWidth=2.4, color=BLUE).encode(y="q25:Q", y2="q75:Q")
+    truth = base.mark_line(color=VERMILION, strokeWidth=2).encode(y="truth:Q")
+    estimated = (
+        alt.Chart(own).mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000").encode(x="severity:Q")
+    )
+    rater, topic = own.row(0)[:2]
+    title = alt.TitleParams(f"{rater}, {topic}", fontSize=12, offset=3)
+    return (whiskers + middle + truth + estimated).properties(width=160, height=120, title=title)
 
 
 STUDY = Study(
-    "study2", "The paper's Study 2: capability against severity", paper.REPLICATIONS, replicate, summarise
+    "study2", "The paper's Study 2: capability against severity", REPLICATIONS, replicate, summarise, draw
 )

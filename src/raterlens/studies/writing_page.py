@@ -1,23 +1,24 @@
-"""The empirical study beside the paper: what is reproduced, and what changes in its conclusions."""
+"""The page of the empirical study: what is reproduced, and what becomes of the paper's conclusions."""
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import stats
 
-from raterlens.simulation import published as paper
-from raterlens.studies.markdown import number, table
+from raterlens.simulation import writing_assessment as writing
+from raterlens.studies import paper_tables as paper
 from raterlens.studies.markdown import page as join
+from raterlens.studies.markdown import table
 from raterlens.studies.study import Results
-from raterlens.types import Array
+from raterlens.text import number
+from raterlens.types import Array, Mask
 
-RATERS = [f"{rater}:{topic}" for rater, topic, *_ in paper.WRITING_TABLE]
+RATERS = writing.RATERS
 _GMF_PARAMETERS_MORE = len(RATERS) - 1
-"""Slopes that the GMF has beyond the TFM's one."""
+"""Slopes of the GMF beyond the single one of the TFM."""
 
 
 class _Numbers:
-    """Estimates on the data by (how, parameter), in the order of the printed tables; and their resampled twins."""
+    """Estimates by (how, parameter) in the order of the printed tables, and those of the resamples."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
         first = rows.filter(pl.col("replication") == 0)
@@ -76,8 +77,8 @@ def _rater_frame(found: _Numbers) -> pl.DataFrame:
         "n": found.raters("data", "n"),
         "sum": found.raters("data", "sum"),
     }
-    for name, place in (("rho", 4), ("eta", 5), ("kappa", 6)):
-        columns[f"{name}_paper"] = [row[place] for row in paper.WRITING_TABLE]
+    for name, printed in (("rho", writing.RHO), ("eta", writing.ETA), ("kappa", writing.KAPPA)):
+        columns[f"{name}_paper"] = printed
         for how in ("hl", "mml"):
             columns[f"{name}_{how}"] = found.raters(how, name)
     columns["kappa_low"] = found.raters("mml", "kappa", "low")
@@ -103,7 +104,7 @@ def _raters(found: _Numbers) -> str:
 
 
 def _distance(found: _Numbers) -> str:
-    counts = [[row[2], row[3]] for row in paper.WRITING_TABLE]
+    counts = [[row.n, row.total] for row in writing.TABLE]
     same = np.array_equal(np.column_stack([found.raters("data", "n"), found.raters("data", "sum")]), counts)
     frame = _rater_frame(found)
     largest = {
@@ -120,7 +121,7 @@ def _distance(found: _Numbers) -> str:
 def _topics(found: _Numbers) -> str:
     resampled = found.resampled("kappa")
     rows = []
-    for topic, printed in paper.WRITING_TOPICS.items():
+    for topic, printed in paper.TOPIC_KAPPA.items():
         own = [rater.endswith(topic) for rater in RATERS]
         means = [number(float(found.raters(how, "kappa")[own].mean())) for how in ("hl", "mml")]
         here = found.raters("mml", "kappa")
@@ -136,11 +137,9 @@ def _topics(found: _Numbers) -> str:
 def _items(found: _Numbers) -> str:
     rows = [
         [f"δ {item}", number(printed), *(number(found.one(how, "delta", item)) for how in ("hl", "mml"))]
-        for item, printed in paper.WRITING_DELTA.items()
+        for item, printed in writing.DELTA.items()
     ]
-    rows.append(
-        ["σ", number(paper.WRITING_SIGMA), *(number(found.one(how, "sigma")) for how in ("hl", "mml"))]
-    )
+    rows.append(["σ", number(writing.SIGMA), *(number(found.one(how, "sigma")) for how in ("hl", "mml"))])
     rows.append(
         ["log-likelihood", "", *(number(found.one(how, "loglik"), 4) for how in ("hl", "mml"))],
     )
@@ -150,7 +149,7 @@ def _items(found: _Numbers) -> str:
 def _point_biserial(found: _Numbers) -> str:
     rows = []
     for rater, printed in paper.POINT_BISERIAL.items():
-        for item, value in zip(paper.WRITING_DELTA, printed, strict=True):
+        for item, value in zip(writing.DELTA, printed, strict=True):
             ours = [number(found.one(how, "point-biserial", f"{rater} {item}")) for how in ("hl", "mml")]
             rows.append([rater, item, number(value), *ours])
     return table(["Rater", "criterion", "paper", "hl", "mml"], rows)
@@ -174,7 +173,7 @@ def _likelihood(found: _Numbers) -> str:
 
 
 def _topic_order(found: _Numbers) -> str:
-    kappa, topics = found.resampled("kappa"), list(paper.WRITING_TOPICS)
+    kappa, topics = found.resampled("kappa"), list(paper.TOPIC_KAPPA)
     mean = np.column_stack([kappa[:, [r.endswith(topic) for r in RATERS]].mean(axis=1) for topic in topics])
     best, worst = topics.index("Family"), topics.index("Sport")
     ordered = (mean.argmax(axis=1) == best) & (mean.argmin(axis=1) == worst)
@@ -207,7 +206,7 @@ def _am_on_family(found: _Numbers) -> str:
 
 def _discrimination(found: _Numbers) -> str:
     names = ("AM", "BE", "CO", "DA")
-    printed = {n: float(np.mean([row[4] for row in paper.WRITING_TABLE if row[0] == n])) for n in names}
+    printed = {n: float(np.mean([row.rho for row in writing.TABLE if row.rater == n])) for n in names}
     rho = found.resampled("rho")
     ours = {n: _interval(_relative(rho, [r.startswith(n) for r in RATERS])) for n in names}
     return (
@@ -237,5 +236,5 @@ def _interval(values: Array) -> str:
     return f"{number(float(low))} to {number(float(high))}"
 
 
-def _share(true: NDArray[np.bool_] | np.bool_) -> str:
+def _share(true: Mask | np.bool_) -> str:
     return f"{np.mean(true):.0%}" if np.size(true) else "–"

@@ -58,8 +58,7 @@ def _study(
     workers: int | None,
     client: "Client | None",
 ) -> None:
-    from raterlens.studies.figures import save
-    from raterlens.studies.figures_results import draw
+    from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder, replace_text, run
     from raterlens.studies.study import get_study
 
@@ -90,7 +89,7 @@ def _study(
     results = chosen.summarise(rows)
     for table, frame in results.tables.items():
         frame.write_csv(out / f"{name}-{table}.csv")
-    save(draw(name, results), out)
+    save({name: chosen.draw(results)}, out)
     replace_text(out / f"{name}.md", results.markdown)
     print(f"Results: {out / f'{name}.md'}")
 
@@ -99,8 +98,8 @@ def _figures(
     out: Path, replications: int | None, seed: int, workers: int | None, client: "Client | None"
 ) -> None:
     """Figures 1 to 4 need no ratings; the two of results come from their studies, as many replications as there are."""
-    from raterlens.studies.figures import save
-    from raterlens.studies.figures_paper import figures
+    from raterlens.studies.paper_figures import figures
+    from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder
 
     out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Each erratum of docs/paper.md as a computation. Printed numbers are in raterlens/studies/paper.py."""
+"""Each erratum of docs/paper.md as a computation."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from scipy import integrate, special, stats
 import raterlens as rl
 from raterlens import capability
 from raterlens.capability.links import get_link
-from raterlens.simulation import published as paper
+from raterlens.simulation import writing_assessment as assessment
+from raterlens.studies import paper_tables as paper
 
 ROUNDED = 0.005
 
@@ -152,7 +153,7 @@ def test_abilities_are_standardised_and_all_students_are_in_the_table():
 
 
 def test_row_13_is_rater_14_and_rater_13_has_no_row():
-    # Bias of rho under the TFM is 1 - r / 20; the table of paper.py has the corrected labels.
+    # Bias of rho under the TFM is 1 - r / 20; paper_tables.py has the corrected labels.
     raters = [row[0] for row in paper.RATER_TABLE]
     assert [row[5] for row in paper.RATER_TABLE] == pytest.approx([1 - r / 20 for r in raters])
     assert set(range(1, 21)) - set(raters) == {13}
@@ -236,36 +237,34 @@ def test_slopes_were_not_kept_above_zero():
 
 
 def test_printed_capabilities_are_exact_integrals_and_the_closed_form_is_off():
-    rho, eta, printed = (np.array([row[i] for row in paper.WRITING_TABLE]) for i in (4, 5, 6))
-    exact = capability.gmf(rho=rho, eta=eta, sigma=paper.WRITING_SIGMA)
+    exact = capability.gmf(rho=assessment.RHO, eta=assessment.ETA, sigma=assessment.SIGMA)
     # Rounding of kappa, and of rho, eta and sigma before it.
-    assert np.abs(exact - printed).max() < ROUNDED + 0.005
-    closed = capability.gmf_approximation(rho, eta, paper.WRITING_SIGMA)
-    assert 0.02 < np.abs(closed - printed).max() < 0.04
+    assert np.abs(exact - assessment.KAPPA).max() < ROUNDED + 0.005
+    closed = capability.gmf_approximation(assessment.RHO, assessment.ETA, assessment.SIGMA)
+    assert 0.02 < np.abs(closed - assessment.KAPPA).max() < 0.04
 
 
 def test_printed_topic_means_follow_from_the_table():
-    for topic, printed in paper.WRITING_TOPICS.items():
-        mean = np.mean([row[6] for row in paper.WRITING_TABLE if row[1] == topic])
+    for topic, printed in paper.TOPIC_KAPPA.items():
+        mean = np.mean([row.kappa for row in assessment.TABLE if row.topic == topic])
         assert mean == pytest.approx(printed, abs=ROUNDED + 1e-9)
 
 
 def test_the_text_on_discrimination_and_on_am_contradicts_the_table():
     rho = {
-        name: np.mean([row[4] for row in paper.WRITING_TABLE if row[0] == name])
+        name: np.mean([row.rho for row in assessment.TABLE if row.rater == name])
         for name in ("AM", "BE", "CO", "DA")
     }
     assert sorted(rho, key=rho.__getitem__) == ["AM", "BE", "DA", "CO"]
-    most = max(paper.WRITING_TABLE, key=lambda row: row[4])
-    assert most[:2] == ("AM", "Family")
-    am = {row[1]: row[5] for row in paper.WRITING_TABLE if row[0] == "AM"}
+    most = max(assessment.TABLE, key=lambda row: row.rho)
+    assert most.label == "AM:Family"
+    am = {row.topic: row.eta for row in assessment.TABLE if row.rater == "AM"}
     assert am["Sport"] < am["School"] < 0
 
 
 def test_printed_estimates_are_hierarchical_likelihood_and_not_the_laplace_maximum(writing):
-    printed = np.array([row[4] for row in paper.WRITING_TABLE])
     by_hl = rl.fit(writing, method="hl", standard_errors=False)
     by_laplace = rl.fit(writing, method="laplace", standard_errors=False)
-    assert np.abs(by_hl.raters["rho"].to_numpy() - printed).max() < 0.006
-    assert np.abs(by_laplace.raters["rho"].to_numpy() - printed).max() > 0.1
-    assert by_laplace.sigma < paper.WRITING_SIGMA - 0.3
+    assert np.abs(by_hl.raters["rho"].to_numpy() - assessment.RHO).max() < 0.006
+    assert np.abs(by_laplace.raters["rho"].to_numpy() - assessment.RHO).max() > 0.1
+    assert by_laplace.sigma < assessment.SIGMA - 0.3

@@ -1,7 +1,7 @@
-"""What Wang, Wu and Qiu (2025) print: their designs, tables and quoted numbers, for comparison with ours.
+"""What Wang, Wu and Qiu (2025) print, for comparison with ours: the design and tables of Study 1, and quoted numbers.
 
-Numbers as printed, to two decimals. Where a row is labelled otherwise than in the paper a comment says so; what
-else is wrong with them is in docs/paper.md.
+Numbers as printed, to two decimals. Where the paper labels a row differently, a comment says so; docs/paper.md lists
+the other errata. The table of the writing assessment is in `raterlens.simulation.writing_assessment`.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from raterlens.types import Array
 
 REPLICATIONS = 200
-"""Of each of the paper's studies."""
+"""In each of the paper's simulation studies."""
 
 # ------------------------------------------------------------------------------------------- Study 1
 
@@ -19,7 +19,7 @@ SIGMA, ALPHA = 0.5, 0.5
 _r = np.arange(1, RATERS + 1)
 RHO: Array = _r / RATERS
 ETA: Array = (21 - _r) / 9 - np.mean((21 - _r) / 9)
-"""Centred: with or without the "- 1" of the text, and the printed kappa-bar follow from these."""
+"""Centred, so the "- 1" in the text makes no difference; the printed kappa-bar follow from these."""
 DELTA: Array = np.arange(1, ITEMS + 1) / 19 - np.mean(np.arange(1, ITEMS + 1) / 19)
 
 SIGMA_BIAS, SIGMA_RMSE = 0.02, 0.05
@@ -32,7 +32,7 @@ RATER_CELLS = (
     ("eta", "tfm"),
     ("eta", "gmf"),
 )
-"""A bias and an RMSE of each, in this order, after the rater's number."""
+"""After the rater's number: a bias and an RMSE for each of these, in this order."""
 
 # The row labelled 13 in the paper is rater 14's (the bias of rho under the TFM is 1 - r / 20); rater 13 has none.
 RATER_TABLE = (
@@ -111,7 +111,7 @@ STUDENT_TABLE = (
     (-0.17, 0.14, 0.16, 0.04, 0.24),
 )
 ABILITY: Array = np.array([row[0] for row in STUDENT_TABLE])
-"""Mean 0 and standard deviation 1 to rounding."""
+"""Mean 0 and standard deviation 1, up to rounding."""
 
 # Bias and RMSE under the TFM; under the GMF. Items 1 to 40.
 ITEM_TABLE = (
@@ -159,38 +159,8 @@ ITEM_TABLE = (
 
 # ----------------------------------------------------------------------------------- empirical study
 
-# Rater, topic, number of ratings (five an essay), summed score, rho, eta, kappa-bar.
-WRITING_TABLE = (
-    ("AM", "Family", 440, 338, 1.00, -2.24, 0.76),
-    ("AM", "School", 525, 392, 0.50, -1.57, 0.54),
-    ("AM", "Sport", 370, 286, 0.48, -1.77, 0.48),
-    ("AM", "Work", 455, 335, 0.52, -1.78, 0.51),
-    ("BE", "Family", 435, 273, 0.71, -0.88, 0.82),
-    ("BE", "School", 470, 298, 0.61, -1.09, 0.72),
-    ("BE", "Sport", 535, 320, 0.71, -1.17, 0.78),
-    ("BE", "Work", 380, 233, 0.54, -1.01, 0.68),
-    ("CO", "Family", 450, 195, 0.65, 0.85, 0.78),
-    ("CO", "School", 535, 220, 0.88, 0.99, 0.90),
-    ("CO", "Sport", 485, 178, 0.76, 1.52, 0.75),
-    ("CO", "Work", 440, 183, 0.63, 0.85, 0.77),
-    ("DA", "Family", 365, 103, 0.79, 2.04, 0.67),
-    ("DA", "School", 520, 155, 0.66, 1.83, 0.62),
-    ("DA", "Sport", 460, 142, 0.55, 1.67, 0.56),
-    ("DA", "Work", 395, 106, 0.82, 1.76, 0.74),
-)
-WRITING_STUDENTS = 363
-WRITING_SIGMA = 2.51
-WRITING_DELTA = {
-    "specificity": -1.54,
-    "coherence": -1.45,
-    "structure": 0.19,
-    "grammar": 0.76,
-    "content": 2.04,
-}
-WRITING_TOPICS = {"Family": 0.76, "School": 0.70, "Sport": 0.64, "Work": 0.68}
+TOPIC_KAPPA = {"Family": 0.76, "School": 0.70, "Sport": 0.64, "Work": 0.68}
 """Mean kappa-bar over the four raters."""
-WRITING_ALPHA = 0.108
-"""Not printed. At this intercept the expected number of passes is the printed 3,757 of 7,260."""
 
 POINT_BISERIAL = {
     "AM:Sport": (0.34, 0.40, 0.59, 0.38, 0.49),

@@ -1,30 +1,37 @@
-"""Common students between raters, from none to all, at the same work for every rater.
+"""Common students between raters, from none to all, with the same workload for every rater.
 
-Every rater rates 48 students, of whom some are shared: with all raters (a common set) or with the next rater only
-(a chain). The rest are the rater's own, and either drawn at random or sorted, so that some raters have abler
-students: then only the common students tell severity from ability.
+Every rater rates 48 students, some of them shared: with all raters (a common set) or with the next rater only (a
+chain). The rest are the rater's own, either drawn at random or sorted so that some raters have abler students; then
+only the common students tell severity from ability.
 """
 
+from typing import Any
+
+import altair as alt
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from raterlens.fitting import fit
+from raterlens.config import FitConfig
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.print_figures import lines
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.text import number
+from raterlens.types import Array, Indices
 
 RATERS, ITEMS, WORK = 8, 4, 48
 COMMON = (0, 2, 4, 8, 16, 24, 48)
 CHAIN, SET = "chain", "common set"
 RANDOM, SORTED = "random", "sorted by ability"
 _TILT = 0.7
-"""How far the mean ability of a rater's own students lies from 0 at the ends, in standard deviations."""
+"""How far the mean ability of the first and the last rater's own students is from 0, in standard deviations."""
+
+CONFIG = FitConfig(standard_errors=False)
 
 
-def design(kind: str, common: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(student, rater) of every essay: each rater has WORK students, `common` of them shared.
+def design(kind: str, common: int) -> tuple[Indices, Indices]:
+    """Student and rater of every essay: each rater has WORK students, `common` of them shared.
 
     In the chain a rater shares half of them with the rater before and half with the one after, in a ring.
     """
@@ -47,10 +54,8 @@ def design(kind: str, common: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return pairs[:, 0], pairs[:, 1]
 
 
-def abilities(
-    student: NDArray[np.int64], rater: NDArray[np.int64], who: str, random: np.random.Generator
-) -> NDArray[np.float64]:
-    """Standard normal; where sorted, students with a single rater are shifted by that rater's place."""
+def abilities(student: Indices, rater: Indices, who: str, random: np.random.Generator) -> Array:
+    """Standard normal; where sorted, students with a single rater are shifted by that rater's position."""
     n_raters = np.bincount(student)
     first = np.zeros(len(n_raters), np.int64)
     first[student[::-1]] = rater[::-1]
@@ -72,13 +77,13 @@ def replicate(task: Task) -> pl.DataFrame:
                         np.tile(np.arange(ITEMS), len(student)),
                     ),
                     slope=np.tile([1.2, 1.8], RATERS // 2),
-                    # Severities in no order with the raters' students.
+                    # Severities unrelated to the order of the raters.
                     severity=[0.6, -0.9, 0.2, 0.9, -0.3, -0.6, 0.3, -0.2],
                     difficulty=[-0.6, -0.2, 0.2, 0.6],
                     ability=abilities(student, rater, who, np.random.default_rng([*task.entropy, 1])),
                     seed=task.entropy,
                 )
-                found = fit(drawn.ratings, standard_errors=False)
+                found = fitted(drawn.ratings, CONFIG)
                 frames.append(
                     compare(found, drawn.truth, ("eta", "kappa"), design=kind, students=who, common=common)
                 )
@@ -90,7 +95,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     have = found.rows_by_key(["parameter", "design", "students", "common"], named=True, unique=True)
     columns = [(p, kind, who) for p in ("eta", "kappa") for kind in (SET, CHAIN) for who in (RANDOM, SORTED)]
     names = {"eta": "η", "kappa": "κ̄"}
-    lines = [
+    cells = [
         [
             str(common),
             *(with_error(have[(*key, common)]["rmse"], have[(*key, common)]["rmse_se"]) for key in columns),
@@ -104,16 +109,16 @@ def summarise(rows: pl.DataFrame) -> Results:
     text = page(
         "# Linkage: common students between raters",
         opening("linkage", replications(found)),
-        f"GMF by `mml`; 8 raters, each with {WORK} students and 4 items, however "
-        "many of the students are shared: with all raters (common set) or half with each neighbour in a ring (chain). "
-        "The others are drawn at random, or the raters have abler and less able ones (means from "
+        f"GMF by `mml`; 8 raters, each with {WORK} students and 4 items, however many of the students are shared: with "
+        "all raters (common set) or half with each neighbour in a ring (chain). The others are drawn at random, or "
+        "sorted so that some raters have abler students than others (means from "
         f"-{_TILT} to {_TILT} standard deviations).",
         "![Error of severity and capability against the number of common students](linkage.png)",
         "RMSE over raters, with Monte-Carlo standard error:",
-        table(["Common students", *(f"{names[p]}, {kind}, {who}" for p, kind, who in columns)], lines),
-        "Where a rater's own students are a random draw, their mean ability is known well enough, and common students "
+        table(["Common students", *(f"{names[p]}, {kind}, {who}" for p, kind, who in columns)], cells),
+        "If a rater's own students are a random draw, their mean ability is known well enough, and common students "
         f"matter little: the RMSE of η is {error(SET, RANDOM, 0)} without any and {error(SET, RANDOM, WORK)} with all. "
-        "Where students are sorted, severity cannot be told from the ability of the students rated: "
+        "If students are sorted, severity cannot be told apart from the ability of the students rated: "
         f"{error(SET, SORTED, 0)} without common students, {error(SET, SORTED, 8)} with 8 of {WORK}, "
         f"{error(SET, SORTED, 24)} with 24. A set common to all raters does more than a chain of the same size "
         f"({error(CHAIN, SORTED, 24)} with 24).",
@@ -121,4 +126,25 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"accuracy": found})
 
 
-STUDY = Study("linkage", "Common students between raters, from none to all", 100, replicate, summarise)
+def draw(results: Results) -> Any:
+    data = results.tables["accuracy"].with_columns(
+        curve=pl.col("design") + ", students " + pl.col("students")
+    )
+    panels = [
+        lines(
+            data.filter(parameter=parameter),
+            alt.X(
+                "common:Q", title="Common students of a rater's 48", axis=alt.Axis(values=[0, 8, 16, 24, 48])
+            ),
+            alt.Y("rmse:Q", title=title, scale=alt.Scale(zero=True)),
+            "curve",
+            title="Design",
+            points=True,
+            columns=2,
+        )
+        for parameter, title in (("eta", "RMSE of severity η"), ("kappa", "RMSE of mean capability κ̄"))
+    ]
+    return panels[0] | panels[1]
+
+
+STUDY = Study("linkage", "Common students between raters, from none to all", 100, replicate, summarise, draw)

@@ -1,22 +1,25 @@
-"""Capability where the fitted model is not the one behind the ratings.
+"""Capability when the fitted model is not the one behind the ratings.
 
-What should survive is the order of the raters and, where the yardstick is the same, the size of the index. The truth is
-the capability under the model the ratings come from.
+The order of the raters should survive and, where the yardstick is the same, the size of the index. The truth is the
+capability under the model the ratings come from.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 from numpy.random import Generator
 from scipy import stats
 
-from raterlens.fitting import fit
+from raterlens.config import FitConfig
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.print_figures import two_kinds
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.text import number
 from raterlens.types import Array
 
 RATERS = 12
@@ -52,12 +55,12 @@ ABILITIES: dict[str, Callable[[Generator, int], Array]] = {
     "GMF, skew abilities": lambda random, n: random.exponential(size=n),
     "GMF, two groups of students": lambda random, n: random.normal(random.choice([-1.5, 1.5], n), 0.5),
 }
-"""Populations of students other than the normal; they are standardised."""
+"""Populations of students other than the normal, standardised."""
 
-FITTED = ("gmf", "tfm")
+FITTED = {model: FitConfig(model=model, standard_errors=False) for model in ("gmf", "tfm")}
 
 
-def draw(source: str, seed: list[int]) -> Simulated:
+def simulate_source(source: str, seed: list[int]) -> Simulated:
     arguments: dict[str, Any] = {**DESIGN, **SOURCES[source]}
     if source in ABILITIES:
         ability = ABILITIES[source](np.random.default_rng([*seed, 1]), DESIGN["students"])
@@ -68,10 +71,11 @@ def draw(source: str, seed: list[int]) -> Simulated:
 def replicate(task: Task) -> pl.DataFrame:
     frames = []
     for which, source in enumerate(SOURCES):
-        drawn = draw(source, [*task.entropy, which])
-        for model in FITTED:
-            found = fit(drawn.ratings, model=model, standard_errors=False)
-            rows = compare(found, drawn.truth, ("kappa",), source=source, fitted=model)
+        drawn = simulate_source(source, [*task.entropy, which])
+        for model, config in FITTED.items():
+            rows = compare(
+                fitted(drawn.ratings, config), drawn.truth, ("kappa",), source=source, fitted=model
+            )
             order = float(stats.spearmanr(rows["truth"], rows["estimate"]).statistic)
             frames.append(rows.with_columns(order=pl.lit(order)))
     return pl.concat(frames)
@@ -103,17 +107,36 @@ def summarise(rows: pl.DataFrame) -> Results:
         "# A wrong model: what becomes of capability",
         opening("misspecified", replications(found)),
         "GMF and TFM, logit link and normal abilities, fitted by `mml` to "
-        "ratings from other models; 400 students, 12 raters, 4 raters a student, 5 items. Bias and RMSE of κ̄ are over "
-        "raters, against the κ̄ of the model the ratings come from; order is Spearman's correlation with it.",
+        "ratings from other models; 400 students, 12 raters, 4 raters per student, 5 items. Bias and RMSE of κ̄ are "
+        "over raters, against the κ̄ of the model the ratings come from; order is Spearman's correlation with it.",
         "![Error of capability by source and fitted model](misspecified.png)",
         table(heading, lines),
-        "What costs most is to leave discrimination out where raters differ in it (the TFM fitted to ratings from the "
-        f"GMF: RMSE {error('GMF', 'tfm')} in place of {error('GMF', 'gmf')}); to allow for it where they do not costs "
-        f"less ({error('TFM', 'gmf')} in place of {error('TFM', 'tfm')}). A wrong link or another population of "
+        "The costliest mistake is to ignore differences in discrimination (the TFM fitted to ratings from the GMF: "
+        f"RMSE {error('GMF', 'tfm')} instead of {error('GMF', 'gmf')}); allowing for differences that are not there "
+        f"costs less ({error('TFM', 'gmf')} instead of {error('TFM', 'tfm')}). A wrong link or another population of "
         f"students costs little: the largest RMSE of the GMF is {number(worst)}. Probit and hierarchical raters have a "
         "yardstick of their own (a rater without noise), so for them only the order can be compared.",
     )
     return Results(text, {"accuracy": found})
 
 
-STUDY = Study("misspecified", "Capability under a wrong model", 100, replicate, summarise)
+def draw(results: Results) -> Any:
+    data = results.tables["accuracy"].with_columns(pl.col("fitted").str.to_uppercase())
+    return (
+        alt.Chart(data)
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(
+            x=alt.X("rmse:Q", title="RMSE of mean capability κ̄", scale=alt.Scale(zero=True)),
+            y=alt.Y(
+                "source:N",
+                title="Ratings from",
+                sort=list(SOURCES),
+                axis=alt.Axis(labelLimit=260, grid=True),
+            ),
+            **two_kinds("fitted", ["GMF", "TFM"], "Fitted"),
+        )
+        .properties(width=300, height=alt.Step(22))
+    )
+
+
+STUDY = Study("misspecified", "Capability under a wrong model", 100, replicate, summarise, draw)

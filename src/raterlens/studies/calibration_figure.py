@@ -1,24 +1,24 @@
-"""Figure of the calibration study: coverage of every interval against what it claims, and its width."""
+"""Figure of the calibration study: coverage of every interval against its nominal level, and its width."""
 
 from typing import Any
 
+import altair as alt
 import polars as pl
 
-from raterlens.studies.coverage_page import DEFAULT, METHODS
-from raterlens.studies.figures import BLUE, VERMILION
+from raterlens.studies.calibration_page import DEFAULT, INSIDE, METHODS
+from raterlens.studies.print_figures import BLUE, VERMILION
 from raterlens.studies.study import Results
 
 _DESIGNS = {"writing": "Writing design", "study 1": "Study 1's design"}
-_INSIDE = "inside"
 _GOAL = (0.93, 0.97)
 
 
 def calibration_data(results: Results) -> pl.DataFrame:
-    """design, method, coverage with two standard errors each way, and width, of raters inside."""
+    """Of raters inside: design, method, coverage with two standard errors each way, and width."""
     reach = 2 * pl.col("coverage_se")
     return (
         results.tables["coverage"]
-        .filter(pl.col("group") == _INSIDE, pl.col("design").is_in(list(_DESIGNS)))
+        .filter(pl.col("group") == INSIDE, pl.col("design").is_in(list(_DESIGNS)))
         .select(
             pl.col("design").replace(_DESIGNS),
             "method",
@@ -31,9 +31,7 @@ def calibration_data(results: Results) -> pl.DataFrame:
     )
 
 
-def draw_calibration(results: Results) -> Any:
-    import altair as alt
-
+def draw(results: Results) -> Any:
     data = calibration_data(results)
     present = set(data["method"])
     order = [method for method in METHODS if method in present]
@@ -42,8 +40,6 @@ def draw_calibration(results: Results) -> Any:
 
 
 def _row(data: pl.DataFrame, design: str, order: list[str]) -> Any:
-    import altair as alt
-
     if not data.height:
         return None
     colour = alt.condition("datum.default", alt.value(VERMILION), alt.value(BLUE))

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from raterlens.studies.markdown import number, opening, table, with_error
+from raterlens.studies.markdown import opening, table, with_error
 from raterlens.studies.markdown import page as joined
+from raterlens.text import number
 
 DEFAULT = "draws (the default)"
 SANDWICH = "draws, sandwich covariance"
@@ -24,7 +25,7 @@ BOOTSTRAPS = {
         "parametric bootstrap, bias-corrected": ("low", "high"),
     },
 }
-"""Names of the intervals, and the columns of `Bootstrap.raters` that have them."""
+"""Names of the intervals, and their columns in `Bootstrap.raters`."""
 
 METHODS = (
     DEFAULT,
@@ -37,7 +38,8 @@ METHODS = (
     CORRECTED,
     SHRUNK,
 )
-_INSIDE = "inside"
+INSIDE = "inside"
+"""Raters away from any bound."""
 _MAIN = ("writing", "study 1")
 
 
@@ -45,37 +47,37 @@ def page(tables: Mapping[str, pl.DataFrame]) -> str:
     overall = tables["overall"]
     replications = int(max(overall["replications"].to_list()))
     return joined(
-        "# Calibration: do intervals hold?",
+        "# Calibration: do intervals cover?",
         opening("calibration", replications),
-        "Nominal 95 % intervals of κ̄ on ratings with known truth. Coverage is the share of intervals that have the "
-        "truth in them, ± its Monte-Carlo standard error (replications are independent, raters within one are not); "
-        "width is the mean width; *too high* is the share that lies above the truth. Profiles and bootstraps are many "
-        "fits each and come from every fifth and every fiftieth replication; designs other than the paper's two from "
-        "the first 200.",
+        "Nominal 95 % intervals of κ̄ on ratings with known truth. Coverage is the share of intervals that contain the "
+        "truth, ± its Monte-Carlo standard error (replications are independent, raters within one are not); width is "
+        "the mean width; *too high* is the share that lies above the truth. Profiles and bootstraps take many fits "
+        "each, so they come from every fifth and every fiftieth replication; designs other than the paper's two come "
+        "from the first 200.",
         "![Coverage and width of every interval](calibration.png)",
         "## Raters inside",
         "All raters but those at a bound: estimated at 0, or truly the most discriminating (ρ = 1).",
-        _methods(tables["coverage"].filter(pl.col("group") == _INSIDE)),
+        _methods(tables["coverage"].filter(pl.col("group") == INSIDE)),
         "## Raters at a bound",
         _groups(tables["coverage"]),
-        "The truly best rater has ρ = 1, and by chance another comes out above it in about half of the replications. "
-        "Its interval then leans on how close the two are, and fails more often than the others. Those estimated at 0 "
-        "are by selection replications in which a weak rater had bad luck, so fewer of their one-sided intervals reach "
+        "The truly best rater has ρ = 1, and by chance another is estimated above it in about half of the "
+        "replications. Its interval then depends on how close the two are, and misses more often than the others. "
+        "Raters estimated at 0 are by selection weak raters with bad luck, so fewer of their one-sided intervals reach "
         "the truth; over all replications weak raters are covered like the others (next table).",
         "## Every rater, default method",
         _raters(tables["raters"]),
         "## κ(θ)",
         "Pointwise intervals at three abilities, default method, raters inside.",
-        _curves(tables["curves"].filter(pl.col("group") == _INSIDE)),
+        _curves(tables["curves"].filter(pl.col("group") == INSIDE)),
         "## Bias and error of the estimators",
-        "Mean over raters of the absolute bias, and of the RMSE, of κ̄. `shrink=True` draws noisy slopes and severities "
-        "towards the population of raters, with the correlation of the two that the panel shows; "
-        '`reference="max corrected"` takes off the largest slope what chance adds to it.',
+        "Mean over raters of the absolute bias, and of the RMSE, of κ̄. `shrink=True` pulls noisy slopes and severities "
+        "towards the population of raters, with the correlation between the two that the panel shows; "
+        '`reference="max corrected"` subtracts from the largest slope what chance adds to it.',
         _estimators(tables["estimators"]),
-        "In Study 1 discrimination follows from severity exactly, so shrinkage, which learns that, all but removes "
-        "bias and error. That is the design's doing: with severities shuffled, or on the writing design, shrinkage "
-        "lowers the error by a few percent and draws extreme raters towards the middle. The corrected yardstick lowers "
-        "bias on every design, at the price of a somewhat larger error.",
+        "In Study 1 severity determines discrimination, so shrinkage, which learns that, all but removes bias and "
+        "error. That is peculiar to the design: with severities shuffled, or on the writing design, shrinkage lowers "
+        "the error by a few percent and pulls extreme raters towards the middle. The corrected yardstick lowers bias "
+        "on every design, at the cost of a somewhat larger error.",
     )
 
 
@@ -108,7 +110,7 @@ def _groups(found: pl.DataFrame) -> str:
             with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
             number(row["width"], 3) if row["width"] is not None else "–",
         ]
-        for row in found.filter(pl.col("group") != _INSIDE, pl.col("design").is_in(_MAIN)).iter_rows(
+        for row in found.filter(pl.col("group") != INSIDE, pl.col("design").is_in(_MAIN)).iter_rows(
             named=True
         )
     ]

@@ -1,7 +1,7 @@
 """Joint maximum likelihood of the three-facets model: a logistic regression with an effect for every student.
 
-The paper's first step (`glm()` in R), whose student effects are what it prints for the TFM: not shrunken towards a
-population, and on the scale of logits. Kept for the comparison with its table only; `rl.fit` does not offer it.
+This is the paper's first step (`glm()` in R). Its student effects, in logits and not shrunk towards a population, are
+what the paper prints for the TFM. Only the comparison with its table uses it; `rl.fit` does not offer it.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _SETTLED = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Effects in logits, each kind of mean 0."""
+    """Effects in logits, each kind with mean 0."""
 
     ability: Array
     severity: Array

@@ -1,23 +1,28 @@
-"""Bias of the three methods as ratings per student fall from 800 to 5, at the same number of ratings in all.
+"""Bias of the three methods as ratings per student fall from 800 to 5, with the total number of ratings fixed.
 
-Hierarchical likelihood treats every ability as known once it is estimated. With hundreds of ratings a student it
-nearly is; with a handful it is not. Its bias is a matter of scale, so it is measured by two ratios that no
-single rater's chance decides (as the largest slope, sigma, would be).
+Hierarchical likelihood treats every ability as known once it is estimated. With hundreds of ratings per student it
+nearly is; with a handful it is not. The bias is one of scale, so it is measured by two ratios that do not hang on a
+single rater's luck (as the largest slope, sigma, would).
 """
 
+from typing import Any
+
+import altair as alt
 import numpy as np
 import polars as pl
 
-from raterlens.fitting import fit
+from raterlens.config import FitConfig, Method
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, compare, label_rows, replications, rows
-from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.print_figures import lines
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.text import number
 
-METHODS = ("hl", "laplace", "mml")
+METHODS: tuple[Method, ...] = ("hl", "laplace", "mml")
 RATERS, TOTAL, SIGMA = 20, 40_000, 1.5
 
-# Ratings a student: raters a student, items.
+# Ratings per student: raters per student, items.
 DESIGNS = {
     800: (20, 40),
     400: (20, 20),
@@ -32,8 +37,12 @@ DESIGNS = {
 DISCRIMINATION, SEVERITY = "mean discrimination", "spread of severities"
 RATIOS = {DISCRIMINATION: "Mean slope, estimated / true", SEVERITY: "Spread of severities, estimated / true"}
 
-# Where hierarchical likelihood runs away, more rounds only take it further.
+# Where hierarchical likelihood diverges, more rounds only take it further.
 _ROUNDS = 50
+CONFIGS = {
+    method: FitConfig(method=method, standard_errors=False, max_iterations=_ROUNDS if method == "hl" else 500)
+    for method in METHODS
+}
 
 
 def replicate(task: Task, designs: dict[int, tuple[int, int]] = DESIGNS, total: int = TOTAL) -> pl.DataFrame:
@@ -45,15 +54,14 @@ def replicate(task: Task, designs: dict[int, tuple[int, int]] = DESIGNS, total: 
             items=items,
             raters_per_student=raters,
             slope=SIGMA * np.linspace(0.3, 1.0, RATERS),
-            # Severity in no order with the slope.
+            # Severity unrelated to the slope.
             severity=np.tile(np.linspace(-1, 1, 5), 4),
             difficulty=np.linspace(-1, 1, items) if items > 1 else 0.0,
             seed=[*task.entropy, each],
         )
         truth = drawn.truth
-        for method in METHODS:
-            rounds = _ROUNDS if method == "hl" else 500
-            found = fit(drawn.ratings, method=method, standard_errors=False, max_iterations=rounds)
+        for method, config in CONFIGS.items():
+            found = fitted(drawn.ratings, config)
             raters_table = found.table("raters")
             slope, eta = raters_table["rho"].to_numpy() * found.sigma, raters_table["eta"].to_numpy()
             # The regression of estimated on true severities, which have mean 0.
@@ -102,16 +110,16 @@ def summarise(rows: pl.DataFrame) -> Results:
     text = page(
         "# Ratings per student: from 800 to 5",
         opening("ratings", replications(ratio)),
-        f"GMF; 20 raters, σ = {number(SIGMA, 1)}, {TOTAL:,} ratings in all: the fewer a student has, the more students "
-        "there are.",
+        f"GMF; 20 raters, σ = {number(SIGMA, 1)}, {TOTAL:,} ratings in total: the fewer per student, the more "
+        "students.",
         "![Bias of slopes and severities against the number of ratings per student](ratings.png)",
-        "Estimated over true: the mean slope, and the spread of severities (1 is right). Last, how often hierarchical "
-        f"likelihood settled within {_ROUNDS} rounds:",
+        "Estimated over true: the mean slope, and the spread of severities (1 is unbiased). Last column: how often "
+        f"hierarchical likelihood converged within {_ROUNDS} rounds:",
         table(
             [
                 "Ratings per student",
                 *(f"{level}, {m}" for level in ("slope", "severity") for m in METHODS),
-                "hl settled",
+                "hl converged",
             ],
             ratios,
         ),
@@ -121,4 +129,26 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"ratios": ratio, "accuracy": raters})
 
 
-STUDY = Study("ratings", "Ratings per student, from 800 to 5", 50, replicate, summarise)
+def draw(results: Results) -> Any:
+    # Where hierarchical likelihood diverges, it would squeeze the rest out of sight.
+    data = results.tables["ratios"].with_columns(shown=(1 + pl.col("bias")).clip(0.8, 2.0))
+    panels = [
+        lines(
+            data.filter(level=level).sort("method", "each"),
+            alt.X(
+                "each:Q",
+                title="Ratings per student",
+                scale=alt.Scale(type="log", domain=[4.5, 900], nice=False),
+                axis=alt.Axis(values=[5, 10, 20, 50, 100, 200, 400, 800]),
+            ),
+            alt.Y("shown:Q", title=title, scale=alt.Scale(domain=[0.8, 2.0], nice=False)),
+            "method",
+            title="Method",
+            points=True,
+        )
+        for level, title in RATIOS.items()
+    ]
+    return panels[0] | panels[1]
+
+
+STUDY = Study("ratings", "Ratings per student, from 800 to 5", 50, replicate, summarise, draw)

@@ -1,21 +1,24 @@
-"""Every model and link: are estimates right on average, and does their error fall as one over the root of the sample?
+"""Every model and link: are estimates unbiased, and does their error fall with the square root of the sample size?
 
 Ratings are drawn from a model, and the same model is fitted by marginal maximum likelihood at three sample sizes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
-from raterlens.fitting import fit
+from raterlens.config import FitConfig
 from raterlens.result.record import Fit
 from raterlens.simulation.simulate import simulate
 from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.print_figures import COLOURS, SHAPES
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.text import number
 from raterlens.types import Array
 
 SIZES = (200, 800, 3200)
@@ -31,7 +34,11 @@ class Case:
     """A model, with parameters under which both outcomes are common."""
 
     truth: dict[str, Any]
-    fitted: dict[str, Any] = field(default_factory=dict)
+    config: FitConfig
+
+
+def _case(truth: dict[str, Any], **options: Any) -> Case:
+    return Case(truth, FitConfig(**options, standard_errors=False))
 
 
 def _facets(shrink: float = 1.0, **more: Any) -> dict[str, Any]:
@@ -57,32 +64,33 @@ _LINKS: dict[str, dict[str, Any]] = {
 }
 
 CASES = {
-    **{f"GMF {link}": Case(_facets(**more, link=link), {"link": link}) for link, more in _LINKS.items()},
+    **{f"GMF {link}": _case(_facets(**more, link=link), link=link) for link, more in _LINKS.items()},
     **{
-        f"TFM {link}": Case(_common(**more, link=link), {"link": link, "model": "tfm"})
+        f"TFM {link}": _case(_common(**more, link=link), link=link, model="tfm")
         for link, more in _LINKS.items()
     },
-    "GMF rating scale": Case(_facets(thresholds=_TAU)),
-    "GMF partial credit": Case(
+    "GMF rating scale": _case(_facets(thresholds=_TAU)),
+    "GMF partial credit": _case(
         _facets(thresholds=[_TAU, [-0.6, -0.4, 1.0], _TAU, [-1.2, 0.3, 0.9]], scale="partial credit"),
-        {"scale": "partial credit"},
+        scale="partial credit",
     ),
-    "GMF graded, logit": Case(_facets(thresholds=_TAU, scale="graded"), {"scale": "graded"}),
-    "GMF graded, probit": Case(
+    "GMF graded, logit": _case(_facets(thresholds=_TAU, scale="graded"), scale="graded"),
+    "GMF graded, probit": _case(
         _facets(0.6, thresholds=[-0.6, 0.06, 0.54], scale="graded", link="probit"),
-        {"scale": "graded", "link": "probit"},
+        scale="graded",
+        link="probit",
     ),
-    "probit raters": Case(
+    "probit raters": _case(
         {
             "model": "probit",
             "noise": 1.5 / _SLOPE,
             "threshold": _SEVERITY,
             "difficulty": _DIFFICULTY,
         },
-        {"model": "probit"},
+        model="probit",
     ),
     **{
-        f"hierarchical raters, {link}": Case(
+        f"hierarchical raters, {link}": _case(
             {
                 "model": "hrm",
                 "link": link,
@@ -91,7 +99,8 @@ CASES = {
                 "difficulty": _DIFFICULTY,
                 "sigma": 1.5,
             },
-            {"model": "hrm", "link": link},
+            model="hrm",
+            link=link,
         )
         for link, shrink in (("logit", 1.0), ("probit", 0.6))
     },
@@ -110,7 +119,7 @@ def replicate(task: Task, sizes: tuple[int, ...] = SIZES) -> pl.DataFrame:
                 **case.truth,
                 seed=[*task.entropy, which, size],
             )
-            found = fit(drawn.ratings, **case.fitted, standard_errors=False)
+            found = fitted(drawn.ratings, case.config)
             frames.append(label_rows(_parameters(found, drawn.truth), case=name, size=size))
     return pl.concat(frames)
 
@@ -164,22 +173,57 @@ def summarise(rows: pl.DataFrame) -> Results:
     text = page(
         "# Recovery: every model and link",
         opening("recovery", replications(found)),
-        f"{RATERS} raters, {ITEMS} items, {RATERS // 2} raters a student; the model that the ratings come from is "
-        "fitted by `mml`.",
+        f"{RATERS} raters, {ITEMS} items, {RATERS // 2} raters per student; the model behind the ratings is fitted by "
+        "`mml`.",
         "![Power of the number of students that each error follows](recovery.png)",
         f"## Bias at {largest:,} students",
         "Mean error over raters with its Monte-Carlo standard error, and the share of single parameters whose bias is "
         "within two of its own standard errors of 0 (95 % are expected where there is none).",
         f"**Of {len(free):,} slopes, severities and difficulties, {share:.1%} are within two standard errors.** "
         "κ̄ of the GMF is relative to the largest of noisy slopes (here two raters share the true one), so a small "
-        "negative bias is its nature; it vanishes with the sample, as the errors below do.",
+        "negative bias is inherent; it vanishes as the sample grows, like the errors below.",
         table(["Model", "parameter", "mean bias", "within 2 standard errors"], bias),
         "## Error and sample size",
-        "RMSE over levels, and the power of the number of students that it follows: -0.50 where it falls as one over "
-        "the root of it.",
+        "RMSE over levels, and the power of the number of students that it follows: -0.50 if it falls with the square "
+        "root.",
         table(["Model", "parameter", *(f"{size:,} students" for size in sizes), "power"], error),
     )
     return Results(text, {"accuracy": found, "powers": pl.DataFrame(powers)})
 
 
-STUDY = Study("recovery", "Recovery of every model and link", 100, replicate, summarise)
+def draw(results: Results) -> Any:
+    data = results.tables["powers"]
+    names = data["parameter"].unique(maintain_order=True).to_list()
+    n = len(names)
+    expected = (
+        alt.Chart(pl.DataFrame({"x": [-0.5]}))
+        .mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000")
+        .encode(x="x:Q")
+    )
+    points = (
+        alt.Chart(data)
+        .mark_point(filled=True, size=52, opacity=0.9)
+        .encode(
+            x=alt.X(
+                "power:Q",
+                title="Power of the number of students that RMSE follows",
+                scale=alt.Scale(zero=False),
+            ),
+            y=alt.Y(
+                "case:N",
+                title="Model and link",
+                sort=data["case"].unique(maintain_order=True).to_list(),
+                axis=alt.Axis(grid=True, labelLimit=200),
+            ),
+            color=alt.Color(
+                "parameter:N",
+                scale=alt.Scale(domain=names, range=list(COLOURS[:n])),
+                legend=alt.Legend(title="Parameter", orient="bottom"),
+            ),
+            shape=alt.Shape("parameter:N", scale=alt.Scale(domain=names, range=list(SHAPES[:n]))),
+        )
+    )
+    return (expected + points).properties(width=300, height=alt.Step(18))
+
+
+STUDY = Study("recovery", "Recovery of every model and link", 100, replicate, summarise, draw)

@@ -1,17 +1,22 @@
-"""Rater covariates: severity and log-discrimination as linear functions of experience, with few ratings a rater.
+"""Rater covariates: severity and log-discrimination as linear functions of experience, with few ratings per rater.
 
-The paper leaves this for later. Where a covariate explains raters, borrowing strength through it beats an estimate of
-every rater's own; where raters also differ for other reasons, it hides those.
+The paper leaves this for later. If a covariate explains the raters, borrowing strength through it beats estimating
+each rater alone; if raters also differ for other reasons, it hides those.
 """
 
+from typing import Any
+
+import altair as alt
 import numpy as np
 import polars as pl
 
-from raterlens.fitting import fit
+from raterlens.config import FitConfig
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import number, opening, page, table, with_error
-from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.print_figures import lines
+from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.text import number
 
 RATERS = 40
 YEARS = np.linspace(0, 20, RATERS)
@@ -21,6 +26,8 @@ SCATTER = (0.0, 0.3, 0.6)
 """Standard deviation of what experience does not explain, in severity; a third of it in log-discrimination."""
 
 OWN, EXPLAINED = "each rater's own", "explained by experience"
+
+CONFIG = FitConfig(standard_errors=False)
 
 
 def replicate(task: Task) -> pl.DataFrame:
@@ -36,11 +43,9 @@ def replicate(task: Task) -> pl.DataFrame:
             slope=np.exp(-0.2 + BY_SLOPE * YEARS + scatter / 3 * random.normal(size=RATERS)),
             seed=task.entropy,
         )
-        covariates = pl.DataFrame({"rater": drawn.ratings.raters, "years": YEARS})
-        for how in (OWN, EXPLAINED):
-            found = fit(
-                drawn.ratings, covariates=covariates if how == EXPLAINED else None, standard_errors=False
-            )
+        covariates = {"rater": drawn.ratings.raters.to_list(), "years": YEARS.tolist()}
+        for how, config in ((OWN, CONFIG), (EXPLAINED, CONFIG.changed(covariates=covariates))):
+            found = fitted(drawn.ratings, config)
             raters = found.table("raters")
             labels = {"how": how, "scatter": scatter}
             slope = raters["rho"].to_numpy() * found.sigma
@@ -61,7 +66,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     have = raters.rows_by_key(["parameter", "how", "scatter"], named=True, unique=True)
     by = accuracy(rows.filter(pl.col("parameter") == "coefficient"), ["level", "scatter"])
     effect = by.rows_by_key(["level", "scatter"], named=True, unique=True)
-    lines = [
+    cells = [
         [
             f"{scatter:g}",
             *(
@@ -90,9 +95,9 @@ def summarise(rows: pl.DataFrame) -> Results:
     text = page(
         "# Rater covariates: experience explains severity and discrimination",
         opening("covariates", replications(raters)),
-        f"{RATERS} raters with 0 to 20 years of experience; 200 students, 4 raters a student, 3 items (60 ratings a "
-        "rater). Severity falls by 0.06 a year, log-discrimination rises by 0.04; what experience does not explain has "
-        "the standard deviation in the first column (a third of it for log-discrimination).",
+        f"{RATERS} raters with 0 to 20 years of experience; 200 students, 4 raters per student, 3 items (60 ratings "
+        "per rater). Severity falls by 0.06 per year, log-discrimination rises by 0.04; what experience does not "
+        "explain has the standard deviation in the first column (a third of it for log-discrimination).",
         "![Error of capability with and without the covariate](covariates.png)",
         "RMSE over raters:",
         table(
@@ -100,16 +105,27 @@ def summarise(rows: pl.DataFrame) -> Results:
                 "Unexplained",
                 *(f"{names[p]}, {how}" for p in ("kappa", "eta", "slope") for how in (OWN, EXPLAINED)),
             ],
-            lines,
+            cells,
         ),
-        f"Sixty ratings a rater are few: the RMSE of κ̄ is {error('kappa', OWN, 0.0)} from each rater's own parameters, "
-        f"and {error('kappa', EXPLAINED, 0.0)} where experience explains everything. It stays below where much is left "
-        f"unexplained ({error('kappa', EXPLAINED, 0.6)} against {error('kappa', OWN, 0.6)}), though severities are "
-        f"then better estimated one by one ({error('eta', EXPLAINED, 0.6)} against {error('eta', OWN, 0.6)}).",
-        "Bias of the effect of a year:",
+        f"Sixty ratings per rater are few: the RMSE of κ̄ is {error('kappa', OWN, 0.0)} from each rater's own "
+        f"parameters, and {error('kappa', EXPLAINED, 0.0)} if experience explains everything. It stays lower if much "
+        f"is left unexplained ({error('kappa', EXPLAINED, 0.6)} against {error('kappa', OWN, 0.6)}), though severities "
+        f"are then better estimated one by one ({error('eta', EXPLAINED, 0.6)} against {error('eta', OWN, 0.6)}).",
+        "Bias of the effect of one year:",
         table(["Unexplained", "on severity (true -0.06)", "on log-discrimination (true 0.04)"], effects),
     )
     return Results(text, {"accuracy": raters})
 
 
-STUDY = Study("covariates", "Rater covariates", 100, replicate, summarise)
+def draw(results: Results) -> Any:
+    return lines(
+        results.tables["accuracy"].filter(parameter="kappa").sort("how", "scatter"),
+        alt.X("scatter:Q", title="What experience does not explain (sd of severity)"),
+        alt.Y("rmse:Q", title="RMSE of mean capability κ̄", scale=alt.Scale(zero=True)),
+        "how",
+        title="Raters' parameters",
+        points=True,
+    )
+
+
+STUDY = Study("covariates", "Rater covariates", 100, replicate, summarise, draw)

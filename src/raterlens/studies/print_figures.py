@@ -1,16 +1,13 @@
-"""Figures for print: one look, and files as SVG and PNG."""
-
-from __future__ import annotations
+"""Figures for print: one style, written as SVG and PNG."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import altair as alt
-    import polars as pl
+import altair as alt
+import polars as pl
 
-# Okabe and Ito (2008): told apart with any kind of colour vision, and in grey by the dashes that go with them.
+# Okabe and Ito (2008): distinct for any kind of colour vision, and in grey by the dashes that go with them.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
     "#0072B2",
     "#D55E00",
@@ -25,9 +22,9 @@ DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 
 PIXELS_PER_INCH = 120
-"""Of the PNG, for screens; print has the SVG. The drawing has 96 pixels an inch."""
+"""Of the PNG, for screens; print uses the SVG. The drawing has 96 pixels per inch."""
 
-# A panel of 300 px prints at 8 cm: 12 px of type are then 9 pt.
+# A panel of 300 px prints at 8 cm: 12 px type is then 9 pt.
 WIDTH, HEIGHT = 300, 210
 
 
@@ -35,15 +32,15 @@ def save(figures: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write every figure as NAME.svg and NAME.png."""
     written = []
     for name, chart in figures.items():
-        dressed = dress(chart)
+        styled = with_style(chart)
         for ending, options in (("svg", {}), ("png", {"ppi": PIXELS_PER_INCH})):
             path = folder / f"{name}.{ending}"
-            dressed.save(path, **options)
+            styled.save(path, **options)
             written.append(path)
     return written
 
 
-def dress(chart: Any) -> Any:
+def with_style(chart: Any) -> Any:
     """Type, lines and colours, for the outermost chart."""
     return (
         chart.configure(font="DejaVu Sans, Arial, sans-serif", background="white", padding=6)
@@ -84,12 +81,8 @@ def lines(
     title: str | None = None,
     points: bool = False,
     columns: int = 3,
-    width: int = WIDTH,
-    height: int = HEIGHT,
 ) -> Any:
-    """Lines of y over x, one for every value of `field` in the order of the data: by colour, and by dash or mark."""
-    import altair as alt
-
+    """Lines of y over x, one per value of `field` in the order of the data: by colour, and by dash or shape."""
     values = data[field].unique(maintain_order=True).to_list()
     n = len(values)
     legend = alt.Legend(
@@ -112,4 +105,20 @@ def lines(
     if points:
         shape = alt.Shape(f"{field}:N", sort=None, scale=scale(SHAPES), legend=legend)
         drawn = drawn + base.mark_point(filled=True, size=48, opacity=1).encode(shape=shape)
-    return drawn.properties(width=width, height=height)
+    return drawn.properties(width=WIDTH, height=HEIGHT)
+
+
+def two_kinds(
+    field: str, names: Sequence[str], title: str, *, blue_first: bool = True
+) -> dict[str, alt.Color | alt.Shape]:
+    """Encodings of a field with two values, by colour and shape, with one legend."""
+    order = (BLUE, VERMILION), ("circle", "triangle-up")
+    colours, shapes = (list(part if blue_first else part[::-1]) for part in order)
+    return {
+        "color": alt.Color(
+            f"{field}:N",
+            scale=alt.Scale(domain=list(names), range=colours),
+            legend=alt.Legend(title=title, orient="bottom"),
+        ),
+        "shape": alt.Shape(f"{field}:N", scale=alt.Scale(domain=list(names), range=shapes)),
+    }

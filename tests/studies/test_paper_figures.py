@@ -5,13 +5,12 @@ import polars as pl
 import pytest
 
 from raterlens import capability
-from raterlens.studies import figures, figures_paper, study2
-from raterlens.studies import figures_results as figures_studies
-from raterlens.studies.study import Results
+from raterlens.studies import paper_figures
+from raterlens.studies.print_figures import save
 
 
 def test_curves_of_the_three_facets_model_peak_at_their_severity():
-    left, right = figures_paper.tfm_data()
+    left, right = paper_figures.tfm_data()
     for name, peak in (("η = −5", -5), ("η = 0", 0), ("η = 5", 5)):
         curve = left.filter(pl.col("curve") == name)
         top = curve.row(int(curve["y"].arg_max()), named=True)
@@ -21,13 +20,13 @@ def test_curves_of_the_three_facets_model_peak_at_their_severity():
 
 
 def test_curves_of_the_probit_model_have_the_printed_discriminations_at_severity_zero():
-    _, right = figures_paper.probit_data()
+    _, right = paper_figures.probit_data()
     at_zero = right.filter(pl.col("x").abs() < 1e-9)
     assert at_zero["y"].to_list() == pytest.approx([0.80, 0.62, 0.50], abs=0.006)
 
 
 def test_curves_of_the_hierarchical_model_rise_with_the_slope():
-    data = figures_paper.hrm_data()
+    data = paper_figures.hrm_data()
     tops = data.group_by("curve", maintain_order=True).agg(pl.col("y").max())["y"].to_list()
     assert tops == sorted(tops)
     np.testing.assert_allclose(
@@ -38,7 +37,7 @@ def test_curves_of_the_hierarchical_model_rise_with_the_slope():
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
-    return {path.name: path for path in figures.save(figures_paper.figures(), folder)}
+    return {path.name: path for path in save(paper_figures.figures(), folder)}
 
 
 def test_every_figure_is_written_as_svg_and_png(written):
@@ -60,25 +59,3 @@ def test_axes_and_legends_are_in_words_and_symbols(written, name, words):
     text = written[name].read_text(encoding="utf-8")
     for word in words:
         assert word in text
-
-
-def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
-    boxes = pl.DataFrame(
-        [
-            {
-                "method": "mml",
-                "level": level,
-                "severity": x,
-                "truth": 0.5,
-                "rater": level[:2],
-                "topic": level[3:],
-            }
-            | dict.fromkeys(("q05", "q25", "q50", "q75", "q95"), 0.5)
-            for level in study2.RATERS
-            for x in (-2.5, 2.5)
-        ]
-    )
-    (svg, _) = figures.save(figures_studies.draw("study2", Results("", {"boxes": boxes})), tmp_path)
-    text = svg.read_text(encoding="utf-8")
-    for level in study2.RATERS:
-        assert level.replace(":", ", ") in text

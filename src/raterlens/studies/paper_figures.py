@@ -3,19 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens import capability
 from raterlens.charts.theme import extent
-from raterlens.studies.figures import lines
+from raterlens.studies.print_figures import BLUE, lines
 from raterlens.types import Array
 
 ABILITY: Array = np.linspace(-10, 10, 401)
 SEVERITY: Array = np.linspace(-6, 6, 241)
 CRITERION: Array = np.linspace(-4, 12, 321)
 
-# The severities of Figure 1 (the text names 0 and 5) and the values of Figures 3 and 4 are the paper's. It does not
+# The severities of Figure 1 (the text names 0 and 5) and the values of Figures 3 and 4 are the paper's; it does not
 # print those of Figure 2.
 TFM_ETA = (-5.0, 0.0, 5.0)
 GMF_RHO, GMF_ETA = (1.0, 0.7, 0.4), (-2.0, 0.0, 2.0)
@@ -112,8 +113,6 @@ def _panel(
     title: str,
     top: float = 1.0,
 ) -> Any:
-    import altair as alt
-
     chart = lines(
         data,
         alt.X("x:Q", title=x, scale=alt.Scale(domain=list(ends), nice=False)),
@@ -123,5 +122,5 @@ def _panel(
         columns=1 if data["curve"].n_unique() < 4 else 3,
     )
     if legend is None:
-        chart = chart.encode(color=alt.value("#0072B2"), strokeDash=alt.value([1, 0]))
+        chart = chart.encode(color=alt.value(BLUE), strokeDash=alt.value([1, 0]))
     return chart.properties(title=title)
