@@ -1,7 +1,7 @@
-"""Code in pages: found, run in order in an empty folder, what it shows kept.
+"""Code in pages: find it, run it in order in an empty folder, collect what it shows.
 
-```python blocks of a page share their names, as in a notebook: what is printed, and the value of a last expression, is
-the output. ```console blocks hold commands after "$ "; one that fails ends the page, unless "$ echo $?" asks for it.
+The ```python blocks of a page share their names, as in a notebook; their output is what they print and the value of a
+last expression. ```console blocks hold commands after "$ "; one that fails ends the page, unless "$ echo $?" follows.
 """
 
 import ast
@@ -11,7 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ import polars as pl
 
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 WIDTH = "90"
-"""Columns of a terminal that a page has room for."""
+"""Columns of a terminal that fit on a page."""
 EXAMPLES = Path(__file__).parents[1] / "examples"
 _SHELL = set("|<>;&$*`")
 
@@ -52,7 +52,7 @@ def outputs(page: str, name: str, folder: Path) -> Iterator[tuple[Block, str]]:
     known: dict[str, object] = {"__name__": "__main__"}
     if not (folder / "examples").exists():
         (folder / "examples").symlink_to(EXAMPLES)
-    with pl.Config():  # what a page sets for its tables ends with the page
+    with pl.Config():  # settings for tables end with the page
         for block in blocks(page):
             with chdir(folder), redirect_stdout(io.StringIO()) as shown:
                 try:
@@ -66,13 +66,13 @@ def outputs(page: str, name: str, folder: Path) -> Iterator[tuple[Block, str]]:
             yield block, shown.getvalue().rstrip()
 
 
-def with_outputs(page: str, name: str, folder: Path) -> str:
-    """The page with the output of every block behind it."""
+def with_outputs(page: str, shown: Iterable[str]) -> str:
+    """The page with what each of its blocks shows behind it."""
     parts, last = [], 0
-    for block, shown in outputs(page, name, folder):
+    for block, text in zip(blocks(page), shown, strict=True):
         parts.append(page[last : block.end])
-        if shown:
-            parts.append(f'\n\n```{{.text .output title="Output"}}\n{shown}\n```')
+        if text:
+            parts.append(f'\n\n```{{.text .output title="Output"}}\n{text}\n```')
         last = block.end
     return "".join([*parts, page[last:]])
 
@@ -104,7 +104,7 @@ def _console(block: Block) -> None:
 def _run(command: str) -> int:
     words = shlex.split(command)
     if words[0] == "raterlens" and not _SHELL & set(command):
-        from raterlens.app.cli.main import main  # in this process: a second each saved
+        from raterlens.app.cli.main import main  # in this process: saves a second each
 
         with patch.dict(os.environ, COLUMNS=WIDTH):
             return main(words[1:])

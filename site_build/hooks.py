@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds: code is run, formulas are drawn, every page has a place in the navigation."""
+"""MkDocs calls these while it builds: they run code, draw formulas, and give every page a place in the navigation."""
 
 import sys
 import tempfile
@@ -12,9 +12,10 @@ sys.path.insert(0, str(ROOT))
 
 from site_build.blocks import BlockError, with_outputs  # noqa: E402
 from site_build.formulas import with_mathml  # noqa: E402
+from site_build.kept_outputs import kept_or_run  # noqa: E402
 
 REST = "Reference"
-"""Pages that the navigation does not name go there."""
+"""Where pages go that the navigation does not name."""
 
 
 def on_config(config: Any) -> Any:
@@ -30,12 +31,11 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
-    if config.extra.get("run_blocks", True):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                markdown = with_outputs(markdown, page.file.src_uri, Path(folder))
-            except BlockError as error:
-                raise PluginError(str(error)) from error
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            markdown = with_outputs(markdown, kept_or_run(markdown, page.file.src_uri, Path(folder)))
+        except BlockError as error:
+            raise PluginError(str(error)) from error
     return with_mathml(markdown) if page.meta.get("math") else markdown
 
 

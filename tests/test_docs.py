@@ -5,11 +5,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+import raterlens as rl
+from raterlens.capability.links import LINKS
 from raterlens.models.registry import MODELS
-from site_build.blocks import BlockError, blocks, outputs, with_outputs
+from raterlens.reading.formats.registry import READERS
+from site_build import kept_outputs
+from site_build.blocks import BlockError, blocks, with_outputs
+from site_build.kept_outputs import run
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -19,36 +25,53 @@ PAGES = sorted(
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        page
-        for page in PAGES
-        # The code of docs/charts.md is run, and its pictures looked at, in tests/charts/test_docs.py.
-        if blocks((ROOT / page).read_text(encoding="utf-8")) and page != "docs/charts.md"
-    ],
-)
-def test_the_code_runs(page, tmp_path):
-    try:
-        found = list(outputs((ROOT / page).read_text(encoding="utf-8"), page, tmp_path))
-    finally:
-        MODELS.pop("two kinds", None)
-    assert found
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(text_of(page))])
+def test_the_code_runs(page: str, tmp_path: Path) -> None:
+    with (
+        patch.dict(MODELS),
+        patch.dict(LINKS),
+        patch.dict(READERS),
+    ):  # what a page registers ends with the page
+        shown = run(text_of(page), page, tmp_path)
+    if page in CHECKS:
+        CHECKS[page](shown, tmp_path)
+
+
+def _pictures_of_every_chart(shown: list[str], folder: Path) -> None:
+    """docs/charts.md shows every chart with its command; its pictures are those that its code makes."""
+    text, title = text_of("docs/charts.md"), re.compile("<title>(.*?)</title>")
+    names = re.findall(r"!\[[^\]]+\]\(charts/(\w+)\.svg\)", text)
+    assert sorted(names) == sorted(set(rl.charts.__all__) - {"save", "svg"})
+    for name in names:
+        kept, made = (ROOT / "docs" / "charts" / f"{name}.svg", folder / f"{name}.svg")
+        titles = [title.findall(file.read_text(encoding="utf-8"))[0] for file in (kept, made)]
+        assert titles[0] == titles[1]
+        assert f"raterlens plot {name} " in text
+
+
+def _tables_as_facets_prints_them(shown: list[str], folder: Path) -> None:
+    assert "Table 7.2.1  Raters, by severity" in shown[0]
+
+
+CHECKS = {"docs/charts.md": _pictures_of_every_chart, "docs/facets.md": _tables_as_facets_prints_them}
+"""What a page must have made, beyond running."""
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page):
-    text = re.sub(
-        r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
+def test_links_lead_somewhere(page: str) -> None:
+    text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
     for target in (one or other for one, other in LINK.findall(text)):
         if not target.startswith(("http", "#")):
             assert (ROOT / page).parent.joinpath(target.partition("#")[0]).exists(), f"{page}: {target}"
 
 
-def test_a_page_gets_the_output_of_its_code(tmp_path):
+def test_a_page_gets_the_output_of_its_code(tmp_path: Path) -> None:
     page = "```python\nx = 3\nx * 2\n```\n\n```console\n$ echo $((1+1)) > f; cat f\n$ false\n$ echo $?\n```\n"
-    text = with_outputs(page, "page", tmp_path)
+    text = with_outputs(page, run(page, "page", tmp_path))
     assert text.count('title="Output"') == 2
     assert "\n6\n" in text
     assert "\n2\n1\n" in text
@@ -57,9 +80,18 @@ def test_a_page_gets_the_output_of_its_code(tmp_path):
 @pytest.mark.parametrize(
     "block", ["```python\n1 / 0\n```\n", "```console\n$ raterlens check nowhere.csv\n```\n"]
 )
-def test_a_block_that_fails_is_named(block, tmp_path, capsys):
+def test_a_block_that_fails_is_named(block: str, tmp_path: Path) -> None:
     with pytest.raises(BlockError, match="page, line 3"):
-        with_outputs("# Title\n\n" + block, "page", tmp_path)
+        run("# Title\n\n" + block, "page", tmp_path)
+
+
+def test_a_page_runs_again_only_if_its_code_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_outputs, "FOLDER", tmp_path / "kept")
+    page = "```console\n$ echo $$ $RANDOM\n```\n"
+    first = kept_outputs.kept_or_run(page, "page", tmp_path)
+    assert kept_outputs.kept_or_run("Some prose.\n\n" + page, "page", tmp_path) == first
+    assert kept_outputs.kept_or_run(page.replace("$$", "$$ $$"), "page", tmp_path) != first
+    assert kept_outputs.run(page, "page", tmp_path) != first
 
 
 SITE = """
@@ -88,16 +120,17 @@ def make_docs(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.filterwarnings("ignore")  # of MkDocs and its plugins
-def test_the_site_has_no_broken_link_or_name(tmp_path):
-    """Every page with its anchors, formulas and docstrings; its blocks have a test of their own."""
+def test_the_site_has_no_broken_link_or_name(tmp_path: Path) -> None:
+    """Every page with its anchors, formulas, docstrings and the outputs that the tests above have kept."""
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
-    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path), extra={"run_blocks": False}))
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path)))
     for page in (ROOT / "docs").rglob("*.md"):
         name = page.relative_to(ROOT / "docs").with_suffix(".html").as_posix()
         assert (tmp_path / name.replace("README", "index")).exists()
     assert "RaterCapability" in (tmp_path / "api.html").read_text()
+    assert "Output" in (tmp_path / "tutorial.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -109,7 +142,7 @@ def test_the_site_has_no_broken_link_or_name(tmp_path):
         ("```python\nraise ValueError('no')\n```\n", "ValueError: no"),
     ],
 )
-def test_a_broken_link_or_block_ends_the_build(text, complaint, tmp_path):
+def test_a_broken_link_or_block_ends_the_build(text: str, complaint: str | None, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("---\nmath: true\n---\n" + text)
     (tmp_path / "docs" / "other.md").write_text("# Other\n")

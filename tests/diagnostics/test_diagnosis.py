@@ -1,8 +1,6 @@
 """Fit statistics against mirt, residuals against brute force, and flags against planted faults."""
 
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -184,12 +182,6 @@ def test_students_and_unexpected_ratings():
     assert isinstance(odd, pl.DataFrame)
     first = odd.row(0, named=True)
     assert ratings.score[first["row"]] == first["score"]
-
-
-def test_the_page_runs():
-    text = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    exec(block, {})
 
 
 def test_curves_of_one_rater_are_its_mean_scores_along_ability():
