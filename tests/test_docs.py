@@ -69,6 +69,15 @@ def test_links_lead_somewhere(page: str) -> None:
             assert (ROOT / page).parent.joinpath(target.partition("#")[0]).exists(), f"{page}: {target}"
 
 
+def test_the_api_page_has_every_public_name() -> None:
+    text = text_of("docs/api.md")
+    assert [
+        name for name in rl.__all__ if not re.search(rf"^::: .*\b{name}$|`rl\.{name}`", text, re.MULTILINE)
+    ] == [
+        "capability"  # its functions are there: raterlens.capability.formulas
+    ]
+
+
 def test_a_page_gets_the_output_of_its_code(tmp_path: Path) -> None:
     page = "```python\nx = 3\nx * 2\n```\n\n```console\n$ echo $((1+1)) > f; cat f\n$ false\n$ echo $?\n```\n"
     text = with_outputs(page, run(page, "page", tmp_path))
