@@ -15,7 +15,7 @@ from raterlens.reading.levels import Levels, code
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """One entry a rating, every level used at least once."""
+    """One entry per rating; every level is used at least once."""
 
     student: Levels
     rater: Levels
@@ -27,21 +27,18 @@ def crossed(
 ) -> Plan:
     """Every student has `raters_per_student` raters, each of whom scores all items.
 
-    Raters are dealt in laps: in a lap, a fresh order of all raters is dealt out to as many students as it
-    takes to have each rater at least once. So workloads are nearly equal and laps link all raters.
+    Raters are dealt in laps: in each lap a fresh order of all raters is dealt to as many students as it takes to use
+    every rater at least once. So workloads are nearly equal, and the laps link all raters.
     """
     per_student = raters if raters_per_student is None else raters_per_student
     _check_sizes(students, raters, items)
-    check_count("raters_per_student", per_student, 1)
+    _check_count("raters_per_student", per_student, 1)
     if per_student > raters:
-        raise OptionError(
-            f"raters_per_student is {per_student}, more than the {raters} raters there are; lower it or add raters"
-        )
+        what = f"raters_per_student is {per_student}, more than the {raters} raters"
+        raise OptionError(what, "lower it, or add raters", value=per_student, option="raters_per_student")
     if students * per_student < raters:
-        raise OptionError(
-            f"{students} students with {per_student} raters each leave some of the {raters} raters without a "
-            "student; add students, or raters for each student"
-        )
+        what = f"{students} students with {per_student} raters each leave some of the {raters} raters without a student"
+        raise OptionError(what, "add students, or raters per student", value=students, option="students")
     students_in_lap = -(-raters // per_student)
     laps = -(-students // students_in_lap)
     orders = random.permuted(np.tile(np.arange(raters, dtype=np.int32), (laps, 1)), axis=1)
@@ -56,16 +53,14 @@ def linked(students: int, raters: int, items: int, common_students: int) -> Plan
     With none, no two raters can be compared; with all, the design is complete.
     """
     _check_sizes(students, raters, items)
-    check_count("common_students", common_students, 0)
+    _check_count("common_students", common_students, 0)
     if common_students > students:
-        raise OptionError(
-            f"common_students is {common_students}, more than the {students} students there are; lower it"
-        )
+        what = f"common_students is {common_students}, more than the {students} students"
+        raise OptionError(what, "lower it", value=common_students, option="common_students")
     own = np.arange(common_students, students, dtype=np.int32)
     if common_students == 0 and own.size < raters:
-        raise OptionError(
-            f"{students} students leave some of the {raters} raters without one; add students, or common ones"
-        )
+        what = f"{students} students leave some of the {raters} raters without one"
+        raise OptionError(what, "add students, or common ones", value=students, option="students")
     student = np.concatenate([np.repeat(np.arange(common_students, dtype=np.int32), raters), own])
     rater = np.concatenate(
         [
@@ -86,42 +81,42 @@ def written(design: Any) -> Plan:
             frame = nw.from_native(design, eager_only=True)
         except TypeError:
             raise OptionError(
-                f"design is a {type(design).__name__}; give a dataframe with the columns student, rater and item, "
-                "or three arrays"
+                f"design is of type {type(design).__name__}",
+                "give a dataframe with the columns student, rater and item, or three arrays",
+                option="design",
             ) from None
         missing = [name for name in names if name not in frame.columns]
         if missing:
-            raise OptionError(
-                f"the design has no column {missing[0]!r} among {', '.join(frame.columns)}; name its columns "
-                "student, rater and item"
-            )
+            what = f"the design has no column {missing[0]!r} among {', '.join(frame.columns)}"
+            raise OptionError(what, "name its columns student, rater and item", option="design")
         columns = [pl.Series(name, frame[name].to_polars()) for name in names]
     rows = {len(column) for column in columns}
     if len(rows) > 1:
-        raise OptionError(
-            f"the design's arrays have {', '.join(map(str, sorted(rows)))} rows; make them equal"
-        )
+        what = f"the design's arrays have {', '.join(map(str, sorted(rows)))} rows"
+        raise OptionError(what, "make them equally long", option="design")
     levels = [code(column) for column in columns]
     for column, level in zip(columns, levels, strict=True):
         if (level.codes < 0).any():
-            raise OptionError(f"the design's {column.name} is missing in a row; fill it in or drop the row")
+            what = f"the design's {column.name} is missing in a row"
+            raise OptionError(what, "fill it in, or drop the row", option="design")
     return Plan(*levels)
 
 
-def check_count(name: str, value: int, least: int) -> None:
-    """Raise unless `value` is a whole number from `least` on."""
+def _check_count(name: str, value: int, least: int) -> None:
+    """Raise unless `value` is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OptionError(f"{name} is {value!r}; give a whole number from {least} on")
+        remedy = f"give a whole number of at least {least}"
+        raise OptionError(f"{name} is {value!r}", remedy, value=value, option=name)
 
 
 def _check_sizes(students: int, raters: int, items: int) -> None:
-    check_count("students", students, 2)
-    check_count("raters", raters, 1)
-    check_count("items", items, 1)
+    _check_count("students", students, 2)
+    _check_count("raters", raters, 1)
+    _check_count("items", items, 1)
 
 
 def _essays(student: NDArray[np.int32], rater: NDArray[np.int32], items: int) -> Plan:
-    """One entry a student and rater, who scores all items."""
+    """Students and raters of essays; the rater of an essay scores all its items."""
     return Plan(
         Levels(np.repeat(student, items), _labels("S", int(student.max()) + 1)),
         Levels(np.repeat(rater, items), _labels("R", int(rater.max()) + 1)),
@@ -130,6 +125,6 @@ def _essays(student: NDArray[np.int32], rater: NDArray[np.int32], items: int) ->
 
 
 def _labels(prefix: str, count: int) -> pl.Series:
-    """R01 .. R20: as wide as the last needs, so that they sort in their order."""
+    """R01 to R20: as wide as the last one needs, so that they sort in order."""
     numbers = pl.int_range(1, count + 1, eager=True).cast(pl.String).str.zfill(len(str(count)))
     return prefix + numbers

@@ -1,4 +1,4 @@
-"""How each model scores a plan: one draw for every rating."""
+"""How each model scores a plan: one draw per rating."""
 
 from collections.abc import Callable
 
@@ -50,7 +50,7 @@ def probit(plan: Plan, truth: Truth, random: Generator) -> Scores:
 
 
 def hierarchical(plan: Plan, truth: Truth, random: Generator) -> Scores:
-    """A true category ξ for every student and item, which all its raters see: P(y = 1 | ξ) = 1 − F(c_r − a_r ξ)."""
+    """A true category ξ per student and item, common to all raters: P(y = 1 | ξ) = 1 − F(c_r − a_r ξ)."""
     level = truth.spread * truth.ability[:, None] - truth.difficulty + truth.alpha
     category = random.random(level.shape) < special.expit(level)
     seen = category[plan.student.codes, plan.item.codes]

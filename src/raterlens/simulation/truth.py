@@ -1,4 +1,4 @@
-"""What simulated ratings were drawn from, in the form a fit reports it."""
+"""The truth behind simulated ratings, as a fit reports it."""
 
 from dataclasses import dataclass
 
@@ -18,14 +18,14 @@ class Truth:
     model: str
     link: str
     slope: Array
-    """One a rater: a = ρ σ (TFM, GMF), 1 / noise (probit), how far apart the rater sees the categories (HRM)."""
+    """Per rater: a = ρ σ (TFM, GMF), 1 / noise (probit), how far apart the rater sees the categories (HRM)."""
     severity: Array
-    """One a rater: η, centred (TFM, GMF); threshold / noise (probit); the criterion (HRM)."""
+    """Per rater: η, centred (TFM, GMF); threshold / noise (probit); the criterion (HRM)."""
     difficulty: Array
-    """δ, one an item."""
+    """δ, per item."""
     alpha: float
     ability: Array
-    """θ, one a student, as drawn or given: standardised only in so far as the draw is."""
+    """θ, per student, as drawn or given: standardised only as far as the draw is."""
     thresholds: Array | None = None
     """τ of ordered scores, (1, steps) or (items, steps), each row of mean 0; None for pass/fail ratings."""
     scale: str = "rating scale"
@@ -52,7 +52,7 @@ class Truth:
 
     @property
     def kappa(self) -> Array:
-        """κ-bar of every rater, over standard normal abilities: 0 for all where no slope is above 0."""
+        """κ-bar of every rater over standard normal abilities; 0 for all if no slope is above 0."""
         if self.model == "hrm":
             return capability.hrm(criterion=self.severity, slope=self.slope, link=self.link)
         if self.model == "probit":

@@ -39,7 +39,7 @@ def test_ordered_scores(tmp_path: Path) -> None:
         (["--out", "a.csv", "--categories", "4", "--model", "hrm"], "leave --categories out"),
         (["--out", "a.csv", "--truth", "a.csv"], "a csv file of its own"),
         (["--out", "a.csv", "--truth", "a.parquet"], "a csv file of its own"),
-        (["--out", "a.csv", "--students", "1"], "give a whole number from 2 on"),
+        (["--out", "a.csv", "--students", "1"], "give a whole number of at least 2"),
         (["--out", "a.csv", "--raters", "3", "--raters-per-student", "4"], "more than the 3 raters"),
         (["--out", "a.csv", "--model", "rasch"], "'rasch'"),
     ],
