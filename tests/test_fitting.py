@@ -188,7 +188,7 @@ def test_a_file_that_is_no_fit_is_refused(tmp_path, content, message):
         ({"model": "gmff"}, "did you mean 'gmf'"),
         ({"method": "em"}, "choose one of: mml, laplace, hl"),
         ({"link": "logistic"}, "unknown link 'logistic'"),
-        ({"link": "cauchit", "method": "laplace"}, "use method 'mml'"),
+        ({"link": "cauchit", "method": "laplace"}, "use method='mml'"),
         ({"model": "probit", "link": "logit"}, "leave link out"),
         ({"scale": "likert"}, "unknown scale"),
     ],
@@ -201,7 +201,7 @@ def test_wrong_options_say_what_to_do(small, options, message):
 def test_ordered_scores_need_a_model_for_them(writing_scores):
     with pytest.raises(InputError, match=r"from 0 to 3.*cut=3.*'gmf'"):
         rl.fit(writing_scores, model="probit")
-    with pytest.raises(InputError, match="use method 'mml'"):
+    with pytest.raises(InputError, match="use method='mml'"):
         rl.fit(writing_scores, method="hl")
 
 

@@ -14,25 +14,20 @@ if TYPE_CHECKING:
     from raterlens import capability, charts
     from raterlens.batch import fit_models
     from raterlens.capability.population import Window
+    from raterlens.config import Anchors, FitConfig
     from raterlens.diagnostics.comparison import Comparison, compare
-    from raterlens.diagnostics.diagnosis import diagnose
-    from raterlens.diagnostics.shared_bias import check_shared_bias
     from raterlens.errors import RaterlensError
     from raterlens.export.facets_tables import facets_tables
     from raterlens.export.gate import Gate, gate
-    from raterlens.fitting import fit
-    from raterlens.models.anchors import Anchors
+    from raterlens.facade import Fit
+    from raterlens.fitting import fit, load
     from raterlens.ratings.coded import Ratings
     from raterlens.reading.facets.control_writer import write_facets
     from raterlens.reading.facets.facets_study import read_facets
     from raterlens.reading.packing import pack
     from raterlens.reading.reader import read
-    from raterlens.result.record import Fit, load
     from raterlens.simulation.example import load_example
     from raterlens.simulation.simulate import simulate
-    from raterlens.uncertainty.bootstrap import bootstrap
-    from raterlens.uncertainty.profile import profile
-    from raterlens.uncertainty.rater_comparison import compare_raters
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
 _WHERE = {
@@ -41,19 +36,15 @@ _WHERE = {
     "Ratings": "raterlens.ratings.coded",
     "fit": "raterlens.fitting",
     "fit_models": "raterlens.batch",
-    "Fit": "raterlens.result.record",
-    "load": "raterlens.result.record",
-    "Anchors": "raterlens.models.anchors",
+    "Fit": "raterlens.facade",
+    "load": "raterlens.fitting",
+    "FitConfig": "raterlens.config",
+    "Anchors": "raterlens.config",
     "Window": "raterlens.capability.population",
     "compare": "raterlens.diagnostics.comparison",
     "Comparison": "raterlens.diagnostics.comparison",
-    "bootstrap": "raterlens.uncertainty.bootstrap",
-    "compare_raters": "raterlens.uncertainty.rater_comparison",
-    "profile": "raterlens.uncertainty.profile",
     "Gate": "raterlens.export.gate",
     "gate": "raterlens.export.gate",
-    "check_shared_bias": "raterlens.diagnostics.shared_bias",
-    "diagnose": "raterlens.diagnostics.diagnosis",
     "facets_tables": "raterlens.export.facets_tables",
     "read_facets": "raterlens.reading.facets.facets_study",
     "write_facets": "raterlens.reading.facets.control_writer",
@@ -66,17 +57,14 @@ __all__ = [
     "Anchors",
     "Comparison",
     "Fit",
+    "FitConfig",
     "Gate",
     "RaterlensError",
     "Ratings",
     "Window",
-    "bootstrap",
     "capability",
     "charts",
-    "check_shared_bias",
     "compare",
-    "compare_raters",
-    "diagnose",
     "facets_tables",
     "fit",
     "fit_models",
@@ -84,7 +72,6 @@ __all__ = [
     "load",
     "load_example",
     "pack",
-    "profile",
     "read",
     "read_facets",
     "simulate",

@@ -5,11 +5,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from raterlens.errors import OptionError
+from raterlens.facade import Fit
 from raterlens.fitting import fit
 from raterlens.parallel.processes import side_by_side
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
-from raterlens.result.record import Fit
 
 if TYPE_CHECKING:
     from distributed import Client

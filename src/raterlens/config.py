@@ -8,7 +8,7 @@ where that is known, before any work.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypedDict, get_args
 
 from raterlens.errors import OptionError, choose
 from raterlens.text import Message, Option
@@ -178,6 +178,33 @@ class ReadConfig:
     def given(self) -> dict[str, Any]:
         """The options that are not at their defaults."""
         return _given(self)
+
+
+class FurtherOptions(TypedDict, total=False):
+    """Options of `rl.fit` as users give them, for editors and type checkers; `FitConfig` has what they mean."""
+
+    scale: str
+    item_slopes: bool
+    covariates: Any
+    anchors: Any
+    reference: str | float | None
+    population: Any
+    origin: str | float | None
+    shrink: bool
+    allow_reversed: bool
+    starts: int
+    seed: int
+    standard_errors: bool
+    covariance: str
+    max_iterations: int
+
+
+class FitOptions(FurtherOptions, total=False):
+    """All of them."""
+
+    model: str
+    method: str
+    link: str | None
 
 
 FIT_OPTIONS = tuple(option.name for option in fields(FitConfig))

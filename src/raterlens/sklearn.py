@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.config import FIT_OPTIONS, FitConfig
 from raterlens.errors import RaterlensError
 from raterlens.estimation.scoring import place
+from raterlens.facade import Fit
 from raterlens.fitting import fit
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_any
-from raterlens.result.record import Fit
 from raterlens.types import Array
 
 try:
@@ -23,6 +24,8 @@ except ImportError as missing:
     raise ImportError(
         "raterlens.sklearn needs scikit-learn; install it with: pip install 'raterlens[sklearn]'"
     ) from missing
+
+_DEFAULT = FitConfig()
 
 
 class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,8 +37,8 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Parameters
     ----------
-    model, method, link, scale, reference, shrink, max_iterations
-        As in `raterlens.fit`.
+    model, method, link, scale and the other options of `raterlens.fit`
+        As there.
     cut
         A value of this or more is a pass; None where values are whole scores already.
     raters
@@ -75,44 +78,38 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def __init__(
         self,
-        model: str = "gmf",
-        method: str = "mml",
-        link: str | None = None,
+        model: str = _DEFAULT.model,
+        method: str = _DEFAULT.method,
+        link: str | None = _DEFAULT.link,
         *,
-        scale: str = "rating scale",
-        reference: Any = None,
-        shrink: bool = False,
-        max_iterations: int = 500,
+        scale: str = _DEFAULT.scale,
+        item_slopes: bool = _DEFAULT.item_slopes,
+        covariates: Any = _DEFAULT.covariates,
+        anchors: Any = _DEFAULT.anchors,
+        reference: Any = _DEFAULT.reference,
+        population: Any = _DEFAULT.population,
+        origin: Any = _DEFAULT.origin,
+        shrink: bool = _DEFAULT.shrink,
+        allow_reversed: bool = _DEFAULT.allow_reversed,
+        starts: int = _DEFAULT.starts,
+        seed: int = _DEFAULT.seed,
+        standard_errors: bool = _DEFAULT.standard_errors,
+        covariance: str = _DEFAULT.covariance,
+        max_iterations: int = _DEFAULT.max_iterations,
         cut: float | None = None,
         raters: Sequence[str] | None = None,
         items: Sequence[str] | None = None,
     ) -> None:
-        self.model = model
-        self.method = method
-        self.link = link
-        self.scale = scale
-        self.reference = reference
-        self.shrink = shrink
-        self.max_iterations = max_iterations
-        self.cut = cut
-        self.raters = raters
-        self.items = items
+        given = locals()
+        for name in (*FIT_OPTIONS, "cut", "raters", "items"):
+            setattr(self, name, given[name])
 
     def fit(self, X: Any, y: Any = None) -> "RaterCapability":
         """Estimate from a matrix, or a dataframe, of scores."""
         scores = self._scores(X, reset=True)
         with _as_value_errors():
             ratings = read(self._long(scores), cut=self.cut)
-            self.fit_: Fit = fit(
-                ratings,
-                self.model,
-                self.method,
-                self.link,
-                scale=self.scale,
-                reference=self.reference,
-                shrink=self.shrink,
-                max_iterations=self.max_iterations,
-            )
+            self.fit_: Fit = fit(ratings, **{name: getattr(self, name) for name in FIT_OPTIONS})
         table = self.fit_.table("raters")
         self.raters_: NDArray[np.str_] = table["rater"].cast(pl.String).to_numpy().astype(np.str_)
         self.kappa_: Array = table["kappa"].to_numpy()
@@ -139,7 +136,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             return 0.0
         ratings = self._ratings(scores)
         with _as_value_errors():
-            return place(self.fit_._calibrated("students cannot be scored by it"), ratings).loglik() / len(
+            return place(self.fit_.calibrated("students cannot be scored by it"), ratings).loglik() / len(
                 scores
             )
 

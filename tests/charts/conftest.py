@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 import raterlens as rl
-from raterlens.result.record import Fit
+from raterlens.facade import Fit
 
 
 @dataclass(frozen=True)

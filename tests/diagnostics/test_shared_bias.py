@@ -39,7 +39,7 @@ def test_the_panel_is_fooled_and_the_check_is_not(biased):
     kappa = dict(fit.table("raters").select("rater", "kappa").iter_rows())
     # What goes wrong without the check: judges look more capable than the humans, who are sharper.
     assert min(kappa[judge] for judge in JUDGES) > max(kappa[human] for human in HUMANS)
-    found = rl.check_shared_bias(fit, biased, trusted=HUMANS)
+    found = fit.check_shared_bias(biased, trusted=HUMANS)
     assert found.found
     assert set(found.table.filter("flagged")["rater"]) == set(JUDGES)
     by_trusted = dict(found.table.select("rater", "kappa").iter_rows())
@@ -54,7 +54,7 @@ def test_the_panel_is_fooled_and_the_check_is_not(biased):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_judges_without_a_bias_pass(seed):
     clean = panel(0.0, seed)
-    found = rl.check_shared_bias(rl.fit(clean, standard_errors=False), clean, trusted=HUMANS)
+    found = rl.fit(clean, standard_errors=False).check_shared_bias(clean, trusted=HUMANS)
     assert not found.found
     assert abs(found.correlation - found.correlation_expected) < 0.1
     assert found.summary().startswith("No shared bias found in")
@@ -63,11 +63,11 @@ def test_judges_without_a_bias_pass(seed):
 def test_what_cannot_be_checked_is_refused(biased):
     fit = rl.fit(biased, "tfm", standard_errors=False)
     with pytest.raises(OptionError, match="did you mean 'human 1'"):
-        rl.check_shared_bias(fit, biased, trusted=["humann 1"])
+        fit.check_shared_bias(biased, trusted=["humann 1"])
     with pytest.raises(OptionError, match="no trusted raters"):
-        rl.check_shared_bias(fit, biased, trusted=[])
+        fit.check_shared_bias(biased, trusted=[])
     with pytest.raises(OptionError, match="sharing takes two"):
-        rl.check_shared_bias(fit, biased, trusted=HUMANS + JUDGES[1:])
+        fit.check_shared_bias(biased, trusted=HUMANS + JUDGES[1:])
     few = panel(0.0, 0, students=25)
     with pytest.raises(InputError, match="25 students rated by both"):
-        rl.check_shared_bias(rl.fit(few, standard_errors=False), few, trusted=HUMANS)
+        rl.fit(few, standard_errors=False).check_shared_bias(few, trusted=HUMANS)

@@ -231,10 +231,10 @@ def test_students_that_anchors_cannot_place_are_pointed_out(unlike):
         (rl.Anchors(facets={"topic": {"a": 0.0}}), {}, "unknown facet in anchors 'topic'"),
         (rl.Anchors(items={"I1": np.nan}), {}, "give a finite number"),
         (rl.Anchors(item_slopes={"I1": 1.0}), {}, "add item_slopes=True"),
-        (rl.Anchors(item_slopes={"I1": -1.0}), {"item_slopes": True}, "must be above 0"),
-        (rl.Anchors(thresholds=[0.0, 1.0]), {}, "pass or fail have none"),
-        (rl.Anchors(raters={"R1": (1.0, None), "R2": (2.0, None)}), {"model": "tfm"}, "use model 'gmf'"),
-        (rl.Anchors(items={"I1": 0.0}), {"method": "hl"}, "use method 'mml'"),
+        (rl.Anchors(item_slopes={"I1": -1.0}), {"item_slopes": True}, "give a number above 0"),
+        (rl.Anchors(thresholds=[0.0, 1.0]), {}, "pass/fail ratings have none"),
+        (rl.Anchors(raters={"R1": (1.0, None), "R2": (2.0, None)}), {"model": "tfm"}, "use model='gmf'"),
+        (rl.Anchors(items={"I1": 0.0}), {"method": "hl"}, "use method='mml'"),
         ({"I1": 0.0}, {}, r"give a fit, or rl.Anchors"),
     ],
 )
@@ -245,7 +245,7 @@ def test_wrong_anchors_say_what_to_do(small, anchors, options, message):
 
 def test_thresholds_must_fit_the_scores(small):
     for thresholds, scale, message in (
-        ([0.0, 1.0], "rating scale", "3 thresholds are needed"),
+        ([0.0, 1.0], "rating scale", "give the 3 finite thresholds"),
         ({"I1": [0.0, 1.0, 2.0]}, "rating scale", "one list for all items"),
         ([0.0, 1.0, 2.0], "partial credit", "a list for each item"),
     ):

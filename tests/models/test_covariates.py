@@ -106,7 +106,7 @@ def test_wrong_covariates_say_what_to_do(small, columns, message):
 
 def test_wrong_combinations_say_what_to_do(small):
     frame = pl.DataFrame({"rater": small.raters, "x": [1, 2, 3, 4, 6]})
-    with pytest.raises(OptionError, match="use model 'gmf' with link 'probit'"):
+    with pytest.raises(OptionError, match="takes no covariates"):
         rl.fit(small, model="probit", covariates=frame)
     with pytest.raises(OptionError, match="leave one of them out"):
         rl.fit(small, covariates=frame, anchors=rl.Anchors(items={"I1": 0.0}))

@@ -11,9 +11,9 @@ import pytest
 import raterlens as rl
 from raterlens.capability.formulas import gmf
 from raterlens.estimation.optimiser import Optimiser
+from raterlens.facade import Fit
 from raterlens.models.calibration import Calibration
 from raterlens.report import render
-from raterlens.result.record import Fit
 
 MakeFit = Callable[..., Fit]
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import raterlens as rl
-from raterlens.result.record import Fit
+from raterlens.facade import Fit
 from tests.report.conftest import HOSTILE
 from tests.support.browser import fits_width
 from tests.support.screens import look

@@ -46,7 +46,7 @@ def test_dawid_skene_has_no_ability(made):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "laplace"}, "use method 'mml'"),
+        ({"method": "laplace"}, "takes method 'mml'"),
         ({"reference": "max"}, "takes no reference"),
         ({"item_slopes": True}, "takes no item_slopes"),
         ({"link": "cauchit"}, "cauchit"),

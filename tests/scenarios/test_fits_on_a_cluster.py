@@ -226,15 +226,14 @@ def test_what_hinders_a_cluster_is_said(address, client, ratings, fit, capsys):
         )
 
     with pytest.raises(OptionError, match="both workers=2 and client are given"):
-        rl.bootstrap(fit, ratings, workers=2, client=client)
+        fit.bootstrap(ratings, workers=2, client=client)
     with pytest.raises(OptionError, match="client is a str"):
         rl.fit_models(ratings, ["tfm"], client=address)
 
 
 def test_a_bootstrap_goes_on_when_a_worker_dies(client, ratings, fit):
-    here = rl.bootstrap(fit, ratings, replicates=6, seed=3, workers=1)
-    there = rl.bootstrap(
-        fit,
+    here = fit.bootstrap(ratings, replicates=6, seed=3, workers=1)
+    there = fit.bootstrap(
         ratings,
         replicates=6,
         seed=3,

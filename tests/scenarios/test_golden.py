@@ -115,13 +115,13 @@ def numbers(case: dict[str, object], data: rl.Ratings) -> dict[str, object]:
 def further(data: rl.Ratings) -> dict[str, object]:
     """Profile and bootstrap intervals, comparisons of raters, and what other choices would change."""
     fit = rl.fit(data)
-    again = rl.bootstrap(fit, data, replicates=4, workers=1)
+    again = fit.bootstrap(data, replicates=4, workers=1)
     time = np.arange(data.n_ratings) % 100
     diagnosis = fit.diagnose(data, time=time)
     return {
-        "profile": plain(rl.profile(fit, data).raters),
+        "profile": plain(fit.profile(data).raters),
         "bootstrap": plain(again.raters()),
-        "pairs": plain(rl.compare_raters(fit).pairs.head(6)),
+        "pairs": plain(fit.compare_raters().pairs.head(6)),
         "drift": plain(diagnosis.drift()),
         "change": plain(diagnosis.table("change")),
         "capability": plain(fit.capability(reference=1.5, item="i2")),

@@ -24,7 +24,7 @@ def fit(ratings):
 
 @pytest.mark.parametrize("kind", ["students", "parametric"])
 def test_standard_errors_agree_with_the_delta_method(fit, ratings, kind):
-    found = rl.bootstrap(fit, ratings, replicates=REPLICATES, kind=kind, seed=1, workers=1)
+    found = fit.bootstrap(ratings, replicates=REPLICATES, kind=kind, seed=1, workers=1)
     eta = found.raters("eta")["se"] / fit.raters["eta_se"]
     kappa = (found.raters()["se"] / fit.raters["kappa_se"])[1:]  # the first is the yardstick
     assert np.sqrt(np.mean(eta.to_numpy() ** 2)) == pytest.approx(1, abs=BY_CHANCE)
@@ -36,11 +36,11 @@ def test_standard_errors_agree_with_the_delta_method(fit, ratings, kind):
 
 
 def test_the_same_seed_gives_the_same_replicates_with_any_number_of_workers(fit, ratings):
-    one = rl.bootstrap(fit, ratings, replicates=3, seed=5, workers=1)
-    two = rl.bootstrap(fit, ratings, replicates=3, seed=5, workers=2)
+    one = fit.bootstrap(ratings, replicates=3, seed=5, workers=1)
+    two = fit.bootstrap(ratings, replicates=3, seed=5, workers=2)
     for name in ("kappa", "rho", "eta", "sigma"):
         np.testing.assert_allclose(one.replicates[name], two.replicates[name], rtol=1e-6)
-    other = rl.bootstrap(fit, ratings, replicates=3, seed=6, workers=1)
+    other = fit.bootstrap(ratings, replicates=3, seed=6, workers=1)
     assert not np.allclose(one.replicates["kappa"], other.replicates["kappa"])
 
 
@@ -53,23 +53,23 @@ def test_an_interrupted_bootstrap_goes_on(fit, ratings, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        rl.bootstrap(fit, ratings, replicates=6, seed=2, workers=1, folder=tmp_path, progress=stop)
+        fit.bootstrap(ratings, replicates=6, seed=2, workers=1, folder=tmp_path, progress=stop)
     assert seen == [(0, 6), (1, 6), (2, 6), (3, 6)]
     seen.clear()
-    again = rl.bootstrap(
-        fit, ratings, replicates=6, seed=2, workers=1, folder=tmp_path, progress=lambda *at: seen.append(at)
+    again = fit.bootstrap(
+        ratings, replicates=6, seed=2, workers=1, folder=tmp_path, progress=lambda *at: seen.append(at)
     )
     assert seen[0] == (3, 6)
-    whole = rl.bootstrap(fit, ratings, replicates=6, seed=2, workers=1)
+    whole = fit.bootstrap(ratings, replicates=6, seed=2, workers=1)
     assert again.replicates.equals(whole.replicates)
 
 
 def test_a_folder_is_for_one_bootstrap(fit, ratings, tmp_path):
-    rl.bootstrap(fit, ratings, replicates=2, seed=2, workers=1, folder=tmp_path)
+    fit.bootstrap(ratings, replicates=2, seed=2, workers=1, folder=tmp_path)
     with pytest.raises(OptionError, match="seed 2"):
-        rl.bootstrap(fit, ratings, replicates=2, seed=3, workers=1, folder=tmp_path)
+        fit.bootstrap(ratings, replicates=2, seed=3, workers=1, folder=tmp_path)
     with pytest.raises(OptionError, match="another fit"):
-        rl.bootstrap(rl.fit(ratings, model="tfm"), ratings, replicates=2, seed=2, workers=1, folder=tmp_path)
+        rl.fit(ratings, model="tfm").bootstrap(ratings, replicates=2, seed=2, workers=1, folder=tmp_path)
 
 
 def test_a_rater_who_is_not_always_drawn(tmp_path):
@@ -86,7 +86,7 @@ def test_a_rater_who_is_not_always_drawn(tmp_path):
     rare = (pl.col("rater") != "R3") | pl.col("student").is_in(["S01", "S02"])
     ratings = rl.read(frame.filter(rare))
     fit = rl.fit(ratings)
-    found = rl.bootstrap(fit, ratings, replicates=25, seed=0, workers=1)
+    found = fit.bootstrap(ratings, replicates=25, seed=0, workers=1)
     drawn = found.raters()["replicates"].to_list()
     assert drawn[:2] == [25, 25]
     assert 15 < drawn[2] < 25  # (28 / 30)^30 = 13 % have none
@@ -98,7 +98,7 @@ def test_ordered_scores_and_their_own_numbers(writing_scores):
 
     odd = replace(writing_scores, score=(2 * writing_scores.score + 1).astype(np.int16))
     fit = rl.fit(odd, standard_errors=False)
-    found = rl.bootstrap(fit, odd, replicates=2, kind="parametric", workers=1)
+    found = fit.bootstrap(odd, replicates=2, kind="parametric", workers=1)
     assert np.abs(found.raters()["bias"].to_numpy()).max() < 0.3
 
 
@@ -114,13 +114,13 @@ def test_bias_corrected_percentiles():
 
 def test_other_ratings_than_the_fit_had_are_refused(fit, small):
     with pytest.raises(InputError, match="not the ratings that were fitted"):
-        rl.bootstrap(fit, small)
+        fit.bootstrap(small)
     with pytest.raises(InputError, match="not the ratings that were fitted"):
-        rl.profile(fit, small)
+        fit.profile(small)
 
 
 def test_wrong_options_say_what_to_do(fit, ratings):
     with pytest.raises(OptionError, match="replicates=1"):
-        rl.bootstrap(fit, ratings, replicates=1)
+        fit.bootstrap(ratings, replicates=1)
     with pytest.raises(OptionError, match="unknown kind"):
-        rl.bootstrap(fit, ratings, kind="jackknife")
+        fit.bootstrap(ratings, kind="jackknife")

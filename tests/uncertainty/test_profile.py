@@ -51,7 +51,7 @@ def test_it_agrees_with_the_other_intervals_on_large_data():
     large = rl.simulate(students=4000, raters=5, items=3, raters_per_student=3, seed=7).ratings
     for model in ("gmf", "tfm", "probit"):
         fit = rl.fit(large, model=model)
-        found = rl.profile(fit, large, ["R2", "R4"]).raters
+        found = fit.profile(large, ["R2", "R4"]).raters
         draws = fit.raters.filter(pl.col("rater").is_in(["R2", "R4"]))
         np.testing.assert_allclose(found["kappa"], draws["kappa"], atol=1e-5)
         width = (draws["kappa_high"] - draws["kappa_low"]).to_numpy()
@@ -66,8 +66,8 @@ def test_the_yardstick_is_not_taken_for_granted():
     ).ratings
     fit = rl.fit(ratings)
     top = fit.raters.sort("rho", descending=True)["rater"][0]
-    free = rl.profile(fit, ratings, top).raters.row(0, named=True)
-    named = rl.profile(rl.fit(ratings, reference=top), ratings, top).raters.row(0, named=True)
+    free = fit.profile(ratings, top).raters.row(0, named=True)
+    named = rl.fit(ratings, reference=top).profile(ratings, top).raters.row(0, named=True)
     assert named["kappa"] == pytest.approx(free["kappa"], abs=1e-4)
     assert free["low"] < named["low"] - 0.01
     assert free["high"] <= 1
@@ -75,7 +75,7 @@ def test_the_yardstick_is_not_taken_for_granted():
 
 def test_ends_have_the_deviance_of_the_level(made):
     fit = rl.fit(made.ratings)
-    found = rl.profile(fit, made.ratings, ["R3"])
+    found = fit.profile(made.ratings, ["R3"])
     own = Profiler.of(fit, made.ratings).profile(2)
     for end in found.raters.select("low", "high").row(0):
         assert own.deviance(end)[0] == pytest.approx(3.84, abs=0.05)
@@ -95,7 +95,7 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
     ratings = replace(made.ratings, score=score)
     fit = rl.fit(ratings)
     assert fit.raters["kappa"][3] == 0
-    found = rl.profile(fit, ratings, "R4").raters.row(0, named=True)
+    found = fit.profile(ratings, "R4").raters.row(0, named=True)
     assert found["low"] == 0
     assert found["high"] == pytest.approx(fit.raters["kappa_high"][3], abs=0.02)
 
@@ -110,4 +110,4 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
 )
 def test_what_cannot_be_profiled_is_refused(made, options, message):
     with pytest.raises(OptionError, match=message):
-        rl.profile(rl.fit(made.ratings, **options), made.ratings, "R1")
+        rl.fit(made.ratings, **options).profile(made.ratings, "R1")

@@ -28,7 +28,7 @@ def fit():
 
 
 def test_the_one_who_differs_is_found_and_nobody_else(fit):
-    found = rl.compare_raters(fit, k=1)
+    found = fit.compare_raters(k=1)
     assert found.raters.filter(pl.col("verdict") == "below the mean")["rater"].to_list() == ["R4"]
     clear = found.pairs.filter(pl.col("p_holm") < 0.05)
     assert set(clear["other"]) == {"R4"}
@@ -41,7 +41,7 @@ def test_the_one_who_differs_is_found_and_nobody_else(fit):
 
 
 def test_who_has_too_few_ratings_is_told(fit):
-    found = rl.compare_raters(fit)
+    found = fit.compare_raters()
     few = found.raters.filter("too_few")
     assert few["rater"].to_list() == ["R5"]
     words = found.summary()
@@ -51,7 +51,7 @@ def test_who_has_too_few_ratings_is_told(fit):
 
 
 def test_pairs_are_complete_and_consistent_with_the_table(fit):
-    found = rl.compare_raters(fit)
+    found = fit.compare_raters()
     assert found.pairs.height == 10
     assert (found.pairs["difference"] >= 0).all()
     np.testing.assert_allclose(
@@ -62,7 +62,7 @@ def test_pairs_are_complete_and_consistent_with_the_table(fit):
 
 
 def test_shrunk_comparisons_claim_less(fit):
-    plain, shrunk = rl.compare_raters(fit), rl.compare_raters(fit, shrink=True)
+    plain, shrunk = fit.compare_raters(), fit.compare_raters(shrink=True)
     assert shrunk.raters["p_best"].max() <= plain.raters["p_best"].max() + 0.05
     np.testing.assert_allclose(shrunk.raters["kappa"], fit.capability(shrink=True)["kappa"])
 
@@ -77,9 +77,9 @@ def test_shrunk_comparisons_claim_less(fit):
 )
 def test_wrong_options_say_what_to_do(fit, options, message):
     with pytest.raises(OptionError, match=message):
-        rl.compare_raters(fit, **options)
+        fit.compare_raters(**options)
 
 
 def test_a_fit_without_standard_errors_is_refused(small):
     with pytest.raises(OptionError, match="standard_errors=True"):
-        rl.compare_raters(rl.fit(small, standard_errors=False))
+        rl.fit(small, standard_errors=False).compare_raters()

@@ -5,7 +5,9 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
+from raterlens.facade import fitted
 from raterlens.models.redundancy import Redundancy
+from raterlens.pipeline.steps import Run
 from raterlens.uncertainty.sparse_covariance import LargeCovariance
 
 N_RATERS, N_ITEMS = 400, 5
@@ -66,9 +68,7 @@ def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(m
     ratings = rl.simulate(students=1500, raters=150, items=3, raters_per_student=3, seed=3).ratings
     for model in ("gmf", "tfm"):
         exact = rl.fit(ratings, model=model)
-        monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
-        large = rl.fit(ratings, model=model)
-        monkeypatch.undo()
+        large = fitted(ratings, rl.FitConfig(model=model), Run(dense_parameters=10))
         assert large.items["delta_se"].to_list() == pytest.approx(exact.items["delta_se"].to_list(), rel=1e-5)
         # What raters share is left out, which matters little here and less the more there are.
         for name in ("eta_se", "kappa_se"):
@@ -81,8 +81,7 @@ def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_e
     """Forty ratings a rater: some slopes are 0, where the information bends the wrong way."""
     ratings = rl.simulate(students=2000, raters=300, items=2, raters_per_student=3, seed=1).ratings
     exact = rl.fit(ratings)
-    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
-    large = rl.fit(ratings)
+    large = fitted(ratings, rl.FitConfig(), Run(dense_parameters=10))
     flat = exact.raters["rho"].to_numpy() < 1e-6
     assert flat.any()
     assert np.isfinite(large.raters["kappa_se"].to_numpy()).all()
@@ -93,10 +92,10 @@ def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_e
 
 
 def test_information_that_had_to_be_steadied_is_said_so(monkeypatch):
-    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 1)
     monkeypatch.setattr("raterlens.uncertainty.sparse_covariance._ROUNDS", 0)
     monkeypatch.setattr("raterlens.uncertainty.sparse_covariance._STEADIED", (1e-2,))
-    fit = rl.fit(rl.simulate(students=400, raters=30, items=3, raters_per_student=3, seed=3).ratings)
+    ratings = rl.simulate(students=400, raters=30, items=3, raters_per_student=3, seed=3).ratings
+    fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=1))
     (said,) = (text for text in fit.warnings if "was added" in text)
     assert said.startswith("1.0% was added")
     assert "up to 0.5% too small" in said
@@ -106,8 +105,7 @@ def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
     """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
     ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings
     exact = rl.fit(ratings).raters["eta_se"].to_numpy()
-    monkeypatch.setattr("raterlens.fitting.MOST_PARAMETERS", 10)
-    fit = rl.fit(ratings)
+    fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=10))
     ratio = fit.raters["eta_se"].to_numpy() / exact
     assert np.median(ratio) == pytest.approx(1, abs=0.03)
     assert np.mean(np.abs(ratio - 1) < 0.25) > 0.85

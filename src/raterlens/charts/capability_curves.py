@@ -17,10 +17,10 @@ from raterlens.charts.theme import DESK, check_width, finished, values
 from raterlens.errors import OptionError
 from raterlens.text import listed, printable
 from raterlens.types import Array
-from raterlens.uncertainty.measurement import measured
+from raterlens.uncertainty.measurement import measured_fit
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 
 MOST_LINES = 6
@@ -34,14 +34,13 @@ _HILL = 0.28
 """Height of the students' distribution, as a share of the plot."""
 
 
-def curves_data(fit: Fit, raters: Sequence[object] | None = None) -> pl.DataFrame:
+def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataFrame:
     """rater, theta, kappa, kappa_low, kappa_high of every rater, and place: 0, 1, ... for the raters named (the most,
     the middle and the least capable where left out), null for the others, who have no interval here."""
     chosen = _chosen(fit, raters)
     if fit.calibration is None:
         raise OptionError("this fit was made without a calibration, so its curves are not known; fit again")
-    students = fit.table("students").select("theta", "theta_se").to_numpy()
-    found = measured(fit.calibration, fit.yardstick, students[:, 0], students[:, 1])
+    found = measured_fit(fit, fit.yardstick)
     names = fit.table("raters")["rater"].cast(pl.String)
     on, n = found.on, len(names)
     kappa = [found.index.rate_at(float(t), on.a, on.eta) for t in _ABILITY] / found.index.best(on.sigmas)
@@ -66,7 +65,7 @@ def panel_data(curves: pl.DataFrame) -> pl.DataFrame:
     return curves.group_by("theta", maintain_order=True).agg(low=tenth, high=rest)
 
 
-def students_data(fit: Fit) -> pl.DataFrame:
+def students_data(fit: Result) -> pl.DataFrame:
     """theta, density: the students over whom capability is averaged."""
     abilities = fit.table("students").select("theta", "theta_se").to_numpy()
     students = students_of(fit.yardstick.population, abilities[:, 0], abilities[:, 1])
@@ -82,7 +81,7 @@ def students_data(fit: Fit) -> pl.DataFrame:
     return pl.DataFrame({"theta": _ABILITY, "density": density})
 
 
-def curves(fit: Fit, raters: Sequence[object] | None = None, *, width: int = DESK) -> Any:
+def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = DESK) -> Any:
     """At which abilities does a rater tell students apart?
 
     κ(θ) of a few raters with its 95 % interval, before all others in grey (the middle eight of ten of a large panel),
@@ -180,7 +179,7 @@ def _key(every: pl.DataFrame, top: float, x: Any, scale: Any) -> Any:
     return text.encode(x=x, y=alt.Y("y:Q", scale=scale), text=alt.Text("words:N"))
 
 
-def _chosen(fit: Fit, raters: Sequence[object] | None) -> list[str]:
+def _chosen(fit: Result, raters: Sequence[object] | None) -> list[str]:
     not_for(fit, "curves", "a rater's capability is the same at every ability", "capability")
     if raters is None:
         table = fit.table("raters").filter(pl.col("kappa").is_finite()).sort("kappa", descending=True)

@@ -20,7 +20,7 @@ from raterlens.text import counted
 from raterlens.types import Array
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 Surface = Callable[[Array, Array], Array]
 """Capability of a discrimination and a severity."""
@@ -42,13 +42,13 @@ HEIGHT = 380
 _MARGIN = 90
 
 
-def severity_data(fit: Fit) -> pl.DataFrame:
+def severity_data(fit: Result) -> pl.DataFrame:
     """A row a rater: rater, eta, rho, kappa, label, standing, kind, words; without those who have no estimates."""
     rows = rater_rows(fit)
     return rows.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
 
 
-def surface(fit: Fit) -> Surface:
+def surface(fit: Result) -> Surface:
     """Capability as the fit's own yardstick, population and way of scoring have it."""
     if fit.calibration is None:
         return Scale.of(fit).capability
@@ -103,7 +103,7 @@ def reach_of(points: pl.DataFrame) -> float:
     return float(np.ceil(2 * max(1.08 * farthest, LEAST_SPAN)) / 2)
 
 
-def severity(fit: Fit, *, width: int = DESK) -> Any:
+def severity(fit: Result, *, width: int = DESK) -> Any:
     """Why is a rater's capability what it is: severity, or discrimination?
 
     Along each curve capability is the same. Raters above the bold curve are capable; one who lies outside because of
@@ -211,7 +211,7 @@ def _names(points: pl.DataFrame, reach: float, rho: tuple[float, float], width: 
     return placed_names(named, anchors, everywhere, width - _MARGIN, HEIGHT)
 
 
-def _titles(fit: Fit, width: int) -> tuple[str, str]:
+def _titles(fit: Result, width: int) -> tuple[str, str]:
     ends = ("Severity η", "Criterion less its best place, η")[fit.model in LATENT]
     gap = "\u00a0" * (12 if width >= 480 else 4)
     return f"← lenient{gap}{ends}{gap}severe →", "Discrimination ρ"

@@ -14,12 +14,12 @@ from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 _TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, "curves": curves}
 
 
-def evidence(fit: Fit, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
+def evidence(fit: Result, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
     """`raters` (fit statistics) or `curves` (observed and expected), with labels as text."""
     if isinstance(ratings, Diagnosis):
         found = ratings.table(table)

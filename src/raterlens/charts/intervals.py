@@ -15,7 +15,7 @@ from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.text import counted, number
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 MOST_ROWS = 60
 """A line each up to here; a larger panel is drawn as one ranked curve."""
@@ -25,14 +25,14 @@ COMPACT = 340
 TITLE = "Capability κ̄"
 
 
-def capability_data(fit: Fit) -> pl.DataFrame:
+def capability_data(fit: Result) -> pl.DataFrame:
     """A row a rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
     standing, kind, words."""
     rows = rater_rows(fit).drop("rho", "eta").with_row_index("place", offset=1)
     return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
-def capability(fit: Fit, *, width: int = DESK) -> Any:
+def capability(fit: Result, *, width: int = DESK) -> Any:
     """How capable is each rater, and how sure are we?
 
     Parameters

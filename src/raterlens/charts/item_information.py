@@ -20,7 +20,7 @@ from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.models.calibration import Calibration
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 
 ALL = "all items together"
@@ -30,7 +30,7 @@ _ABILITY: Array = np.linspace(-4.0, 4.0, 81)
 _LEAST = 1e-12
 
 
-def information_data(fit: Fit) -> pl.DataFrame:
+def information_data(fit: Result) -> pl.DataFrame:
     """item, theta, information: of a rating by a rater chosen at random from the panel, and of one on every item
     (`all items together`)."""
     not_for(
@@ -86,7 +86,7 @@ def _cumulative(s: Array, tau: Array, link: str) -> Array:
     return total
 
 
-def information(fit: Fit, *, width: int = DESK) -> Any:
+def information(fit: Result, *, width: int = DESK) -> Any:
     """Which students do these items, in the hands of these raters, tell apart?
 
     Parameters

@@ -17,7 +17,7 @@ from raterlens.text import counted, distinct, number
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 USUAL = (0.5, 1.5)
 """Mean squares that are taken to be harmless, whatever their test says (Linacre, 2002)."""
@@ -35,7 +35,7 @@ EXPECTED, NOISY, TAME = "as expected", "noisier than expected", "more predictabl
 _KINDS = {EXPECTED: ("accent", "circle"), NOISY: ("severe", "triangle-up"), TAME: ("weak", "square")}
 
 
-def fit_statistics_data(fit: Fit, ratings: Ratings | Diagnosis) -> pl.DataFrame:
+def fit_statistics_data(fit: Result, ratings: Ratings | Diagnosis) -> pl.DataFrame:
     """A row a rater: rater, n, infit, infit_z, outfit, outfit_z, kind, words."""
     why = "it has no residuals by ability"
     not_for(fit, "fit_statistics", why, "capability")
@@ -52,7 +52,7 @@ def fit_statistics_data(fit: Fit, ratings: Ratings | Diagnosis) -> pl.DataFrame:
     return rows.with_columns(kind.alias("kind"), pl.Series("words", words, dtype=pl.String))
 
 
-def fit_statistics(fit: Fit, ratings: Ratings | Diagnosis, *, width: int = DESK) -> Any:
+def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DESK) -> Any:
     """Does the model describe every rater?
 
     Infit (weighted towards students whom a rater should be able to judge) against outfit (sensitive to single

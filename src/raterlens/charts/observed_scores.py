@@ -15,14 +15,14 @@ from raterlens.text import counted, number, printable
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 HEIGHT = 320
 OBSERVED, EXPECTED = "observed mean score", "expected by the model, with its 95 % margin"
 _SURE = 1.96
 
 
-def expected_data(fit: Fit, ratings: Ratings | Diagnosis, rater: object) -> pl.DataFrame:
+def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> pl.DataFrame:
     """A row a group of students, from the weakest to the ablest according to the other raters: group, n, ability,
     observed, expected, low, high (between which 95 of 100 observed means would lie), words. The lowest
     score is 0, the next 1, and so on."""
@@ -43,7 +43,7 @@ def expected_data(fit: Fit, ratings: Ratings | Diagnosis, rater: object) -> pl.D
     ).drop("se")
 
 
-def expected(fit: Fit, ratings: Ratings | Diagnosis, rater: object, *, width: int = DESK) -> Any:
+def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width: int = DESK) -> Any:
     """Does a rater score students of every ability as the model expects?
 
     Points outside the band are where the rater sees ability differently from what the model allows for.
@@ -119,12 +119,12 @@ def expected(fit: Fit, ratings: Ratings | Diagnosis, rater: object, *, width: in
     return finished(band + line + points, words, width=width, height=HEIGHT)
 
 
-def _highest(fit: Fit) -> int:
+def _highest(fit: Result) -> int:
     assert fit.calibration is not None
     return len(fit.calibration.scores) - 1
 
 
-def _title(fit: Fit) -> str:
+def _title(fit: Result) -> str:
     """Scores other than 0, 1, 2 ... are counted from the lowest."""
     assert fit.calibration is not None
     scores, highest = fit.calibration.scores, _highest(fit)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
 
 Value = Literal["severity", "discrimination", "capability"]
 
@@ -38,7 +38,12 @@ _TESTED["capability"] = _TESTED["severity"] | _TESTED["discrimination"]
 
 
 def drift_data(
-    fit: Fit, ratings: Ratings, time: Any, raters: Sequence[str] | None = None, *, value: Value = "severity"
+    fit: Fit,
+    ratings: Ratings,
+    time: Any,
+    raters: Sequence[str] | None = None,
+    *,
+    value: Value = "severity",
 ) -> pl.DataFrame:
     """A row for every rater and period: rater, period, order, n, value, low, high (95 %), overall (the whole fit's),
     change (largest step away from the rater's own mean, in standard errors), since (whether a change that the test

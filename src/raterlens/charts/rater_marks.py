@@ -16,7 +16,7 @@ from raterlens.models.registry import MODELS, is_latent_class
 from raterlens.text import distinct, interval, listed, number
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 LATENT = tuple(name for name in MODELS if is_latent_class(name))
 
@@ -24,7 +24,7 @@ TOLD = 1000
 """Points that a mouse could still find: up to so many have their words in an SVG."""
 
 
-def rater_rows(fit: Fit) -> pl.DataFrame:
+def rater_rows(fit: Result) -> pl.DataFrame:
     """A row a rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind, words."""
     scale = Scale.of(fit)
     rows = judged(fit.table("raters"), scale)
@@ -45,7 +45,7 @@ def rater_rows(fit: Fit) -> pl.DataFrame:
     )
 
 
-def rater_name(fit: Fit, rater: object) -> str:
+def rater_name(fit: Result, rater: object) -> str:
     """The name of a rater of the fit, as text; raises where there is none."""
     names = fit.table("raters")["rater"].cast(pl.String).to_list()
     if str(rater) not in names:
@@ -54,7 +54,7 @@ def rater_name(fit: Fit, rater: object) -> str:
     return str(rater)
 
 
-def not_for(fit: Fit, chart: str, why: str, instead: str, models: tuple[str, ...] = LATENT) -> None:
+def not_for(fit: Result, chart: str, why: str, instead: str, models: tuple[str, ...] = LATENT) -> None:
     """Raise where a chart says nothing about the fit's model, naming the one that does."""
     if fit.model in models:
         raise OptionError(

@@ -14,7 +14,7 @@ from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.text import number, printable
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.facade import Fit
 
 HEIGHT = 300
 LEAST_REACH = 3.0

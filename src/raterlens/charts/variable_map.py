@@ -21,7 +21,7 @@ from raterlens.text import counted, distinct, number, printable
 from raterlens.types import Array
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 
 HEIGHT = 440
@@ -35,7 +35,7 @@ _GAP = 8
 _COLOURS = (light("severe"), light("extreme"), light("weak"), light("lenient"))
 
 
-def wright_data(fit: Fit) -> pl.DataFrame:
+def wright_data(fit: Result) -> pl.DataFrame:
     """facet (Students, Raters, Items, and the name of each further facet), label, location."""
     why = "raters see a true category there and stand on a scale of their own"
     not_for(fit, "wright", why, "severity")
@@ -65,7 +65,7 @@ def _part(facet: str, labels: pl.Series, location: Array) -> pl.DataFrame:
     )
 
 
-def wright(fit: Fit, *, width: int = DESK) -> Any:
+def wright(fit: Result, *, width: int = DESK) -> Any:
     """Are raters and items where the students are?
 
     Students as a histogram, beside them raters (the more severe, the higher) and items (the harder, the higher). Large

@@ -17,9 +17,9 @@ from scipy.optimize import minimize_scalar
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError, choose
-from raterlens.result.record import Fit
+from raterlens.result.record import Result
 from raterlens.types import Array
-from raterlens.uncertainty.measurement import Measurement, measured
+from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 _ABILITIES = np.linspace(-3.0, 3.0, 121)
 # Severities beyond this fail or pass nearly everybody.
@@ -48,7 +48,7 @@ class WhatIf:
         return self.best_kappa - self.kappa
 
 
-def what_if(fit: Fit, rater: str, severity: float | Sequence[float] | None = None) -> WhatIf:
+def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = None) -> WhatIf:
     """Kappa-bar of a rater if only their severity were different.
 
     Parameters
@@ -77,7 +77,7 @@ def what_if(fit: Fit, rater: str, severity: float | Sequence[float] | None = Non
     return WhatIf(labels[r], float(on.on.eta[r]), now, curve, best, top)
 
 
-def advice(fit: Fit) -> pl.DataFrame:
+def advice(fit: Result) -> pl.DataFrame:
     """A row a rater: kappa, what was lost to severity and to discrimination, the best severity and its gain, the
     abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a
     paragraph to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
@@ -121,20 +121,20 @@ def advice(fit: Fit) -> pl.DataFrame:
     )
 
 
-def assignment(fit: Fit, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> pl.DataFrame:
+def assignment(fit: Result, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> pl.DataFrame:
     """Who should mark whom: for each ability, raters from the most to the least capable there."""
-    curves = fit.capability(theta=list(abilities))
-    table = curves if isinstance(curves, pl.DataFrame) else pl.from_pandas(curves)
-    return table.sort(["theta", "kappa"], descending=[False, True], maintain_order=True)
+    curves = _measurement(fit).curves(fit.table("raters")["rater"], list(abilities))
+    return curves.sort(["theta", "kappa"], descending=[False, True], maintain_order=True)
 
 
-def _measurement(fit: Fit) -> Measurement:
+def _measurement(fit: Result) -> Measurement:
     if fit.calibration is None:
         raise OptionError(
-            f"model {fit.model!r} has no severity to change; fit 'gmf', 'tfm' or 'probit' for advice"
+            f"model {fit.model!r} has no severity to change",
+            "fit 'gmf', 'tfm' or 'probit' for advice",
+            option="model",
         )
-    students = fit.table("students").select("theta", "theta_se").to_numpy()
-    return measured(fit.calibration, fit.yardstick, students[:, 0], students[:, 1])
+    return measured_fit(fit, fit.yardstick)
 
 
 def _kappa(on: Measurement, a: Array, eta: Array) -> Array:

@@ -16,7 +16,7 @@ from raterlens.models.registry import is_latent_class
 from raterlens.types import Array
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 
 # Where no rater tells students apart at all.
@@ -50,7 +50,7 @@ class Scale:
     """How ordered scores follow the predictor, with the panel's thresholds; None for pass and fail."""
 
     @staticmethod
-    def of(fit: "Fit") -> "Scale":
+    def of(fit: "Result") -> "Scale":
         """The scale that a fit's tables are on."""
         ordered = fit.calibration is not None and "threshold" in fit.calibration.effects
         curve = fit.calibration.curve() if fit.calibration is not None and ordered else None

@@ -27,7 +27,7 @@ from raterlens.models.registry import latent_class_spec
 from raterlens.models.responses import Adjacent, Linked, Predictor
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit
+from raterlens.result.record import Result
 from raterlens.types import Array, Indices
 
 # Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
@@ -35,7 +35,7 @@ _BLOCK = 2**19
 _CATEGORIES = Nodes(np.array([0.0, 1.0]), np.zeros(2))
 
 
-def of_categories(fit: Fit, ratings: Ratings) -> Expectation:
+def of_categories(fit: Result, ratings: Ratings) -> Expectation:
     """Work (student-items) in the order of student and item."""
     if ratings.n_categories > 2:
         raise InputError(

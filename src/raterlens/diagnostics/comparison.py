@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from raterlens.errors import OptionError
-from raterlens.result.record import Fit
+from raterlens.result.record import Result
 from raterlens.text import listed
 
 # Movers named in the summary.
@@ -56,7 +56,7 @@ class Comparison:
         return lines
 
 
-def compare(*fits: Fit, names: Sequence[str] | None = None) -> Comparison:
+def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
     """Compare fits of the same ratings.
 
     Parameters
@@ -81,7 +81,7 @@ def compare(*fits: Fit, names: Sequence[str] | None = None) -> Comparison:
     >>> both.models.select("fit", "against", "df").rows()
     [('tfm', None, None), ('gmf', 'tfm', 15)]
     """
-    if len(fits) < 2 or not all(isinstance(fit, Fit) for fit in fits):
+    if len(fits) < 2 or not all(isinstance(fit, Result) for fit in fits):
         raise OptionError(f"compare takes two or more fits, from rl.fit or rl.load; it got {listed(fits)}")
     called = list(names) if names is not None else _names(fits)
     if len(called) != len(fits) or len(set(called)) != len(called):
@@ -94,7 +94,7 @@ def compare(*fits: Fit, names: Sequence[str] | None = None) -> Comparison:
 # -------------------------------------------------------------------------------------------------- models
 
 
-def _models(fits: Mapping[str, Fit]) -> pl.DataFrame:
+def _models(fits: Mapping[str, Result]) -> pl.DataFrame:
     rows: list[tuple[str | float | None, ...]] = []
     for name, fit in fits.items():
         own = (name, fit.model, fit.method, fit.link, fit.loglik, fit.n_parameters, fit.aic, fit.bic)
@@ -111,12 +111,12 @@ def _models(fits: Mapping[str, Fit]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row", schema_overrides=types)
 
 
-def _testable(small: Fit, large: Fit) -> bool:
+def _testable(small: Result, large: Result) -> bool:
     both = small.method == large.method == "mml" and small.n_parameters < large.n_parameters
     return both and nested(small, large) and _same_data(small, large)
 
 
-def nested(small: Fit, large: Fit) -> bool:
+def nested(small: Result, large: Result) -> bool:
     """Whether every distribution of `small` is one of `large`: each of its parts must be as free or less."""
     one, other = small.calibration, large.calibration
     if one is None or other is None or one.anchored or other.anchored or one.link != other.link:
@@ -137,14 +137,14 @@ def nested(small: Fit, large: Fit) -> bool:
     return all(free)
 
 
-def _slopes(fit: Fit) -> int:
+def _slopes(fit: Result) -> int:
     """How freely raters' slopes vary: not at all, with covariates, or each by its own."""
     if fit.model == "tfm":
         return 0
     return 1 if fit.calibration is not None and fit.calibration.covariates else 2
 
 
-def _same_data(one: Fit, other: Fit) -> bool:
+def _same_data(one: Result, other: Result) -> bool:
     """The same students, raters and items, each with the same number of ratings and mean score."""
     return all(
         one.table(name).height == other.table(name).height
@@ -154,7 +154,7 @@ def _same_data(one: Fit, other: Fit) -> bool:
     )
 
 
-def _warnings(fits: Mapping[str, Fit]) -> list[str]:
+def _warnings(fits: Mapping[str, Result]) -> list[str]:
     first_name, first = next(iter(fits.items()))
     warnings = [
         f"{name!r} is a fit of other ratings than {first_name!r} ({fit.n_ratings:,} and {first.n_ratings:,}): their "
@@ -189,7 +189,7 @@ def _warnings(fits: Mapping[str, Fit]) -> list[str]:
 # ------------------------------------------------------------------------------------------------ rankings
 
 
-def _rankings(fits: Mapping[str, Fit]) -> pl.DataFrame:
+def _rankings(fits: Mapping[str, Result]) -> pl.DataFrame:
     """Raters that all fits have; ranks among them."""
     table: pl.DataFrame | None = None
     for name, fit in fits.items():
@@ -221,7 +221,7 @@ def _agreement(raters: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 # --------------------------------------------------------------------------------------------------- words
 
 
-def _names(fits: Sequence[Fit]) -> list[str]:
+def _names(fits: Sequence[Result]) -> list[str]:
     """The shortest description that sets every fit apart."""
     parts = [
         (

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -27,10 +27,12 @@ from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.errors import OptionError, choose
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
-from raterlens.reading.reader import read
-from raterlens.result.record import Fit
+from raterlens.result.record import Result
 from raterlens.text import counted, listed
 from raterlens.types import Array
+
+if TYPE_CHECKING:
+    from raterlens.facade import Fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,42 +110,13 @@ class Diagnosis:
 
 
 def diagnose(
-    fit: Fit,
-    ratings: Ratings | Any,
+    fit: "Fit",
+    ratings: Ratings,
     *,
     time: Any = None,
     groups: Mapping[str, Any] | None = None,
 ) -> Diagnosis:
-    """Look for what the model does not foresee: misfit, bias, drift, and raters who do not judge at all.
-
-    Parameters
-    ----------
-    fit
-        Of any model. Under latent classes (`hrm`, `dawid-skene`) a rating is compared with the true category of its
-        work; infit and outfit of raters and halo are not defined there.
-    ratings
-        The ratings that were fitted (or others by the same raters on the same items).
-    time
-        When each rating was given, one value a rating in the order of `ratings` (numbers, dates, or labels that
-        sort), or the name of a facet. With it, drift is tested.
-    groups
-        Further things that ratings differ in, by name: one label a rating, such as the student's school. With them,
-        bias is tested; what holds for all raters alike is not counted as bias.
-
-    Returns
-    -------
-    Diagnosis
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> ratings = rl.load_example()
-    >>> found = rl.fit(ratings).diagnose(ratings)
-    >>> found.table("raters").columns[:4]
-    ['rater', 'n', 'infit', 'infit_z']
-    """
-    if not isinstance(ratings, Ratings):
-        ratings = read(ratings)
+    """Look for what the model does not foresee: `Fit.diagnose`."""
     levels = {name: levels_of(name, values, ratings) for name, values in (groups or {}).items()}
     moment = None if time is None else time_of(time, ratings)
 
@@ -179,7 +152,7 @@ def diagnose(
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
 
 
-def _fair_averages(fit: Fit, found: Residuals) -> tuple[Array, Array]:
+def _fair_averages(fit: Result, found: Residuals) -> tuple[Array, Array]:
     """What each rater would give, and each student would get, were all rated alike."""
     if fit.calibration is None:
         return fair_shares(found, fit.table("raters"))

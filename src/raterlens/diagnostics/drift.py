@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.fitting import fit as estimate
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit
+
+if TYPE_CHECKING:
+    from raterlens.config import FitOptions
+    from raterlens.facade import Fit
 
 _SURE = 1.96
 
@@ -19,7 +21,7 @@ _SURE = 1.96
 class Periods:
     """A fit, its ratings, and the period of each of them."""
 
-    fit: Fit
+    fit: "Fit"
     ratings: Ratings
     period: NDArray[np.int32]
     names: pl.Series
@@ -43,16 +45,8 @@ class Periods:
             "rater",
             [f"{r} in {p}" if own else str(r) for r, p, own in zip(rater, period, rows, strict=True)],
         )
-        known, options = fit.calibration, dict[str, Any]()
-        if known is not None:
-            options = {"scale": known.scale, "item_slopes": known.item_slopes, "anchors": fit}
-        again = estimate(
-            replace(ratings, rater=place.astype(np.int32), raters=labels),
-            model=fit.model,
-            method="laplace" if fit.method == "laplace" else "mml",
-            link=fit.link,
-            **options,
-        )
+        periods_as_raters = replace(ratings, rater=place.astype(np.int32), raters=labels)
+        again = fit.refit(periods_as_raters, **self._held())
         table = again.table("raters")
         if only is not None:  # severities are centred over another panel
             table = table.with_columns(pl.col("eta") + (fit.alpha - again.alpha))
@@ -62,6 +56,15 @@ class Periods:
             .with_columns(pl.col("rho_low").clip(lower_bound=0.0))
             .filter(pl.Series(rows))
         )
+
+    def _held(self) -> "FitOptions":
+        """What keeps the numbers on the scale of the whole: its yardstick, and all else that was estimated."""
+        if self.fit.calibration is None:
+            return {}
+        # Method `hl` can hold nothing; the yardstick is that of the anchoring fit, who may not be a rater here.
+        method = "laplace" if self.fit.method == "laplace" else "mml"
+        unset: FitOptions = {"reference": None, "population": None, "origin": None, "shrink": False}
+        return {**unset, "method": method, "anchors": self.fit, "covariates": None}
 
 
 def _with_interval(name: str) -> tuple[pl.Expr, ...]:

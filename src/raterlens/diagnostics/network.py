@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 from raterlens.ratings.linking import shared_students
-from raterlens.result.record import Fit
+from raterlens.result.record import Result
 from raterlens.types import Array, Indices
 
 MOST_LINKS = 2_000
@@ -49,7 +49,7 @@ class Network:
         return f"the {self.links.height:,} strongest of {self.n_links:,} links are shown"
 
 
-def network(ratings: Ratings, fit: Fit | None = None, most: int = MOST_LINKS) -> Network:
+def network(ratings: Ratings, fit: Result | None = None, most: int = MOST_LINKS) -> Network:
     """Raters as points and shared students as links.
 
     Every rater keeps the strongest link, and groups stay whole, however few links are drawn.

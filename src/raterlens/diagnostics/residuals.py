@@ -24,7 +24,7 @@ from raterlens.engine.protocol import Moments
 from raterlens.models.contexts import Contexts
 from raterlens.parallel.threads import in_threads
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit
+from raterlens.result.record import Result
 from raterlens.types import Array, Indices
 
 
@@ -124,7 +124,7 @@ class Residuals:
         return self.ratings.score - self.expected
 
 
-def residuals(fit: Fit, ratings: Ratings) -> Residuals:
+def residuals(fit: Result, ratings: Ratings) -> Residuals:
     """Average residuals of every rating over the posterior of what it judges."""
     known = fit.calibration
     model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)

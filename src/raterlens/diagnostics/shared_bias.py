@@ -15,7 +15,7 @@ ability it has expectation tau^2 E m_j' m_k', to first order.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -28,12 +28,15 @@ from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
-from raterlens.fitting import fit as estimate
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit, as_came
-from raterlens.text import counted, listed
+from raterlens.result.record import as_came
+from raterlens.text import Message, Option, counted, listed
 from raterlens.types import Array, Indices
+
+if TYPE_CHECKING:
+    from raterlens.config import FitOptions
+    from raterlens.facade import Fit
 
 LEAST = 0.3
 """A shared impression matters from this standard deviation on, in logits."""
@@ -92,33 +95,8 @@ class SharedBias:
         return "\n".join(lines)
 
 
-def check_shared_bias(fit: Fit, ratings: Ratings, *, trusted: Sequence[str]) -> SharedBias:
-    """Compare what trusted raters see with what the others have in common.
-
-    Parameters
-    ----------
-    fit
-        Of everyone; its link and scale are used throughout.
-    ratings
-        Those that were fitted.
-    trusted
-        Raters whose view defines ability, such as human experts. The more of them rate a student, the smaller the
-        bias that can be found.
-
-    Returns
-    -------
-    SharedBias
-        `found`, `summary()` and `raters`. What the others share need not be wrong: they may see something true that the
-        trusted raters miss. The check says that it is there, and how large it is.
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> ratings = rl.load_example()
-    >>> trusted = [rater for rater in ratings.raters if rater[:2] in ("AM", "BE")]
-    >>> rl.check_shared_bias(rl.fit(ratings), ratings, trusted=trusted).found
-    False
-    """
+def check_shared_bias(fit: "Fit", ratings: Ratings, *, trusted: Sequence[str]) -> SharedBias:
+    """Compare what trusted raters see with what the others have in common: `Fit.check_shared_bias`."""
     labels = ratings.raters.cast(pl.String).to_list()
     chosen = [labels.index(choose("trusted rater", str(name), labels)) for name in dict.fromkeys(trusted)]
     others = [code for code in range(len(labels)) if code not in chosen]
@@ -145,22 +123,33 @@ def check_shared_bias(fit: Fit, ratings: Ratings, *, trusted: Sequence[str]) -> 
     return SharedBias(table, correlation, expected, seen.n, fit.backend)
 
 
-def _check(fit: Fit, ratings: Ratings, trusted: list[int], others: list[int]) -> None:
+def _check(fit: "Fit", ratings: Ratings, trusted: list[int], others: list[int]) -> None:
     if fit.calibration is None:
-        raise OptionError(f"model {fit.model!r} has no ability to compare; fit 'gmf' or 'tfm'")
+        raise OptionError(
+            f"model {fit.model!r} has no ability to compare", "fit 'gmf' or 'tfm'", option="model"
+        )
     if ratings.facets:
-        raise OptionError("ratings with further facets are not supported here; read them without facets=")
+        raise OptionError(
+            "ratings with further facets are not supported here",
+            Message("read them without ", Option("facets")),
+            option="facets",
+        )
     if not trusted:
         raise OptionError(
-            "no trusted raters; name those whose view defines ability, for example trusted=['Ann', 'Bob']"
+            "no trusted raters",
+            Message("name those whose view defines ability, for example ", Option("trusted", ["Ann", "Bob"])),
+            option="trusted",
         )
     if len(others) < 2:
-        raise OptionError(f"{counted(len(others), 'rater')} besides the trusted; sharing takes two")
+        raise OptionError(
+            f"{counted(len(others), 'rater')} besides the trusted", "sharing takes two", option="trusted"
+        )
     by_trusted = np.unique(ratings.student[np.isin(ratings.rater, trusted)])
     both = np.intersect1d(by_trusted, ratings.student[np.isin(ratings.rater, others)])
     if len(both) < FEWEST:
         raise InputError(
-            f"{counted(len(both), 'student')} rated by both trusted and other raters; the check needs at least {FEWEST}"
+            f"{counted(len(both), 'student')} rated by both trusted and other raters",
+            f"the check needs at least {FEWEST}",
         )
 
 
@@ -190,7 +179,7 @@ class _Seen:
 class _Ground:
     """The trusted raters' fit, and what it says of every student it knows."""
 
-    fit: Fit
+    fit: "Fit"
     rows: NDArray[np.bool_]
     """Ratings by trusted raters"""
     students: Indices
@@ -200,7 +189,7 @@ class _Ground:
     """Cells of every student, and log-probabilities of cells at the nodes"""
 
     @staticmethod
-    def of(everyone: Fit, ratings: Ratings, rows: NDArray[np.bool_]) -> "_Ground":
+    def of(everyone: "Fit", ratings: Ratings, rows: NDArray[np.bool_]) -> "_Ground":
         part = ratings.subset(rows)
         part.check_estimable()
         fit = _fitted(everyone, part)
@@ -222,7 +211,7 @@ class _Ground:
     def kappa(self, rater: str) -> dict[str, float]:
         return _kappa(self.fit, rater)
 
-    def judge(self, code: int, ratings: Ratings, everyone: Fit) -> _Judge:
+    def judge(self, code: int, ratings: Ratings, everyone: "Fit") -> _Judge:
         """One rater beside the trusted, who are held fixed: nobody else can vouch for this one."""
         label = str(ratings.raters[code])
         part = ratings.subset(self.rows | (ratings.rater == code))
@@ -270,13 +259,15 @@ class _Ground:
             yield rows, special.softmax(log, axis=1)
 
 
-def _fitted(everyone: Fit, ratings: Ratings, anchors: Fit | None = None) -> Fit:
-    assert everyone.calibration is not None
-    # Slopes of their own for all, whatever the fit of everyone has: an untrusted rater may be blunt.
-    return estimate(ratings, "gmf", link=everyone.link, scale=everyone.calibration.scale, anchors=anchors)
+def _fitted(everyone: "Fit", ratings: Ratings, anchors: "Fit | None" = None) -> "Fit":
+    # Slopes of their own for all, whatever the fit of everyone has: an untrusted rater may be blunt. What depends on
+    # the whole panel is left out: this is a part of it.
+    options: FitOptions = {"model": "gmf", "method": "mml", "link": everyone.link, "anchors": anchors}
+    alone: FitOptions = {"reference": None, "origin": None, "shrink": False, "covariates": None}
+    return everyone.refit(ratings, **options | alone)
 
 
-def _kappa(fit: Fit, rater: str) -> dict[str, float]:
+def _kappa(fit: "Fit", rater: str) -> dict[str, float]:
     row = fit.table("raters").filter(pl.col("rater").cast(pl.String) == rater)
     return {name: row[name].item() for name in ("kappa", "kappa_low", "kappa_high")}
 
@@ -299,7 +290,7 @@ def _curves(calibration: Calibration, rater: str, items: pl.Series, theta: Array
     return mean, rise
 
 
-def _correlations(fit: Fit, ratings: Ratings, trusted: Fit, others: list[int]) -> tuple[float, float]:
+def _correlations(fit: "Fit", ratings: Ratings, trusted: "Fit", others: list[int]) -> tuple[float, float]:
     """Of abilities by the trusted and by the others, in students that both know: as it is, and as it should be."""
     untrusted = _fitted(fit, ratings.subset(np.isin(ratings.rater, others)))
     columns = ("student", "theta", "theta_se")

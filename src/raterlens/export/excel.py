@@ -18,7 +18,7 @@ from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 MOST_ROWS = 1_048_575
 """Below the heading, in a sheet of Excel."""
@@ -54,7 +54,7 @@ _PROSE = ("sentence", "advice")
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
 
 
-def check_excel(sizes: Ratings | Fit | None = None) -> None:
+def check_excel(sizes: Ratings | Result | None = None) -> None:
     """Raise where a workbook could not be written, or would not hold so many students, raters or items."""
     if find_spec("xlsxwriter") is None:
         raise OptionError(
@@ -69,7 +69,7 @@ def check_excel(sizes: Ratings | Fit | None = None) -> None:
             )
 
 
-def write_workbook(fit: Fit, path: Path) -> None:
+def write_workbook(fit: Result, path: Path) -> None:
     """Write the workbook."""
     check_excel(fit)
     import xlsxwriter
@@ -99,7 +99,7 @@ def write_workbook(fit: Fit, path: Path) -> None:
         _warnings(book.add_worksheet("Warnings"), fit, heading, formats)
 
 
-def _raters(fit: Fit) -> pl.DataFrame:
+def _raters(fit: Result) -> pl.DataFrame:
     """With verdicts, the most capable first."""
     scale = Scale.of(fit)
     rows = judged(fit.table("raters"), scale).drop("standing")
@@ -151,7 +151,7 @@ def _colour(sheet: Any, table: pl.DataFrame) -> None:
     )
 
 
-def _warnings(sheet: Any, fit: Fit, heading: Any, formats: dict[str, Any]) -> None:
+def _warnings(sheet: Any, fit: Result, heading: Any, formats: dict[str, Any]) -> None:
     sheet.set_column(0, 0, 16, formats["text"])
     sheet.set_column(1, 1, 110, formats["prose"])
     sheet.write_string(0, 0, "Kind", heading)

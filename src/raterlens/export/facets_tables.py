@@ -1,16 +1,18 @@
 """Results as FACETS lays them out: a table a facet, measures in logits, fit, separation and chi-square."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from raterlens.diagnostics.diagnosis import diagnose
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit
 from raterlens.types import Array
+
+if TYPE_CHECKING:
+    from raterlens.facade import Fit
 
 _COLUMNS = (
     ("Total Score", "total", 0, 11),
@@ -27,7 +29,7 @@ _COLUMNS = (
 _AVERAGED = tuple(name for _, name, *_ in _COLUMNS)
 
 
-def facets_tables(fit: Fit, ratings: Ratings) -> str:
+def facets_tables(fit: "Fit", ratings: Ratings) -> str:
     """Text tables in the manner of FACETS' measurement reports: students, raters, items, further facets, thresholds.
 
     Measures are in logits: alpha plus sigma times ability, severity, difficulty; raters and items are centred
@@ -46,7 +48,7 @@ def facets_tables(fit: Fit, ratings: Ratings) -> str:
             f"FACETS-like tables are in logits, of 'gmf' or 'tfm' with link 'logit'; this fit is {fit.model!r} with "
             f"link {fit.link!r}: fit one of those"
         )
-    found = diagnose(fit, ratings)
+    found = fit.diagnose(ratings)
     reliability = {row["of"]: row for row in found.table("reliability").iter_rows(named=True)}
     student, rater, item = _origins(fit)
     facets = (
@@ -81,7 +83,7 @@ def facets_tables(fit: Fit, ratings: Ratings) -> str:
     return "\n".join(lines)
 
 
-def _origins(fit: Fit) -> tuple[float, float, float]:
+def _origins(fit: "Fit") -> tuple[float, float, float]:
     """What is added to students, raters and items: anchored facets stay where their anchors are, the others are
     centred, and the students' origin gives way. Items that nothing centres are a sign of anchored raters."""
     mean = float(np.mean(fit.table("items")["delta"].to_numpy()))

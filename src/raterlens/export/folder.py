@@ -9,8 +9,8 @@ from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
 
 TABLES = ("raters", "items", "students")
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"

@@ -13,7 +13,7 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import OptionError, choose
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit, as_came
+from raterlens.result.record import Result, as_came
 from raterlens.text import counted
 from raterlens.types import Array
 
@@ -86,7 +86,7 @@ class Gate:
 
 
 def gate(
-    fit: Fit,
+    fit: Result,
     ratings: Ratings | None = None,
     *,
     min_kappa: float | None = None,
@@ -165,7 +165,7 @@ def _asked(**bounds: float | None) -> dict[str, float]:
     return asked
 
 
-def _misfit(fit: Fit, ratings: Ratings | None) -> pl.DataFrame:
+def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
     if ratings is None:
         raise OptionError(
             "infit and outfit follow from the ratings; give them too: rl.gate(fit, ratings, ...)"

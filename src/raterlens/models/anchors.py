@@ -1,90 +1,74 @@
 """Parameters held at given values: those of an earlier fit, or a user's own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
+from raterlens.config import Anchors, EarlierScale
 from raterlens.errors import OptionError, choose
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.text import listed
+from raterlens.text import Message, Option, listed
 from raterlens.types import Array
 
-
-@dataclass(frozen=True, slots=True)
-class Anchors:
-    """What a fit must not estimate.
-
-    Everything is on the scale of the predictor, ``S = slope * theta - severity - difficulty``: a slope is rho times
-    sigma, and a severity is eta minus alpha. `rl.fit(..., anchors=earlier_fit)` takes them from a fit. Where a rater's
-    slope and severity and an item's difficulty are held, they fix the scale of ability, and the mean and standard
-    deviation of the students on it are estimated (`fit.table("population")`); otherwise students are standard normal.
-
-    Parameters
-    ----------
-    raters
-        A rater's (slope, severity); None in place of either leaves it free.
-    items
-        An item's difficulty.
-    item_slopes
-        An item's slope, for a fit with `item_slopes=True`.
-    facets
-        For each further facet, the effects of its levels.
-    thresholds
-        Between ordered scores: one list for the scales `rating scale` and `graded`, or each item's own list for
-        `partial credit`.
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example(), anchors=rl.Anchors(items={"specificity": -1.4, "content": 1.9}))
-    >>> fit.items.filter(item="specificity")["delta"].item()
-    -1.4
-    """
-
-    raters: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    items: Mapping[str, float] = field(default_factory=dict)
-    item_slopes: Mapping[str, float] = field(default_factory=dict)
-    facets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    thresholds: Sequence[float] | Mapping[str, Sequence[float]] | None = None
+Value = TypeVar("Value")
 
 
-def anchors_from(calibration: Calibration, ratings: Ratings) -> Anchors:
-    """All that was calibrated of the raters, items and levels in these ratings."""
-
-    def found(effect: str, labels: pl.Series) -> dict[str, float]:
-        known = calibration.known(effect)
-        return {label: known[label] for label in labels.cast(pl.String) if label in known}
-
-    slope, severity = found("slope", ratings.raters), found("severity", ratings.raters)
+def anchors_from(calibration: Calibration, earlier: EarlierScale | None = None) -> Anchors:
+    """Everything that was calibrated, held where the ratings to be fitted have it."""
+    slope, severity = calibration.known("slope"), calibration.known("severity")
     steps = calibration.effects.get("threshold")
     thresholds: Sequence[float] | Mapping[str, Sequence[float]] | None = None
     if steps is not None and len(steps) == 1:
         thresholds = steps[0].tolist()
     elif steps is not None:
-        items = dict(zip(calibration.labels["item"].cast(pl.String), steps.tolist(), strict=True))
-        thresholds = {label: items[label] for label in ratings.items.cast(pl.String) if label in items}
-    anchors = Anchors(
+        thresholds = dict(zip(calibration.labels["item"].cast(pl.String), steps.tolist(), strict=True))
+    return Anchors(
         raters={label: (slope[label], severity[label]) for label in slope},
-        items=found("difficulty", ratings.items),
-        item_slopes={label: float(np.exp(g)) for label, g in found("item_slope", ratings.items).items()},
+        items=calibration.known("difficulty"),
+        item_slopes={label: float(np.exp(g)) for label, g in calibration.known("item_slope").items()},
         facets={
-            facet.name: found(name, facet.labels)
-            for facet in ratings.facets
-            if (name := f"facet {facet.name}") in calibration.effects
+            name.removeprefix("facet "): calibration.known(name)
+            for name in calibration.effects
+            if name.startswith("facet ")
         },
         thresholds=thresholds,
+        earlier=earlier,
     )
-    if not anchors.raters and not anchors.items:
+
+
+def known_here(anchors: Anchors, ratings: Ratings) -> Anchors:
+    """The anchors of an earlier fit, of the raters, items and levels in these ratings."""
+
+    def here(values: Mapping[str, Value], labels: pl.Series) -> dict[str, Value]:
+        return {label: values[label] for label in labels.cast(pl.String) if label in values}
+
+    thresholds = anchors.thresholds
+    found = replace(
+        anchors,
+        raters=here(anchors.raters, ratings.raters),
+        items=here(anchors.items, ratings.items),
+        item_slopes=here(anchors.item_slopes, ratings.items),
+        facets={
+            facet.name: here(anchors.facets[facet.name], facet.labels)
+            for facet in ratings.facets
+            if facet.name in anchors.facets
+        },
+        thresholds=here(thresholds, ratings.items) if isinstance(thresholds, Mapping) else thresholds,
+    )
+    if not found.raters and not found.items:
         raise OptionError(
             f"anchors: the fit knows none of these raters ({listed(ratings.raters)}) or items "
-            f"({listed(ratings.items)}); anchor by a fit that shares some, spelled alike"
+            f"({listed(ratings.items)})",
+            "anchor by a fit that shares some, spelled alike",
+            option="anchors",
         )
-    return anchors
+    return found
 
 
 def anchor(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> tuple[FacetsModel, Array]:
@@ -117,7 +101,11 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
         held[model.blocks["slope"]] = _common(slopes)
     put("difficulty", "item", ratings.items, anchors.items)
     if anchors.item_slopes and not model.item_slopes:
-        raise OptionError("anchors hold item slopes, but the fit has none; add item_slopes=True")
+        raise OptionError(
+            "anchors hold item slopes, but the fit has none",
+            Message("add ", Option("item_slopes", True)),
+            option="anchors",
+        )
     if model.item_slopes:
         logs = {label: float(np.log(_positive(label, g))) for label, g in anchors.item_slopes.items()}
         put("item_slope", "item", ratings.items, logs)
@@ -133,17 +121,27 @@ def _hold_thresholds(held: Array, anchors: Anchors, ratings: Ratings, model: Fac
     if anchors.thresholds is None:
         return
     if model.thresholds is None:
-        raise OptionError("anchors hold thresholds, but ratings of pass or fail have none; leave them out")
+        raise OptionError(
+            "anchors hold thresholds, but pass/fail ratings have none", "leave them out", option="anchors"
+        )
     per_item, steps = model.thresholds.n_scales > 1, model.thresholds.n_steps
     rows = anchors.thresholds if isinstance(anchors.thresholds, Mapping) else {"all": anchors.thresholds}
     if isinstance(anchors.thresholds, Mapping) != per_item and ratings.n_items > 1:
         wanted = "a list for each item" if per_item else "one list for all items"
-        raise OptionError(f"anchors: thresholds of this scale are {wanted}, not {anchors.thresholds!r}")
+        raise OptionError(
+            f"anchors hold the thresholds {anchors.thresholds!r}",
+            f"this scale takes {wanted}",
+            option="anchors",
+        )
     names = list(ratings.items.cast(pl.String)) if per_item else list(rows)
     for label, row in rows.items():
         values = np.asarray(row, float)
         if values.shape != (steps,) or not np.isfinite(values).all():
-            raise OptionError(f"anchors: {steps} thresholds are needed between the scores, not {row!r}")
+            raise OptionError(
+                f"anchors hold the thresholds {row!r}",
+                f"give the {steps} finite thresholds between the scores",
+                option="anchors",
+            )
         first = model.blocks["threshold"].start + steps * names.index(choose("item in anchors", label, names))
         held[first : first + steps] = model.thresholds.parameters(values[None])
 
@@ -153,19 +151,26 @@ def _common(slopes: Mapping[str, float | None]) -> float:
     given = {value for value in slopes.values() if value is not None}
     if len(given) > 1:
         raise OptionError(
-            f"anchors hold slopes from {min(given):g} to {max(given):g}, but in this model all raters have the same; "
-            "use model 'gmf', or give None for each slope"
+            f"anchors hold slopes from {min(given):g} to {max(given):g}, but in this model all raters share one",
+            Message("use ", Option("model", "gmf"), ", or give None for each slope"),
+            option="anchors",
         )
     return given.pop() if given else np.nan
 
 
 def _number(what: str, label: object, value: float) -> float:
     if not isinstance(value, int | float | np.number) or not np.isfinite(value):
-        raise OptionError(f"anchors hold {what} {label!r} at {value!r}; give a finite number")
+        raise OptionError(
+            f"anchors hold {what} {label!r} at {value!r}", "give a finite number", option="anchors"
+        )
     return float(value)
 
 
 def _positive(label: object, slope: float) -> float:
     if not _number("item", label, slope) > 0:
-        raise OptionError(f"anchors hold the slope of item {label!r} at {slope:g}; it must be above 0")
+        raise OptionError(
+            f"anchors hold the slope of item {label!r} at {slope:g}",
+            "give a number above 0",
+            option="anchors",
+        )
     return slope

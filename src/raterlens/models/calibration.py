@@ -14,14 +14,9 @@ from scipy import sparse
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
 from raterlens.errors import choose
-from raterlens.estimation.methods import Estimate
-from raterlens.models.build import Options
-from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.panel import Panel
 from raterlens.models.registry import facets_spec
-from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
-from raterlens.uncertainty.covariance import Covariance
-from raterlens.uncertainty.intervals import Panel
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500
@@ -139,7 +134,7 @@ class Calibration:
     @staticmethod
     def from_plain(content: dict[str, Any]) -> "Calibration":
         effects = {name: np.array(values, float) for name, values in content["effects"].items()}
-        size = sum(len(effects[name]) for name in _COVARYING if name in effects)
+        size = sum(len(effects[name]) for name in COVARYING if name in effects)
         spread: Array | sparse.csr_array | None = None
         if isinstance(content["covariance"], list):
             lower = np.zeros((size, size))
@@ -165,48 +160,7 @@ class Calibration:
 
 
 _LABELLED = {"slope": "rater", "severity": "rater", "difficulty": "item", "item_slope": "item"}
-_COVARYING = ("slope", "severity", "difficulty", "item_slope")
-
-
-def calibrate(
-    ratings: Ratings,
-    options: Options,
-    found: Estimate,
-    spread: Covariance | None,
-    scores: tuple[int, ...],
-    covariates: tuple[str, ...] = (),
-) -> Calibration:
-    """Name the effects of an estimate."""
-    model, x = found.model, found.parameters
-    at, effects = model.effects, model.effects_at(x)
-    named = {name: effects[at[name]] for name in at.sizes}
-    if model.thresholds is not None:
-        named["threshold"] = model.thresholds.values(named["threshold"])
-    if isinstance(model, ShiftedModel):
-        named["population"] = np.array(model.population(x))
-    covariance = None
-    if spread is not None:
-        kept = slice(0, sum(size for name, size in at.sizes.items() if name in _COVARYING))
-        through = model.effect_jacobian(x)[kept]
-        covariance = through @ (through @ spread.matrix).T
-        covariance = (covariance + covariance.T) / 2
-    own_slopes = model.slope.size == ratings.n_raters
-    return Calibration(
-        model=options.spec.name,
-        link=options.link.name,
-        scale=options.scale,
-        scores=scores,
-        labels={
-            "rater": ratings.raters,
-            "item": ratings.items,
-            **{f"facet {facet.name}": facet.labels for facet in ratings.facets},
-        },
-        effects=named,
-        covariance=covariance,
-        falling=-found.value.gradient[model.blocks["slope"]] if own_slopes else np.zeros(ratings.n_raters),
-        covariates=covariates,
-        anchored=int(found.held.sum()),
-    )
+COVARYING = ("slope", "severity", "difficulty", "item_slope")
 
 
 def _column(values: Array, place: int, width: int) -> sparse.csr_array:

@@ -1,5 +1,6 @@
 """What is known of raters beforehand, to explain severity and discrimination by."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,16 +43,26 @@ class Covariates:
         return np.asarray(self.values.std(axis=0))
 
 
-def read_covariates(source: Any, raters: pl.Series) -> Covariates:
-    """Check a dataframe with the column `rater` and columns of numbers, a row for every rater."""
-    import narwhals as nw
+def covariate_columns(source: Any) -> dict[str, list[Any]]:
+    """A dataframe, or columns by name, as columns by name."""
+    if isinstance(source, Mapping):
+        return {str(name): list(values) for name, values in source.items()}
+    import narwhals as nw  # most fits have no covariates
 
     try:
-        frame = nw.from_native(source, eager_only=True).to_polars()
+        frame: pl.DataFrame = nw.from_native(source, eager_only=True).to_polars()
     except TypeError:
         raise InputError(
-            f"covariates are a {type(source).__name__}; give a dataframe with the column 'rater' and columns of numbers"
+            f"covariates are a {type(source).__name__}",
+            "give a dataframe with the column 'rater' and columns of numbers",
+            option="covariates",
         ) from None
+    return frame.to_dict(as_series=False)
+
+
+def read_covariates(columns: Mapping[str, Sequence[Any]], raters: pl.Series) -> Covariates:
+    """Check columns of numbers beside the column `rater`, a row for every rater."""
+    frame = pl.DataFrame(dict(columns), strict=False)
     if RATER not in frame.columns or len(frame.columns) < 2:
         raise InputError(
             f"covariates have the columns {listed(frame.columns)}; the raters' labels must be in one called 'rater', "

@@ -6,10 +6,10 @@ from raterlens.report import english as words
 from raterlens.text import counted, number
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 
-def settings(fit: "Fit") -> tuple[tuple[str, str], ...]:
+def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
     """What was fitted and how it went, as (what, value)."""
     stopped = f"{'yes' if fit.converged else 'no'}, after {counted(fit.optimiser.iterations, 'iteration')}"
     errors = words.COVARIANCES.get(fit.covariance, fit.covariance)
@@ -30,15 +30,15 @@ def settings(fit: "Fit") -> tuple[tuple[str, str], ...]:
     return tuple((words.SETTINGS[name], value) for name, value in found.items())
 
 
-def has_errors(fit: "Fit") -> bool:
+def has_errors(fit: "Result") -> bool:
     return bool(fit.table("raters")["kappa_se"].is_not_nan().any())
 
 
-def assumptions(fit: "Fit") -> tuple[str, ...]:
+def assumptions(fit: "Result") -> tuple[str, ...]:
     return words.ASSUMPTIONS if fit.model in words.NORMAL_FREE else words.LATENT_ASSUMPTIONS
 
 
-def call(fit: "Fit") -> str:
+def call(fit: "Result") -> str:
     """The call from Python that makes this fit."""
     given = {"model": fit.model, "method": fit.method, "link": fit.link}
     if not has_errors(fit):

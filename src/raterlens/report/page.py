@@ -17,8 +17,8 @@ from raterlens.report.rater_rows import overview, panel, scale_of
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
 
 ROWS = {"raters": FIRST_ROWS, "others": FEW_ROWS}
 

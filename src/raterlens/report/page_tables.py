@@ -10,13 +10,13 @@ from raterlens.report.encode import rounded
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.ratings.linking import Linking
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 MOST_STUDENTS = 20_000
 """More are left to students.csv, so that the page stays small enough to mail."""
 
 
-def item_table(fit: "Fit", diagnosis: "Diagnosis | None") -> dict[str, Any]:
+def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """Items with difficulty, and how well the model describes them where that is known."""
     items = fit.table("items")
     if diagnosis is not None:
@@ -25,7 +25,7 @@ def item_table(fit: "Fit", diagnosis: "Diagnosis | None") -> dict[str, Any]:
     return shown(items, ("item", "delta", "delta_se", "prevalence", "infit", "outfit", "mean_score", "n"))
 
 
-def student_table(fit: "Fit") -> dict[str, Any]:
+def student_table(fit: "Result") -> dict[str, Any]:
     """Students with their ability."""
     students = fit.table("students").head(MOST_STUDENTS)
     return shown(students, ("student", "theta", "theta_se", "mean_score", "n"))

@@ -14,7 +14,7 @@ from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.report import english as words
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 WIDE, NARROW = 960, 360
 FRAME, FRAME_HEIGHT = 400, 240
@@ -24,7 +24,7 @@ _PLACE = re.compile(r'<g[^>]*transform="translate\(([\d.]+),([\d.]+)\)"')
 _VIEW = re.compile(r'd="M0\.5,0\.5h([\d.]+)v([\d.]+)h-[\d.]+Z"')
 
 
-def pictures(fit: "Fit", numbers: dict[str, Any]) -> dict[str, Any]:
+def pictures(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
     """`capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
     return {
         "capability": _both(capability, fit),
@@ -37,7 +37,7 @@ def pictures(fit: "Fit", numbers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _both(chart: Any, fit: "Fit") -> tuple[Markup, Markup]:
+def _both(chart: Any, fit: "Result") -> tuple[Markup, Markup]:
     return svg(chart(fit, width=WIDE), name="wide"), svg(chart(fit, width=NARROW), name="narrow")
 
 

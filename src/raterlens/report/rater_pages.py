@@ -10,11 +10,11 @@ from raterlens.diagnostics.advice import advice
 from raterlens.report import english as words
 from raterlens.report.encode import coded, rounded, thousandths
 from raterlens.report.rater_rows import scale_of
-from raterlens.uncertainty.measurement import Measurement, measured
+from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 
 ABILITIES = np.linspace(-3, 3, 31)
@@ -27,7 +27,7 @@ SEVERITIES = 81
 SURPRISES = 5
 
 
-def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
+def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """Columns, one value a rater in the order of `raters`, with the curves and what belongs to single raters."""
     texts = {
         name: coded(raters[name]) for name in ("label", "mark", "notice", "advice", "eta_words", "rho_words")
@@ -54,7 +54,7 @@ def rater_data(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") 
     }
 
 
-def curves(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any] | None:
+def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
     """kappa(theta) of every rater; nothing for models in which it is the same for every student."""
     on = _measurement(fit)
     if on is None:
@@ -74,12 +74,12 @@ def curves(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any] | None:
     return {"theta": rounded(ABILITIES, 2), "kappa": thousandths(middle), **bands}
 
 
-def _has_bands(fit: "Fit") -> bool:
+def _has_bands(fit: "Result") -> bool:
     known = fit.calibration is not None and fit.calibration.covariance is not None
     return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and "thresholds" not in fit.tables
 
 
-def what_ifs(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any]:
+def what_ifs(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any]:
     """Kappa-bar of every rater at other severities, with the best one."""
     rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))
     widest = float(np.nanmax(np.abs(eta), initial=0.0))
@@ -101,14 +101,13 @@ def what_ifs(fit: "Fit", order: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def _measurement(fit: "Fit") -> Measurement | None:
+def _measurement(fit: "Result") -> Measurement | None:
     if fit.calibration is None:
         return None
-    students = fit.table("students").select("theta", "theta_se").to_numpy()
-    return measured(fit.calibration, fit.yardstick, students[:, 0], students[:, 1])
+    return measured_fit(fit, fit.yardstick)
 
 
-def _places(fit: "Fit", raters: pl.DataFrame) -> NDArray[np.int64]:
+def _places(fit: "Result", raters: pl.DataFrame) -> NDArray[np.int64]:
     """Where each rater of the report stands in the fit."""
     places = {name: place for place, name in enumerate(fit.table("raters")["rater"].cast(pl.String))}
     return np.array([places[name] for name in raters["rater"]], np.int64)

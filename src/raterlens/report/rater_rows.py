@@ -15,7 +15,7 @@ from raterlens.text import counted
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.result.record import Fit
+    from raterlens.result.record import Result
 
 Row = Mapping[str, Any]
 
@@ -27,11 +27,11 @@ NAMED = 12
 """Raters named in each list of doubtful cases."""
 
 
-def scale_of(fit: "Fit") -> Scale:
+def scale_of(fit: "Result") -> Scale:
     return Scale.of(fit)
 
 
-def panel(fit: "Fit", diagnosis: "Diagnosis | None") -> pl.DataFrame:
+def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
     """A row a rater, the most capable first: the fit's columns, the verdict's, and
 
     rank, notice (attention, flagged, borderline, unclear, fine), mark, eta_words, rho_words, reasons (flags).
@@ -59,7 +59,7 @@ def panel(fit: "Fit", diagnosis: "Diagnosis | None") -> pl.DataFrame:
     )
 
 
-def overview(fit: "Fit", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
+def overview(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """What the first screen says."""
     wanting = attention(raters)
     clear = wanting.filter(standing="attention")

@@ -17,10 +17,10 @@ from raterlens.uncertainty.covariance import Covariance
 _SHIFTED = 0.1
 
 
-def facets_cautions(
+def facets_warnings(
     ratings: Ratings, found: Estimate, spread: Covariance | None, table: pl.DataFrame
 ) -> Iterator[str]:
-    """Cautions about a facets fit."""
+    """Warnings about a facets fit."""
     yield from _convergence(found)
     limit = table.filter(pl.col("flag") == "slope at limit")["rater"]
     if len(limit):

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from raterlens.result.record import Fit
+from raterlens.facade import Fit
 from raterlens.simulation.truth import Truth
 
 _COLUMNS = {

@@ -8,11 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from raterlens.config import FitConfig
 from raterlens.errors import choose
-from raterlens.fitting import fit
-from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit
 from raterlens.studies.catalogue import STUDIES, module_of
 
 SEED = 2025
@@ -61,11 +57,3 @@ def get_study(name: str) -> Study:
     study = import_module(module_of(choose("study", name, STUDIES))).STUDY
     assert isinstance(study, Study)
     return study
-
-
-def fitted(ratings: Ratings, config: FitConfig, **more: Any) -> Fit:
-    """The fit that a study asks for."""
-    options = config.given()
-    if config.covariates is not None:
-        options["covariates"] = pl.DataFrame(config.covariates)
-    return fit(ratings, **options, **more)

@@ -8,11 +8,12 @@ import polars as pl
 
 from raterlens import capability
 from raterlens.config import FitConfig
+from raterlens.facade import fitted
 from raterlens.studies.accuracy import accuracy, compare, label_rows, rows
 from raterlens.studies.joint_tfm import joint_tfm
 from raterlens.studies.paper_designs import simulate_study1
 from raterlens.studies.paper_tables import ABILITY, REPLICATIONS
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study1_figure import draw
 from raterlens.studies.study1_page import KAPPA_AT_ONE, LOGITS, METHODS, page
 

@@ -13,13 +13,14 @@ import polars as pl
 
 from raterlens import capability
 from raterlens.config import FitConfig, Method
+from raterlens.facade import fitted
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.paper_designs import simulate_writing
 from raterlens.studies.paper_tables import REPLICATIONS
 from raterlens.studies.print_figures import BLUE, VERMILION
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
 from raterlens.types import Array
 

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from raterlens import capability
 from raterlens.config import FitConfig
-from raterlens.result.record import Fit
+from raterlens.facade import Fit, fitted
 from raterlens.simulation.simulate import Simulated
 from raterlens.simulation.truth import Truth
 from raterlens.studies.calibration_designs import CONDITIONS, Condition
@@ -29,9 +29,8 @@ from raterlens.studies.calibration_page import (
     WALD,
     page,
 )
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.types import Array, Mask
-from raterlens.uncertainty.bootstrap import bootstrap
 from raterlens.uncertainty.profile import Profiler
 
 _NORMAL = float(stats.norm.ppf(0.975))
@@ -86,7 +85,7 @@ def _quick(made: Simulated, found: Fit, config: FitConfig) -> list[Intervals]:
     kappa, se = raters["kappa"].to_numpy(), raters["kappa_se"].to_numpy()
     tables = {
         DEFAULT: raters,
-        SANDWICH: fitted(made.ratings, config.changed(covariance="sandwich"), start=found).table("raters"),
+        SANDWICH: found.refit(made.ratings, covariance="sandwich", start=found).table("raters"),
         SHRUNK: found.capability(shrink=True),
     }
     if found.model == "gmf":
@@ -115,9 +114,10 @@ def _slow(made: Simulated, found: Fit, task: Task) -> list[Intervals]:
         intervals.append(Intervals(PROFILE, kappa, low, high, covered))
     if task.index % BOOTSTRAPPED == 0:
         for kind in ("students", "parametric"):
-            drawn = bootstrap(
-                found, made.ratings, replicates=REPLICATES, kind=kind, seed=task.index, workers=1
-            ).raters()
+            again = found.bootstrap(
+                made.ratings, replicates=REPLICATES, kind=kind, seed=task.index, workers=1
+            )
+            drawn = again.raters()
             for name, columns in BOOTSTRAPS[kind].items():
                 low, high = (drawn[column].to_numpy() for column in columns)
                 intervals.append(Intervals(name, kappa, low, high))

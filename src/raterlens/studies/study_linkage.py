@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 
 from raterlens.config import FitConfig
+from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import lines
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
 from raterlens.types import Array, Indices
 

@@ -14,11 +14,12 @@ from numpy.random import Generator
 from scipy import stats
 
 from raterlens.config import FitConfig
+from raterlens.facade import fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import two_kinds
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
 from raterlens.types import Array
 

@@ -14,12 +14,13 @@ import polars as pl
 
 from raterlens import capability
 from raterlens.config import FitConfig
+from raterlens.facade import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import lines
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
 from raterlens.types import Array, Mask
 

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 
 from raterlens.config import FitConfig
-from raterlens.result.record import Fit
+from raterlens.facade import Fit, fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import COLOURS, SHAPES
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
 from raterlens.types import Array
 

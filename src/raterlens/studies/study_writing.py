@@ -14,14 +14,14 @@ import polars as pl
 
 from raterlens.config import FitConfig
 from raterlens.errors import InputError, OptionError
+from raterlens.facade import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.formats.registry import Opening, open_table
 from raterlens.reading.reader import read
-from raterlens.result.record import Fit
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.print_figures import BLUE, two_kinds
-from raterlens.studies.study import Results, Study, Task, fitted
+from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.writing_page import page
 from raterlens.text import Message, Option
 

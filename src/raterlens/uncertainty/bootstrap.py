@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,20 +19,20 @@ import polars as pl
 from scipy import stats
 
 from raterlens.capability.yardstick import CORRECTED
-from raterlens.errors import InputError, OptionError, RaterlensError, choose
+from raterlens.errors import OptionError, RaterlensError, choose
 from raterlens.estimation.scoring import place
-from raterlens.fitting import fit as fit_ratings
 from raterlens.models.calibration import Calibration
 from raterlens.parallel.processes import side_by_side
 from raterlens.parallel.threads import one_thread
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.result.record import Fit
 from raterlens.types import Array
-from raterlens.uncertainty.resampling import redrawn, resampled
+from raterlens.uncertainty.resampling import check_same, redrawn, resampled
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from raterlens.facade import Fit
 
 
 KINDS = ("students", "parametric")
@@ -46,7 +45,7 @@ OnDone = Callable[[int, int], None]
 class Bootstrap:
     """A fit and its replicates."""
 
-    fit: Fit
+    fit: "Fit"
     kind: str
     replicates: pl.DataFrame
     """A row for every replicate and rater: replicate, rater, kappa, rho, eta, sigma; null where not drawn."""
@@ -71,7 +70,12 @@ class Bootstrap:
         """
         choose("quantity", quantity, _QUANTITIES)
         if not 0 < level < 1:
-            raise OptionError(f"level={level!r}; give a share between 0 and 1, for example 0.95")
+            raise OptionError(
+                f"level={level!r}",
+                "give a share between 0 and 1, for example 0.95",
+                value=level,
+                option="level",
+            )
         estimate = self.fit.table("raters").select("rater", quantity)
         rows = []
         for rater, value in estimate.iter_rows():
@@ -83,86 +87,47 @@ class Bootstrap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """What a worker needs to know."""
+class Plan:
+    """What is to be done, and all that a worker needs to know."""
 
     ratings: Ratings
-    fit: Fit
+    fit: "Fit"
     kind: str
     seed: int
+    replicates: int
 
 
 def bootstrap(
-    fit: Fit,
-    ratings: Ratings,
+    plan: Plan,
     *,
-    replicates: int = 500,
-    kind: str = "students",
-    seed: int = 0,
     workers: int | None = None,
     client: "Client | None" = None,
     folder: str | Path | None = None,
     progress: OnDone | bool = False,
 ) -> Bootstrap:
-    """Fit again and again on ratings that could have been.
-
-    Parameters
-    ----------
-    fit
-        Of model `gmf`, `tfm` or `probit`, without covariates or anchors.
-    ratings
-        Those that were fitted.
-    replicates
-        How many. 200 are enough for a standard error, 1,000 for an interval.
-    kind
-        `students` drawn with replacement, or `parametric`: ratings drawn from the fitted model.
-    seed
-        The same seed gives the same replicates, whatever the number of workers.
-    workers
-        Processes; as many as there are cores where left out, and none but this one for 1.
-    client
-        A client of a Dask cluster (`distributed.Client`), whose workers then do the work; to the same numbers.
-    folder
-        Where to keep finished replicates. Called again with the same folder, an interrupted bootstrap goes on, and one
-        with more replicates adds to those there are.
-    progress
-        True for a bar on stderr; or what to call with the numbers of finished and of all replicates.
-
-    Returns
-    -------
-    Bootstrap
-        `raters()` has standard errors, bias and intervals; `replicates` all estimates.
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> ratings = rl.simulate(students=80, raters=4, items=3, seed=1).ratings
-    >>> again = rl.bootstrap(rl.fit(ratings), ratings, replicates=10, workers=1)
-    >>> again.raters().columns[:5]
-    ['rater', 'kappa', 'bias', 'se', 'low']
-    """
-    _check(fit, ratings, replicates, kind, seed)
-    # Students are drawn from all of them: ratings on disk come into memory.
-    ratings = ratings.in_memory() if isinstance(ratings, StoredRatings) else ratings
-    plan = _Plan(ratings, fit, kind, seed)
+    """Fit again and again on ratings that could have been: `Fit.bootstrap`."""
+    _check(plan)
+    if isinstance(plan.ratings, StoredRatings):
+        # Students are drawn from all of them: ratings on disk come into memory.
+        plan = replace(plan, ratings=plan.ratings.in_memory())
     kept = None if folder is None else _Folder(Path(folder))
     found: dict[int, pl.DataFrame] = {}
     if kept is not None:
         kept.open(plan)
-        found = kept.finished(replicates)
-    tasks = [index for index in range(replicates) if index not in found]
+        found = kept.finished(plan.replicates)
+    tasks = [index for index in range(plan.replicates) if index not in found]
     with _shown(progress) as on_done, closing(_all(plan, tasks, workers, client)) as ready:
-        on_done(len(found), replicates)
+        on_done(len(found), plan.replicates)
         for index, rows in ready:
             found[index] = rows
             if kept is not None:
                 kept.keep(index, rows)
-            on_done(len(found), replicates)
-    rows = pl.concat([found[index] for index in range(replicates)])
-    return Bootstrap(fit, kind, rows)
+            on_done(len(found), plan.replicates)
+    rows = pl.concat([found[index] for index in range(plan.replicates)])
+    return Bootstrap(plan.fit, plan.kind, rows)
 
 
-def replicate(plan: _Plan, index: int) -> pl.DataFrame:
+def replicate(plan: Plan, index: int) -> pl.DataFrame:
     """One replicate: a pure function of the plan and its number."""
     fit, random = plan.fit, np.random.default_rng([plan.seed, index])
     if plan.kind == "parametric":
@@ -173,9 +138,11 @@ def replicate(plan: _Plan, index: int) -> pl.DataFrame:
         drawn = replace(drawn, score=scores[drawn.score])
     else:
         drawn = resampled(plan.ratings, random)
+    # Estimates are all that is wanted, unless the yardstick follows from their standard errors.
+    errors = fit.yardstick.shrink or fit.yardstick.reference == CORRECTED
     values = {name: np.full(plan.ratings.n_raters, np.nan) for name in (*_QUANTITIES, "sigma")}
     try:
-        again = _fitted(fit)(drawn)
+        again = fit.refit(drawn, start=fit, standard_errors=errors)
     except RaterlensError:
         pass  # nothing can be said of these: the yardstick was not drawn, or only one student
     else:
@@ -187,35 +154,15 @@ def replicate(plan: _Plan, index: int) -> pl.DataFrame:
     return rows.select(pl.lit(index, pl.Int32).alias("replicate"), pl.all())
 
 
-def _fitted(fit: Fit) -> Callable[[Ratings], Fit]:
-    """How the fit was made, ready for other ratings."""
-    known, yardstick = _known(fit), fit.yardstick
-    return partial(
-        fit_ratings,
-        model=fit.model,
-        method=fit.method,
-        link=fit.link,
-        scale=known.scale,
-        item_slopes=known.item_slopes,
-        reference=yardstick.reference if yardstick.reference != "noiseless" else None,
-        population=yardstick.population,
-        origin=yardstick.origin,
-        shrink=yardstick.shrink,
-        allow_reversed=bool((known.effects["slope"] < 0).any()),
-        standard_errors=yardstick.shrink or yardstick.reference == CORRECTED,
-        start=fit,
-    )
-
-
 def _all(
-    plan: _Plan, tasks: list[int], workers: int | None, client: "Client | None"
+    plan: Plan, tasks: list[int], workers: int | None, client: "Client | None"
 ) -> Generator[tuple[int, pl.DataFrame], None, None]:
     if workers == 1 and client is None:
         return _one_by_one(plan, tasks)
     return side_by_side(replicate, plan, tasks, workers=workers, client=client)
 
 
-def _one_by_one(plan: _Plan, tasks: list[int]) -> Generator[tuple[int, pl.DataFrame], None, None]:
+def _one_by_one(plan: Plan, tasks: list[int]) -> Generator[tuple[int, pl.DataFrame], None, None]:
     for index in tasks:
         with one_thread():
             found = replicate(plan, index)
@@ -237,42 +184,26 @@ def _shown(progress: OnDone | bool) -> Iterator[OnDone]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _known(fit: Fit) -> Calibration:
+def _known(fit: "Fit") -> Calibration:
     assert fit.calibration is not None
     return fit.calibration
 
 
-def _check(fit: Fit, ratings: Ratings, replicates: int, kind: str, seed: int) -> None:
-    choose("kind", kind, KINDS)
-    if not isinstance(fit, Fit) or not isinstance(ratings, Ratings):
+def _check(plan: Plan) -> None:
+    choose("kind", plan.kind, KINDS)
+    known = plan.fit.calibration
+    if known is None or known.covariates or known.anchored:
         raise OptionError(
-            f"bootstrap takes a fit and its ratings, from rl.fit and rl.read; it got a {type(fit).__name__} and a "
-            f"{type(ratings).__name__}"
+            f"this is a fit of model {plan.fit.model!r}{' with covariates or anchors' if known else ''}",
+            "bootstrap a fit of 'gmf', 'tfm' or 'probit' without covariates or anchors",
+            option="model",
         )
-    if fit.calibration is None or fit.calibration.covariates or fit.calibration.anchored:
-        raise OptionError(
-            "bootstrap takes a fit of 'gmf', 'tfm' or 'probit' without covariates or anchors; fit again without them"
-        )
-    check_same(fit, ratings)
-    for name, value, least in (("replicates", replicates, 2), ("seed", seed, 0)):
+    check_same(plan.fit, plan.ratings)
+    for name, value, least in (("replicates", plan.replicates, 2), ("seed", plan.seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise OptionError(f"{name}={value!r}; give a whole number from {least} on")
-
-
-def check_same(fit: Fit, ratings: Ratings) -> None:
-    """Raise where these are not the ratings that were fitted."""
-    table = fit.table("raters")
-    counts = np.bincount(ratings.rater, minlength=ratings.n_raters)
-    same = (fit.n_ratings, fit.n_students, fit.n_items) == (
-        ratings.n_ratings,
-        ratings.n_students,
-        ratings.n_items,
-    )
-    if not same or table["n"].to_list() != counts.tolist():
-        raise InputError(
-            f"these are not the ratings that were fitted: {ratings.n_ratings:,} of {ratings.n_students:,} students, "
-            f"where the fit had {fit.n_ratings:,} of {fit.n_students:,}; give the ratings that went into rl.fit"
-        )
+            raise OptionError(
+                f"{name}={value!r}", f"give a whole number of at least {least}", value=value, option=name
+            )
 
 
 def _intervals(drawn: Array, estimate: float, level: float) -> tuple[float, ...]:
@@ -298,7 +229,7 @@ class _Folder:
 
     path: Path
 
-    def open(self, plan: _Plan) -> None:
+    def open(self, plan: Plan) -> None:
         """Make the folder ready, or raise where it holds replicates of something else."""
         settings = {"kind": plan.kind, "seed": plan.seed, "of": _digest(plan)}
         note = self.path / "bootstrap.json"
@@ -307,7 +238,9 @@ class _Folder:
             for name, wanted in settings.items():
                 if there.get(name) != wanted:
                     what = "another fit or other ratings" if name == "of" else f"{name} {there.get(name)!r}"
-                    raise OptionError(f"'{self.path}' has a bootstrap of {what}; give another folder")
+                    raise OptionError(
+                        f"'{self.path}' has a bootstrap of {what}", "give another folder", option="folder"
+                    )
         self.path.mkdir(parents=True, exist_ok=True)
         draft = note.with_suffix(".draft")
         draft.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
@@ -326,7 +259,7 @@ class _Folder:
         return self.path / f"{index:06d}.parquet"
 
 
-def _digest(plan: _Plan) -> str:
+def _digest(plan: Plan) -> str:
     """Of everything that replicates depend on."""
     found = hashlib.sha256(plan.fit.to_json().encode())
     for codes in (plan.ratings.student, plan.ratings.rater, plan.ratings.item, plan.ratings.score):

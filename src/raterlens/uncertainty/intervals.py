@@ -10,13 +10,13 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
+from raterlens.models.panel import Panel
 from raterlens.types import Array
 
 _LEVEL = 0.95
@@ -26,27 +26,6 @@ _DRAWS = 1_000
 _BLOCK = 1_000
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
-
-
-class Covarying(Protocol):
-    """A covariance matrix, or what can be asked like one: its product with a vector, and its diagonals."""
-
-    def __matmul__(self, right: Array, /) -> Any: ...
-
-    def diagonal(self, k: int = 0, /) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Panel:
-    """Raters' slopes and severities with their uncertainty."""
-
-    slope: Array
-    severity: Array
-    """As it enters the predictor, not centred."""
-    covariance: Covarying | None
-    """(2 raters, 2 raters): of the slopes, then the severities; None where it was not computed."""
-    falling: Array
-    """How fast the log-likelihood falls as a slope that is held at 0 rises."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -20,16 +21,19 @@ from raterlens.capability.yardstick import (
 )
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
+from raterlens.models.panel import Panel
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import (
     Measured,
-    Panel,
     RaterEstimates,
     curve_estimates,
     measure,
     rater_estimates,
 )
 from raterlens.uncertainty.shrinkage import corrected_largest, expected_largest, shrunk
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
 
 RATER_COLUMNS = ("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high")
 
@@ -81,6 +85,16 @@ def measured(
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
     index = Index(calibration.curve(item), students, yardstick.reference == NOISELESS)
     return Measurement(estimated, panel, on, index, origin)
+
+
+def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -> Measurement:
+    """The panel of a facets fit on any yardstick."""
+    calibration = fit.calibration
+    assert calibration is not None
+    has_errors = calibration.covariance is not None
+    check_measurable(yardstick, fit.n_raters, calibration.covariates, standard_errors=has_errors)
+    students = fit.table("students").select("theta", "theta_se").to_numpy()
+    return measured(calibration, yardstick, students[:, 0], students[:, 1], item)
 
 
 def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:

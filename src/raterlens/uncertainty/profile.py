@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -20,18 +21,20 @@ from raterlens.capability.yardstick import (
 from raterlens.errors import OptionError, choose
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
-from raterlens.models.anchors import anchors_from, hold
+from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Fit
 from raterlens.types import Array
-from raterlens.uncertainty.bootstrap import check_same
 from raterlens.uncertainty.covariance import covariance
 from raterlens.uncertainty.information import observed_information
 from raterlens.uncertainty.profile_likelihood import Likelihood, Profile
+from raterlens.uncertainty.resampling import check_same
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
 
 # Beyond this the dense steps of the constrained search take too long.
 _MOST_PARAMETERS = 1_500
@@ -54,11 +57,11 @@ class Profiler:
 
     likelihood: Likelihood
     index: Index
-    fit: Fit
+    fit: "Result"
     se: Array
 
     @staticmethod
-    def of(fit: Fit, ratings: Ratings) -> "Profiler":
+    def of(fit: "Result", ratings: Ratings) -> "Profiler":
         """Find the maximum again, with everything at hand that a fit does not keep."""
         known = _check(fit, ratings)
         options = Options(facets_spec(fit.model), get_link(fit.link), known.scale, known.item_slopes)
@@ -70,8 +73,8 @@ class Profiler:
             response,
             options.link,
             "mml",
-            begin=hold(anchors_from(known, coded), coded, model),
-            allow_reversed=_reversible(fit),
+            begin=hold(known_here(anchors_from(known), coded), coded, model),
+            allow_reversed=fit.config.allow_reversed,
         )
         held = np.zeros(model.blocks.size, dtype=bool)
         held[model.blocks["slope"]] = np.abs(found.parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
@@ -100,42 +103,18 @@ class Profiler:
             if reference == MAX
             else slope_of_yardstick(reference, raters, self.fit.calibration.effects["slope"]),
             self.se,
-            _reversible(self.fit),
+            self.fit.config.allow_reversed,
         )
 
 
 def profile(
-    fit: Fit, ratings: Ratings, raters: str | Sequence[str] | None = None, *, level: float = 0.95
+    fit: "Result", ratings: Ratings, raters: str | Sequence[str] | None = None, *, level: float = 0.95
 ) -> Profiles:
-    """Intervals of kappa by profile likelihood: fit again with kappa held, until the ratings object.
-
-    Parameters
-    ----------
-    fit
-        By method `mml`, without covariates or anchors; its yardstick the most discriminating rater, a named rater or a
-        fixed slope.
-    ratings
-        Those that were fitted.
-    raters
-        Labels; everybody where left out. A rater takes about as long as twenty fits.
-    level
-        Of the intervals. Where the estimate is 0 the interval is one-sided.
-
-    Returns
-    -------
-    Profiles
-        Tables `raters` and `points`.
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> ratings = rl.load_example()
-    >>> found = rl.profile(rl.fit(ratings), ratings, "BE:Family")
-    >>> found.raters.columns
-    ['rater', 'kappa', 'low', 'high']
-    """
+    """Intervals of kappa by profile likelihood: `Fit.profile`."""
     if not 0 < level < 1:
-        raise OptionError(f"level={level!r}; give a share between 0 and 1, for example 0.95")
+        raise OptionError(
+            f"level={level!r}", "give a share between 0 and 1, for example 0.95", value=level, option="level"
+        )
     _check(fit, ratings)
     table = fit.table("raters")
     labels = table["rater"].cast(pl.String).to_list()
@@ -144,7 +123,7 @@ def profile(
     profiler = Profiler.of(fit, ratings)
     rows, points = [], []
     highest = 1.0 if fit.yardstick.reference in (MAX, NOISELESS) else 10.0
-    lowest = -highest if _reversible(fit) else 0.0
+    lowest = -highest if fit.config.allow_reversed else 0.0
     for place in places:
         own = profiler.profile(place)
         kappa = own.kappa()
@@ -163,33 +142,29 @@ def profile(
     )
 
 
-def _check(fit: Fit, ratings: Ratings) -> Calibration:
-    if not isinstance(fit, Fit) or not isinstance(ratings, Ratings):
-        raise OptionError(
-            f"profile takes a fit and its ratings, from rl.fit and rl.read; it got a {type(fit).__name__} and a "
-            f"{type(ratings).__name__}"
-        )
-    known = fit.calibration
+def _check(fit: "Result", ratings: Ratings) -> Calibration:
+    known, yardstick = fit.calibration, fit.yardstick
     if known is None or known.covariates or known.anchored or fit.method != "mml" or fit.link == "log":
         raise OptionError(
             "profile takes a fit of 'gmf', 'tfm' or 'probit' by method 'mml', with any link but 'log' and without "
-            "covariates or anchors; use rl.bootstrap for others"
+            "covariates or anchors",
+            "use fit.bootstrap(ratings) for others",
+            option="model",
         )
-    mixed = fit.yardstick.reference != MAX and str(fit.yardstick.reference).split()[0] in ("quantile", "max")
-    if fit.yardstick.shrink or mixed:
+    mixed = yardstick.reference != MAX and str(yardstick.reference).split()[0] in ("quantile", "max")
+    if yardstick.shrink or mixed:
         raise OptionError(
-            f"profile needs a yardstick that is one rater or a fixed slope, not {fit.yardstick.reference!r}"
-            f"{' of a shrunk panel' if fit.yardstick.shrink else ''}; use fit.capability(...) or rl.bootstrap for it"
+            f"profile needs a yardstick that is one rater or a fixed slope, not {yardstick.reference!r}"
+            f"{' of a shrunk panel' if yardstick.shrink else ''}",
+            "use fit.capability(...) or fit.bootstrap(ratings) for it",
+            value=yardstick.reference,
+            option="reference",
         )
     if fit.n_parameters > _MOST_PARAMETERS:
         raise OptionError(
-            f"profile of {fit.n_parameters:,} parameters would take hours; up to {_MOST_PARAMETERS:,} are offered. Use "
-            "the intervals in fit.raters, or rl.bootstrap"
+            f"profile of {fit.n_parameters:,} parameters would take hours; up to {_MOST_PARAMETERS:,} are offered",
+            "use the intervals in fit.raters, or fit.bootstrap(ratings)",
+            value=fit.n_parameters,
         )
     check_same(fit, ratings)
     return known
-
-
-def _reversible(fit: Fit) -> bool:
-    assert fit.calibration is not None
-    return bool((fit.calibration.effects["slope"] < 0).any())

@@ -13,8 +13,9 @@ from scipy import sparse, stats
 
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure
+from raterlens.models.panel import Panel
 from raterlens.types import Array
-from raterlens.uncertainty.intervals import Measured, Panel
+from raterlens.uncertainty.intervals import Measured
 
 _SEED = 20250212
 _DRAWS = 2_000

@@ -1,6 +1,7 @@
 """Raters of one fit against each other: who differs, who is best, and who has too few ratings to say."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -8,10 +9,9 @@ import polars as pl
 from raterlens.capability.yardstick import Yardstick
 from raterlens.errors import OptionError
 from raterlens.models.calibration import MOST_RATERS
-from raterlens.result.record import Fit
 from raterlens.text import counted, listed
 from raterlens.types import Array
-from raterlens.uncertainty.measurement import Measurement, check_measurable, measured
+from raterlens.uncertainty.measurement import Measurement, measured_fit
 from raterlens.uncertainty.ranks import (
     Tests,
     against_mean,
@@ -21,6 +21,9 @@ from raterlens.uncertainty.ranks import (
     ratings_needed,
 )
 from raterlens.uncertainty.shrinkage import common_error, own_error
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
 
 # A 95 % interval wider than this leaves open whether a rater is good or poor.
 _TOO_WIDE = 0.5
@@ -95,41 +98,14 @@ class RaterComparison:
 
 
 def compare_raters(
-    fit: Fit,
+    fit: "Result",
     *,
     k: int | None = None,
     alpha: float = 0.05,
     target_se: float = 0.05,
     shrink: bool | None = None,
 ) -> RaterComparison:
-    """Who differs from whom and from the panel's mean, and who is among the best.
-
-    Parameters
-    ----------
-    fit
-        With standard errors.
-    k
-        How many count as the best, and as the worst; a fifth of the raters where left out.
-    alpha
-        Level of the findings named in the summary.
-    target_se
-        Standard error of kappa that is wanted, for the number of further ratings.
-    shrink
-        As in `rl.fit`; the fit's own choice where left out. Probabilities of being among the best are then those of
-        an empirical-Bayes posterior, which does not take luck for merit: recommended for ranking.
-
-    Returns
-    -------
-    RaterComparison
-        Tables `raters` and `pairs`; `summary()` says it in words.
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> found = rl.compare_raters(rl.fit(rl.load_example()))
-    >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
-    ['AM:Sport', 'AM:Work']
-    """
+    """Who differs from whom and from the panel's mean, and who is among the best: `Fit.compare_raters`."""
     where = _measured(fit, shrink)
     table = fit.table("raters")
     n = table.height
@@ -172,11 +148,7 @@ def compare_raters(
     return RaterComparison(raters, _pairs(table["rater"], found.kappa, spread), alpha, int(k), target_se)
 
 
-def _measured(fit: Fit, shrink: bool | None) -> Measurement:
-    if not isinstance(fit, Fit):
-        raise OptionError(
-            f"compare_raters takes a fit, from rl.fit or rl.load; it got a {type(fit).__name__}"
-        )
+def _measured(fit: "Result", shrink: bool | None) -> Measurement:
     calibration = fit.calibration
     if calibration is None or calibration.covariance is None:
         raise OptionError(
@@ -187,9 +159,7 @@ def _measured(fit: Fit, shrink: bool | None) -> Measurement:
     if raters.height < 2:
         raise OptionError("there is one rater; it takes two to compare")
     yardstick = Yardstick.chosen(fit.yardstick, raters["rater"], shrink=shrink)
-    check_measurable(yardstick, raters.height, calibration.covariates, standard_errors=True)
-    students = fit.table("students").select("theta", "theta_se").to_numpy()
-    return measured(calibration, yardstick, students[:, 0], students[:, 1])
+    return measured_fit(fit, yardstick)
 
 
 def _own_se(where: Measurement) -> Array:

@@ -1,15 +1,20 @@
 """Ratings that could have been: drawn from a fitted model on the same design, or the same students drawn again."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.random import Generator
 
+from raterlens.errors import InputError
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
 
 # Ratings drawn at a time.
 _BLOCK = 2**20
@@ -51,3 +56,20 @@ def resampled(ratings: Ratings, random: Generator) -> Ratings:
         student=np.repeat(np.arange(n, dtype=np.int32), size),
         students=pl.Series("student", np.arange(n)),
     )
+
+
+def check_same(fit: "Result", ratings: Ratings) -> None:
+    """Raise where these are not the ratings that were fitted."""
+    table = fit.table("raters")
+    counts = np.bincount(ratings.rater, minlength=ratings.n_raters)
+    same = (fit.n_ratings, fit.n_students, fit.n_items) == (
+        ratings.n_ratings,
+        ratings.n_students,
+        ratings.n_items,
+    )
+    if not same or table["n"].to_list() != counts.tolist():
+        raise InputError(
+            f"these are not the ratings that were fitted: {ratings.n_ratings:,} of {ratings.n_students:,} students, "
+            f"where the fit had {fit.n_ratings:,} of {fit.n_students:,}",
+            "give the ratings that went into rl.fit",
+        )

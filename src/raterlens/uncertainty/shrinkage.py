@@ -19,8 +19,8 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
+from raterlens.models.panel import Panel
 from raterlens.types import Array
-from raterlens.uncertainty.intervals import Panel
 
 _MOST_ROUNDS = 2_000
 # Relative change of S in a round of EM.

@@ -13,7 +13,8 @@ from openpyxl import Workbook
 from raterlens.app.cli.main import main
 from raterlens.app.web.tasks import check, fit, preview
 from raterlens.errors import OptionError
-from raterlens.result.record import Fit, load
+from raterlens.facade import Fit
+from raterlens.fitting import load
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
 
 RATINGS = [line.split(",") for line in LONG.splitlines()]

@@ -14,8 +14,8 @@ from raterlens.export.folder import check_folder, write_results
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
 
 EXAMPLE = "the bundled example: ratings simulated from published estimates; no real rating is in it"
 

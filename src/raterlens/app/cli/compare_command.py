@@ -13,7 +13,7 @@ def compare(paths: Sequence[Path]) -> str:
             f"{len(paths)} fit{'s' * (len(paths) != 1)} to compare; give the paths of two or more fit.json"
         )
     from raterlens.diagnostics.comparison import compare as side_by_side
-    from raterlens.result.record import load
+    from raterlens.fitting import load
 
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):

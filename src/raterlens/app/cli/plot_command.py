@@ -8,8 +8,8 @@ from raterlens.app.cli.options import Columns, several
 from raterlens.errors import InputError, OptionError, choose
 
 if TYPE_CHECKING:
+    from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
 
 
 class Needs(NamedTuple):
@@ -73,7 +73,7 @@ def plot(
     from raterlens.charts.output import check_path
     from raterlens.charts.palette import THEMES
     from raterlens.charts.theme import DESK, check_width
-    from raterlens.result.record import load
+    from raterlens.fitting import load
 
     check_path(out)
     choose("theme", theme, THEMES)

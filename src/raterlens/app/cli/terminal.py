@@ -17,8 +17,8 @@ from raterlens.text import MISSING, counted, interval, listed, number, printable
 
 if TYPE_CHECKING:
     from raterlens.export.gate import Gate
+    from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Fit
 
 ALL_SHOWN, ENDS = 40, 10
 """Up to 40 raters are all listed; of more, the 10 at either end."""

@@ -24,13 +24,13 @@ from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.export.excel import check_excel
 from raterlens.export.folder import write_results
 from raterlens.fitting import fit as estimate
+from raterlens.fitting import load
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.ratings.linking import examine_links
 from raterlens.reading.formats.registry import Opening, open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read
-from raterlens.result.record import load
 from raterlens.text import counted, listed, sentence
 
 Say = Callable[[dict[str, Any]], None]

@@ -1,0 +1,455 @@
+"""`Fit`, what users hold: what was found, and what can be done with it. Thin: the work is done in the rooms above."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
+from raterlens.config import Anchors, EarlierScale, FitConfig, FitOptions
+from raterlens.errors import OptionError
+from raterlens.estimation.scoring import score
+from raterlens.models.anchors import anchors_from
+from raterlens.models.calibration import Calibration
+from raterlens.models.covariates import covariate_columns
+from raterlens.pipeline.carry_out import carry_out
+from raterlens.pipeline.steps import Run
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.reader import read, read_any
+from raterlens.result.record import Result, as_came
+from raterlens.result.saved import to_json
+from raterlens.result.summary import summary
+from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from distributed import Client
+
+    from raterlens.diagnostics.advice import WhatIf
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.shared_bias import SharedBias
+    from raterlens.uncertainty.bootstrap import Bootstrap, OnDone
+    from raterlens.uncertainty.profile import Profiles
+    from raterlens.uncertainty.rater_comparison import RaterComparison
+
+
+def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
+    """The fit that a request makes of ratings."""
+    found = carry_out(config, ratings, run or Run())
+    return Fit(**{field.name: getattr(found, field.name) for field in fields(found)})
+
+
+def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a request keeps them: an anchoring fit by what it holds, covariates by their columns."""
+    found = dict(options)
+    if isinstance(anchoring := found.get("anchors"), Result):
+        found["anchors"] = _anchors_of(anchoring)
+    if found.get("covariates") is not None:
+        found["covariates"] = covariate_columns(found["covariates"])
+    return found
+
+
+def _anchors_of(fit: Result) -> Anchors:
+    if fit.calibration is None:
+        raise OptionError(
+            f"a fit of model {fit.model!r} cannot anchor another",
+            "use 'gmf', 'tfm' or 'probit'",
+            option="anchors",
+        )
+    sigma = None if fit.yardstick.reference == NOISELESS else fit.sigma
+    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, fit.yardstick.population)
+    return anchors_from(fit.calibration, scale)
+
+
+class Fit(Result):
+    """Estimates with their uncertainty, as dataframes of the kind that came in, and what can be done with them.
+
+    `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0),
+    kappa (mean capability, 1 is the best possible rater) with standard error and 95 % interval.
+    """
+
+    __slots__ = ()
+
+    # -- the same request again -------------------------------------------------------------------------------
+
+    def refit(self, ratings: Ratings, *, start: "Fit | None" = None, **changes: Unpack[FitOptions]) -> "Fit":
+        """Fit again, by the same request but for some changes.
+
+        Parameters
+        ----------
+        ratings
+            The same, or others.
+        start
+            A fit of the same model to begin from.
+        changes
+            Options of `rl.fit`.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> fit = rl.fit(ratings, reference="quantile 0.9")
+        >>> fit.refit(ratings, model="tfm").config.given()
+        {'model': 'tfm', 'reference': 'quantile 0.9'}
+        """
+        return fitted(ratings, self.config.changed(**recorded(changes)), Run(start=start))
+
+    # -- more from the same estimates -------------------------------------------------------------------------
+
+    def capability(
+        self,
+        *,
+        reference: Reference | None = None,
+        population: Students | None = None,
+        origin: Origin | None = None,
+        shrink: bool | None = None,
+        item: str | None = None,
+        theta: float | Sequence[float] | None = None,
+    ) -> Any:
+        """Capability on another yardstick, without fitting again.
+
+        Parameters
+        ----------
+        reference, population, origin, shrink
+            As in `rl.fit`; those of the fit where left out. With another reference than `"max"` rho and
+            kappa may exceed 1.
+        item
+            On this item alone, at its actual difficulty (and with its thresholds and slope, where it has its own);
+            the origin is then `"absolute"` unless given.
+        theta
+            Abilities at which to give kappa(theta), which may exceed 1 at some of them, instead of its mean.
+
+        Returns
+        -------
+        dataframe
+            A row per rater: rho, eta and kappa with standard errors and the 95 % interval of kappa. With `theta` a
+            row for every rater and ability: kappa with its pointwise 95 % interval. With more than 500 raters,
+            covariances between raters are not kept, and intervals go without them.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> fit = rl.fit(rl.load_example())
+        >>> near_the_cut = fit.capability(population=rl.Window(0.5, 0.25))
+        >>> curves = fit.capability(theta=[-1, 0, 1])
+        >>> curves.columns
+        ['rater', 'theta', 'kappa', 'kappa_low', 'kappa_high']
+        """
+        self.calibrated("its capability is the same on any yardstick")
+        if item is not None and origin is None:
+            origin = ABSOLUTE
+        raters = self.table("raters")["rater"]
+        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin, shrink)
+        found = measured_fit(self, yardstick, item)
+        if theta is not None:
+            return as_came(found.curves(raters, theta), self.backend)
+        estimates = found.raters()
+        columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
+        return as_came(pl.DataFrame({"rater": raters, **columns}), self.backend)
+
+    def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
+        """Abilities of new students, with everything else fixed at this fit's estimates.
+
+        Parameters
+        ----------
+        ratings
+            From `rl.read`, or a path or dataframe, in the fit's scores. Raters, items and levels of facets must be
+            among those of the fit. One student will do.
+        columns
+            For a path or dataframe: `student`, `rater`, `cut` and so on, as in `rl.read`.
+
+        Returns
+        -------
+        dataframe
+            student, n, mean_score, theta (posterior mean, whatever the method of the fit, students being taken for
+            a sample of the fit's population) and theta_se (posterior standard deviation).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> fit = rl.fit(ratings)
+        >>> abs(fit.score(ratings)["theta"] - fit.students["theta"]).max() < 1e-8
+        True
+        """
+        calibration = self.calibrated("students cannot be scored by it")
+        new = ratings if isinstance(ratings, Ratings) else read_any(ratings, **columns)
+        return as_came(score(calibration, new), new.backend)
+
+    def calibrated(self, otherwise: str) -> Calibration:
+        """What the model was estimated to be; an error that says what does not work where there is nothing."""
+        if self.calibration is None:
+            raise OptionError(
+                f"model {self.model!r} has no slopes and severities: {otherwise}",
+                "fit 'gmf' or 'tfm'",
+                option="model",
+            )
+        return self.calibration
+
+    # -- how sure ---------------------------------------------------------------------------------------------
+
+    def compare_raters(
+        self,
+        *,
+        k: int | None = None,
+        alpha: float = 0.05,
+        target_se: float = 0.05,
+        shrink: bool | None = None,
+    ) -> "RaterComparison":
+        """Who differs from whom and from the panel's mean, and who is among the best.
+
+        Parameters
+        ----------
+        k
+            How many count as the best, and as the worst; a fifth of the raters where left out.
+        alpha
+            Level of the findings named in the summary.
+        target_se
+            Standard error of kappa that is wanted, for the number of further ratings.
+        shrink
+            As in `rl.fit`; the fit's own choice where left out. Probabilities of being among the best are then those of
+            an empirical-Bayes posterior, which does not take luck for merit: recommended for ranking.
+
+        Returns
+        -------
+        RaterComparison
+            Tables `raters` and `pairs`; `summary()` says it in words.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> found = rl.fit(rl.load_example()).compare_raters()
+        >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
+        ['AM:Sport', 'AM:Work']
+        """
+        from raterlens.uncertainty.rater_comparison import compare_raters  # loads scipy.stats
+
+        return compare_raters(self, k=k, alpha=alpha, target_se=target_se, shrink=shrink)
+
+    def profile(
+        self, ratings: Ratings, raters: str | Sequence[str] | None = None, *, level: float = 0.95
+    ) -> "Profiles":
+        """Of the rater in that place."""
+        from raterlens.uncertainty.profile import profile  # loads scipy.stats
+
+        return profile(self, ratings, raters, level=level)
+
+    def bootstrap(
+        self,
+        ratings: Ratings,
+        *,
+        replicates: int = 500,
+        kind: str = "students",
+        seed: int = 0,
+        workers: int | None = None,
+        client: "Client | None" = None,
+        folder: str | Path | None = None,
+        progress: "OnDone | bool" = False,
+    ) -> "Bootstrap":
+        """Fit again and again on ratings that could have been.
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted.
+        replicates
+            How many. 200 are enough for a standard error, 1,000 for an interval.
+        kind
+            `students` drawn with replacement, or `parametric`: ratings drawn from the fitted model.
+        seed
+            The same seed gives the same replicates, whatever the number of workers.
+        workers
+            Processes; as many as there are cores where left out, and none but this one for 1.
+        client
+            A client of a Dask cluster (`distributed.Client`), whose workers then do the work; to the same numbers.
+        folder
+            Where to keep finished replicates. Called again with the same folder, an interrupted bootstrap goes on,
+            and one with more replicates adds to those there are.
+        progress
+            True for a bar on stderr; or what to call with the numbers of finished and of all replicates.
+
+        Returns
+        -------
+        Bootstrap
+            `raters()` has standard errors, bias and intervals; `replicates` all estimates.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(students=80, raters=4, items=3, seed=1).ratings
+        >>> again = rl.fit(ratings).bootstrap(ratings, replicates=10, workers=1)
+        >>> again.raters().columns[:5]
+        ['rater', 'kappa', 'bias', 'se', 'low']
+        """
+        from raterlens.uncertainty.bootstrap import Plan, bootstrap  # loads scipy.stats
+
+        plan = Plan(ratings, self, kind, seed, replicates)
+        return bootstrap(plan, workers=workers, client=client, folder=folder, progress=progress)
+
+    # -- what stands out --------------------------------------------------------------------------------------
+
+    def diagnose(
+        self, ratings: Ratings | Any, *, time: Any = None, groups: Mapping[str, Any] | None = None
+    ) -> "Diagnosis":
+        """Look for what the model does not foresee: misfit, bias, drift, and raters who do not judge at all.
+
+        Parameters
+        ----------
+        ratings
+            The ratings that were fitted (or others by the same raters on the same items).
+        time
+            When each rating was given, one value a rating in the order of `ratings` (numbers, dates, or labels that
+            sort), or the name of a facet. With it, drift is tested.
+        groups
+            Further things that ratings differ in, by name: one label a rating, such as the student's school. With them,
+            bias is tested; what holds for all raters alike is not counted as bias.
+
+        Returns
+        -------
+        Diagnosis
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> found = rl.fit(ratings).diagnose(ratings)
+        >>> found.table("raters").columns[:4]
+        ['rater', 'n', 'infit', 'infit_z']
+        """
+        from raterlens.diagnostics.diagnosis import diagnose  # a fit alone does without
+
+        return diagnose(
+            self, ratings if isinstance(ratings, Ratings) else read(ratings), time=time, groups=groups
+        )
+
+    def sensitivity(
+        self,
+        ratings: Ratings,
+        *,
+        links: tuple[str, ...] = ("probit",),
+        models: tuple[str, ...] = ("tfm",),
+        groups: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Kappa-bar of every rater under other choices: rater, change, kappa (of the fit), other, difference.
+
+        Parameters
+        ----------
+        links, models
+            Others to fit; those of the fit itself are passed over.
+        groups
+            One label a rating for each name, such as the student's school: each group is left out in turn.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> table = rl.fit(ratings, standard_errors=False).sensitivity(ratings, links=(), models=())
+        >>> table["change"].unique().to_list()
+        ['without AM:Family']
+        """
+        from raterlens.diagnostics.sensitivity import sensitivity  # a fit alone does without
+
+        return as_came(sensitivity(self, ratings, links=links, models=models, groups=groups), self.backend)
+
+    def check_shared_bias(self, ratings: Ratings, *, trusted: Sequence[str]) -> "SharedBias":
+        """Compare what trusted raters see with what the others have in common.
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted.
+        trusted
+            Raters whose view defines ability, such as human experts. The more of them rate a student, the smaller the
+            bias that can be found.
+
+        Returns
+        -------
+        SharedBias
+            `found`, `summary()` and `raters`. What the others share need not be wrong: they may see something true
+            that the trusted raters miss. The check says that it is there, and how large it is.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> trusted = [rater for rater in ratings.raters if rater[:2] in ("AM", "BE")]
+        >>> rl.fit(ratings).check_shared_bias(ratings, trusted=trusted).found
+        False
+        """
+        from raterlens.diagnostics.shared_bias import check_shared_bias  # a fit alone does without
+
+        return check_shared_bias(self, ratings, trusted=trusted)
+
+    def what_if(self, rater: str, severity: float | Sequence[float] | None = None) -> "WhatIf":
+        """Capability of a rater at other severities, the best one and what it would gain."""
+        from raterlens.diagnostics.advice import what_if  # a fit alone does without
+
+        return what_if(self, rater, severity)
+
+    def advice(self) -> Any:
+        """What each rater lost to severity and to discrimination, and a paragraph of feedback."""
+        from raterlens.diagnostics.advice import advice  # a fit alone does without
+
+        return as_came(advice(self), self.backend)
+
+    # -- for people and for other programs --------------------------------------------------------------------
+
+    def summary(self) -> str:
+        """The fit in a few lines: raters from most to least capable, then the model."""
+        return summary(self)
+
+    def report(self, path: str | Path, ratings: Ratings | None = None) -> Path:
+        """Write one self-contained HTML page. With the ratings that were fitted it also shows what stands out in them
+        and what would mend the design."""
+        from raterlens.report.page import render  # charts and templates are loaded only for a page
+
+        path = Path(path)
+        path.write_text(render(self, ratings=ratings), encoding="utf-8")
+        return path
+
+    def to_excel(self, path: str | Path) -> Path:
+        """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as
+        numbers, labels always as text, capability in colour. Needs the extra `excel`."""
+        from raterlens.export.excel import write_workbook  # needs an optional package
+
+        path = Path(path)
+        write_workbook(self, path)
+        return path
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Estimates, standard errors and intervals as an xarray Dataset with the dimensions rater, item and student
+        (extra `xarray`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> estimates = rl.fit(rl.load_example()).to_xarray()
+        >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
+        0.38
+        """
+        from raterlens.export.xarray_dataset import dataset  # needs an optional package
+
+        names = (
+            "model",
+            "method",
+            "link",
+            "loglik",
+            "sigma",
+            "sigma_se",
+            "alpha",
+            "n_parameters",
+            "n_ratings",
+        )
+        return dataset(self.tables, {name: getattr(self, name) for name in names})
+
+    def to_json(self) -> str:
+        """The whole fit as JSON: what `save` writes and `load` reads."""
+        return to_json(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fit as JSON; `rl.load` reads it back."""
+        path = Path(path)
+        path.write_text(self.to_json(), encoding="utf-8")
+        return path

@@ -1,0 +1,71 @@
+"""The pipeline on one screen: check, estimate, covariance, tables. Every fit is made here."""
+
+from raterlens.config import FitConfig
+from raterlens.errors import OptionError, choose
+from raterlens.models.registry import MODELS
+from raterlens.models.spec import COMMON, FacetsSpec
+from raterlens.pipeline.facets_checks import check_together
+from raterlens.pipeline.facets_task import FacetsTask
+from raterlens.pipeline.latent_class_task import LatentClassTask
+from raterlens.pipeline.steps import Run, Task
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Result
+from raterlens.text import Message, Option
+
+
+def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
+    """What the request finds in the ratings."""
+    check(config, run)
+    ratings.check_estimable()
+    task = _task(ratings, config, run)
+    estimate = task.estimate()
+    covariance = task.covariance(estimate) if config.standard_errors else None
+    found = task.found(estimate, covariance)
+    return Result(
+        config=config,
+        link=found.link,
+        loglik=found.loglik,
+        sigma=found.sigma,
+        sigma_se=found.sigma_se,
+        alpha=found.alpha,
+        n_parameters=found.n_parameters,
+        n_ratings=ratings.n_ratings,
+        n_students=ratings.n_students,
+        n_raters=ratings.n_raters,
+        n_items=ratings.n_items,
+        optimiser=found.optimiser,
+        warnings=found.warnings,
+        notes=ratings.notes,
+        tables=found.tables,
+        backend=ratings.backend,
+        yardstick=found.yardstick,
+        calibration=found.calibration,
+    )
+
+
+def check(config: FitConfig, run: Run) -> None:
+    """Refuse what can be refused before the ratings are read."""
+    spec = MODELS[choose("model", config.model, MODELS)]
+    for name, offered in (("method", spec.methods), ("link", spec.links)):
+        value = getattr(config, name)
+        if value is not None and value not in offered:
+            raise OptionError(
+                f"model {spec.name!r} takes {name} {' or '.join(repr(one) for one in offered)}, not {value!r}",
+                Message("leave ", name, " out, or use ", Option("model", "gmf")),
+                value=value,
+                option=name,
+            )
+    if strange := [name for name in config.given() if name not in spec.takes | COMMON]:
+        raise OptionError(
+            f"model {spec.name!r} takes no {' or '.join(strange)}",
+            Message("leave it out, or use ", Option("model", "gmf")),
+            option=strange[0],
+        )
+    run.check(config, by_parts=isinstance(spec, FacetsSpec) and config.method == "mml")
+    if isinstance(spec, FacetsSpec):
+        check_together(config)
+
+
+def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:
+    of_facets = isinstance(MODELS[config.model], FacetsSpec)
+    return (FacetsTask if of_facets else LatentClassTask).of(ratings, config, run)

@@ -1,0 +1,114 @@
+"""What a facets model is asked for, checked before any work: which options go together, and with which scores."""
+
+import numpy as np
+
+from raterlens.capability.links import get_link
+from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Yardstick
+from raterlens.config import FitConfig
+from raterlens.errors import InputError, OptionError
+from raterlens.models.build import Options
+from raterlens.models.registry import facets_spec
+from raterlens.ratings.coded import Ratings
+from raterlens.text import Message, Option
+from raterlens.uncertainty.covariance_kinds import check_kind
+
+
+def check_together(config: FitConfig) -> None:
+    """Raise on options that do not go together, whatever the ratings."""
+    spec, method = facets_spec(config.model), config.method
+    link = config.link or spec.links[0]
+    if method != "mml" and link in _WHY_MML:
+        raise OptionError(
+            f"link {link!r} with method {method!r}: {_WHY_MML[link]}",
+            Message(
+                "use ",
+                Option("method", "mml"),
+                *((", or ", Option("link", "cloglog")) if link == "log" else ()),
+            ),
+            value=method,
+            option="method",
+        )
+    if config.anchors is not None and method == "hl":
+        raise OptionError(
+            "method 'hl' rescales all slopes and cannot hold any",
+            Message("use ", Option("method", "mml"), " with anchors"),
+            option="anchors",
+        )
+    if config.covariates is not None and config.anchors is not None:
+        raise OptionError(
+            "both covariates and anchors are given, but explained raters have no parameters of their own to hold",
+            "leave one of them out",
+            option="covariates",
+        )
+    check_kind(config.covariance, method, get_link(link))
+
+
+_WHY_MML = {
+    "log": "its probabilities have a corner where they reach 1, which no single most probable ability stands for",
+    "cauchit": "its posteriors can have several peaks, so a single most probable ability does not stand for them",
+}
+
+
+def model_options(config: FitConfig) -> Options:
+    """The model with its link and scale."""
+    spec = facets_spec(config.model)
+    return Options(spec, get_link(config.link or spec.links[0]), config.scale, config.item_slopes)
+
+
+def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:
+    """The scores that the model knows: those of the anchoring fit, or all that were given."""
+    if config.anchors is not None and config.anchors.earlier is not None:
+        return config.anchors.earlier.scores
+    if ratings.n_categories == 2:
+        return (0, 1)
+    return tuple(int(score) for score in np.flatnonzero(ratings.score_counts))
+
+
+def check_scores(ratings: Ratings, n_categories: int, options: Options, method: str) -> None:
+    """Raise where the scores are ordered, and the model, the method or the link takes pass or fail only."""
+    if n_categories == 2:
+        return
+    lowest, *_, highest = (int(score) for score in np.flatnonzero(ratings.score_counts))
+    link = options.link.name
+    lowest_pass = ("give the lowest passing score, for example ", Option("cut", highest))
+    if options.spec.name == "probit":
+        wrong, remedy = "model 'probit' takes", Message(*lowest_pass, ", or use ", Option("model", "gmf"))
+    elif method != "mml":
+        wrong, remedy = (
+            f"method {method!r} takes",
+            Message(*lowest_pass, ", or use ", Option("method", "mml")),
+        )
+    elif link == "log":
+        others = (
+            Option("link", "logit"),
+            ", or ",
+            Option("link", "cloglog"),
+            " with ",
+            Option("scale", "graded"),
+        )
+        wrong, remedy = "link 'log' takes", Message(*lowest_pass, ", or use ", *others)
+    elif options.scale != "graded" and link != "logit":
+        raise InputError(
+            f"scores go from {lowest} to {highest}, and link {link!r} needs scale 'graded' for ordered scores",
+            Message(
+                "use ", Option("scale", "graded"), " or ", Option("link", "logit"), ", or ", *lowest_pass
+            ),
+            value=highest,
+            option="scale",
+        )
+    else:
+        return
+    raise InputError(
+        f"scores go from {lowest} to {highest}, but {wrong} pass (1) or fail (0)",
+        remedy,
+        value=highest,
+        option="cut",
+    )
+
+
+def default_yardstick(config: FitConfig, options: Options) -> Yardstick:
+    """The yardstick where none is asked for: that of the anchoring fit, else the model's."""
+    earlier = None if config.anchors is None else config.anchors.earlier
+    if earlier is not None and earlier.sigma is not None:
+        return Yardstick(earlier.sigma, earlier.population, -earlier.alpha)
+    return Yardstick(NOISELESS, origin=ABSOLUTE) if options.spec.absolute else Yardstick()

@@ -1,0 +1,205 @@
+"""A facets model on ratings: estimate, covariance, and what is found."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from raterlens.capability.yardstick import LARGEST_SLOPE, Yardstick
+from raterlens.config import FitConfig
+from raterlens.errors import OptionError
+from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.methods import Estimate, estimate
+from raterlens.estimation.scoring import with_scores
+from raterlens.models.anchors import anchor, anchors_from, hold, known_here
+from raterlens.models.build import Options, build
+from raterlens.models.calibration import COVARYING, Calibration
+from raterlens.models.capped_log import Capped
+from raterlens.models.covariates import Covariates, read_covariates
+from raterlens.models.facets import FacetsModel
+from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.redundancy import redundancy
+from raterlens.pipeline.facets_checks import check_scores, default_yardstick, known_scores, model_options
+from raterlens.pipeline.steps import Found, Run
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import examine
+from raterlens.result.tables import tabulate
+from raterlens.result.warnings import facets_warnings, renumbered
+from raterlens.types import Array
+from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.covariance import covariance as inverted
+from raterlens.uncertainty.covariance_kinds import OBSERVED, covariance_of
+from raterlens.uncertainty.information import observed_information
+from raterlens.uncertainty.measurement import check_measurable, measured
+from raterlens.uncertainty.numerical_information import differenced_information
+from raterlens.uncertainty.sparse_covariance import large_covariance
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FacetsTask:
+    """A facets model, its ratings and its yardstick, all of them checked."""
+
+    config: FitConfig
+    run: Run
+    checkpoint: Checkpoint | None
+    ratings: Ratings
+    coded: Ratings
+    """With each score's place among `scores`."""
+    scores: tuple[int, ...]
+    options: Options
+    yardstick: Yardstick
+    covariates: Covariates | None
+
+    @staticmethod
+    def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
+        checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
+        options = model_options(config)
+        scores = known_scores(config, ratings)
+        coded = with_scores(ratings, scores)
+        check_scores(ratings, len(scores), options, config.method)
+        yardstick = Yardstick.chosen(
+            default_yardstick(config, options),
+            ratings.raters,
+            config.reference,
+            config.population,
+            config.origin,
+            config.shrink,
+        )
+        covariates = None
+        if config.covariates is not None:
+            covariates = read_covariates(config.covariates, ratings.raters)
+            options = replace(options, covariates=covariates.design)
+        names = () if covariates is None else covariates.names
+        check_measurable(yardstick, ratings.n_raters, names, standard_errors=config.standard_errors)
+        return FacetsTask(config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates)
+
+    def estimate(self) -> Estimate:
+        model, response = build(self.coded, self.options, len(self.scores))
+        held: Array | None = None
+        if (anchors := self.config.anchors) is not None:
+            if anchors.earlier is not None:
+                anchors = known_here(anchors, self.coded)
+            model, held = anchor(anchors, self.coded, model)
+        return estimate(
+            self.coded,
+            model,
+            response,
+            self.options.link,
+            self.config.method,
+            anchored=held,
+            begin=self._begin(model),
+            allow_reversed=self.config.allow_reversed,
+            max_iterations=self.config.max_iterations,
+            on_progress=self.run.progress,
+            checkpoint=self.checkpoint,
+            client=self.run.client,
+        )
+
+    def _begin(self, model: FacetsModel) -> Array | None:
+        """The earlier fit's estimates of what occurs here, NaN elsewhere."""
+        if self.run.start is None:
+            return None
+        known = self.run.start.calibration
+        if known is None or known.covariates:
+            raise OptionError(
+                f"start is a fit of model {self.run.start.model!r}{' with covariates' if known else ''}",
+                "give one of 'gmf', 'tfm' or 'probit' without covariates",
+                option="start",
+            )
+        return hold(known_here(anchors_from(known), self.coded), self.coded, model)
+
+    def covariance(self, estimate: Estimate) -> Covariance | None:
+        model, parameters = estimate.model, estimate.parameters
+        kind, method = self.config.covariance, self.config.method
+        large, cornered = (
+            model.blocks.size > self.run.dense_parameters,
+            isinstance(estimate.problem.response, Capped),
+        )
+        if large and (kind != OBSERVED or method == "laplace" or cornered):
+            return None
+        redundant = redundancy(model, parameters, estimate.held)
+        held = estimate.held.copy()
+        held[model.blocks["slope"]] |= np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
+        if kind != OBSERVED or method == "laplace":
+            invert = partial(inverted, redundant=redundant, held=held)
+            return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
+        if cornered:
+            information = differenced_information(estimate.problem, parameters, estimate.nodes, redundant)
+        else:
+            information = observed_information(estimate.problem, self.coded, parameters, estimate.nodes)
+        if large:
+            return large_covariance(information, redundant, held, model)
+        return inverted(information, redundant, held)
+
+    def found(self, estimate: Estimate, covariance: Covariance | None) -> Found:
+        calibration = self._calibration(estimate, covariance)
+        raters = measured(calibration, self.yardstick, estimate.moments.mean, estimate.moments.sd).raters()
+        tables = tabulate(self.coded, estimate, raters, covariance, self.covariates)
+        redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
+        if self.checkpoint is not None:
+            self.checkpoint.finish()
+        return Found(
+            link=self.options.link.name,
+            loglik=estimate.loglik,
+            sigma=raters.sigma,
+            sigma_se=raters.sigma_se,
+            alpha=raters.alpha,
+            n_parameters=estimate.model.blocks.size - len(redundant) - int(estimate.held.sum()),
+            optimiser=estimate.record,
+            warnings=tuple(self._warnings(estimate, covariance, tables["raters"])),
+            tables=tables,
+            yardstick=self.yardstick,
+            calibration=calibration.for_keeping(),
+        )
+
+    def _warnings(self, estimate: Estimate, covariance: Covariance | None, raters: pl.DataFrame) -> list[str]:
+        warnings = [
+            *examine(self.ratings).warnings,
+            *facets_warnings(self.coded, estimate, covariance, raters),
+        ]
+        anchors = self.config.anchors
+        if self.coded is not self.ratings and (anchors is None or anchors.earlier is None):
+            warnings.append(renumbered(self.scores))
+        if self.config.standard_errors and covariance is None:
+            warnings.append(
+                f"no standard errors: {estimate.model.blocks.size:,} parameters are more than the "
+                f"{self.run.dense_parameters:,} for which the full covariance is computed; use method 'mml' with "
+                "covariance 'observed', which needs none"
+            )
+        return warnings
+
+    def _calibration(self, estimate: Estimate, covariance: Covariance | None) -> Calibration:
+        """The effects of an estimate, by name."""
+        model, x, ratings = estimate.model, estimate.parameters, self.coded
+        at, effects = model.effects, model.effects_at(x)
+        named = {name: effects[at[name]] for name in at.sizes}
+        if model.thresholds is not None:
+            named["threshold"] = model.thresholds.values(named["threshold"])
+        if isinstance(model, ShiftedModel):
+            named["population"] = np.array(model.population(x))
+        spread = None
+        if covariance is not None:
+            kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
+            through = model.effect_jacobian(x)[kept]
+            spread = through @ (through @ covariance.matrix).T
+            spread = (spread + spread.T) / 2
+        own_slopes = model.slope.size == ratings.n_raters
+        return Calibration(
+            model=self.config.model,
+            link=self.options.link.name,
+            scale=self.config.scale,
+            scores=self.scores,
+            labels={
+                "rater": ratings.raters,
+                "item": ratings.items,
+                **{f"facet {facet.name}": facet.labels for facet in ratings.facets},
+            },
+            effects=named,
+            covariance=spread,
+            falling=-estimate.value.gradient[model.blocks["slope"]]
+            if own_slopes
+            else np.zeros(ratings.n_raters),
+            covariates=() if self.covariates is None else self.covariates.names,
+            anchored=int(estimate.held.sum()),
+        )
