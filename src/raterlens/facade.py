@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Origin, Reference, Students, Yardstick
-from raterlens.config import Anchors, EarlierScale, FitConfig, FitOptions
+from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
+from raterlens.config import FitConfig, FitOptions
 from raterlens.errors import OptionError
 from raterlens.estimation.scoring import score
-from raterlens.models.anchors import anchors_from
 from raterlens.models.calibration import Calibration
-from raterlens.models.covariates import covariate_columns
 from raterlens.pipeline.carry_out import carry_out
+from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_any
@@ -39,28 +38,6 @@ def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit"
     """The fit that a request makes of ratings."""
     found = carry_out(config, ratings, run or Run())
     return Fit(**{field.name: getattr(found, field.name) for field in fields(found)})
-
-
-def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as a request keeps them: an anchoring fit by what it holds, covariates by their columns."""
-    found = dict(options)
-    if isinstance(anchoring := found.get("anchors"), Result):
-        found["anchors"] = _anchors_of(anchoring)
-    if found.get("covariates") is not None:
-        found["covariates"] = covariate_columns(found["covariates"])
-    return found
-
-
-def _anchors_of(fit: Result) -> Anchors:
-    if fit.calibration is None:
-        raise OptionError(
-            f"a fit of model {fit.model!r} cannot anchor another",
-            "use 'gmf', 'tfm' or 'probit'",
-            option="anchors",
-        )
-    sigma = None if fit.yardstick.reference == NOISELESS else fit.sigma
-    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, fit.yardstick.population)
-    return anchors_from(fit.calibration, scale)
 
 
 class Fit(Result):

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from raterlens.config import FurtherOptions, fit_config
 from raterlens.estimation.optimiser import OnProgress
-from raterlens.facade import Fit, fitted, recorded
+from raterlens.facade import Fit, fitted
 from raterlens.pipeline.carry_out import check
+from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read

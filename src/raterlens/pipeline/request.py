@@ -1,0 +1,33 @@
+"""Options as users give them, as a request keeps them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from raterlens.capability.yardstick import NOISELESS
+from raterlens.config import Anchors, EarlierScale
+from raterlens.errors import OptionError
+from raterlens.models.anchors import anchors_from
+from raterlens.models.covariates import covariate_columns
+from raterlens.result.record import Result
+
+
+def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a request keeps them: an anchoring fit by what it holds, covariates by their columns."""
+    found = dict(options)
+    if isinstance(anchoring := found.get("anchors"), Result):
+        found["anchors"] = _anchors_of(anchoring)
+    if found.get("covariates") is not None:
+        found["covariates"] = covariate_columns(found["covariates"])
+    return found
+
+
+def _anchors_of(fit: Result) -> Anchors:
+    if fit.calibration is None:
+        raise OptionError(
+            f"a fit of model {fit.model!r} cannot anchor another",
+            "use 'gmf', 'tfm' or 'probit'",
+            option="anchors",
+        )
+    sigma = None if fit.yardstick.reference == NOISELESS else fit.sigma
+    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, fit.yardstick.population)
+    return anchors_from(fit.calibration, scale)
