@@ -9,9 +9,7 @@ import polars as pl
 
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.config import FitConfig, FitOptions
-from raterlens.errors import OptionError
 from raterlens.estimation.scoring import score
-from raterlens.models.calibration import Calibration
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
@@ -154,16 +152,6 @@ class Fit(Result):
         calibration = self.calibrated("students cannot be scored by it")
         new = ratings if isinstance(ratings, Ratings) else read_any(ratings, **columns)
         return as_came(score(calibration, new), new.backend)
-
-    def calibrated(self, otherwise: str) -> Calibration:
-        """What the model was estimated to be; an error that says what does not work where there is nothing."""
-        if self.calibration is None:
-            raise OptionError(
-                f"model {self.model!r} has no slopes and severities: {otherwise}",
-                "fit 'gmf' or 'tfm'",
-                option="model",
-            )
-        return self.calibration
 
     # -- how sure ---------------------------------------------------------------------------------------------
 
@@ -408,18 +396,7 @@ class Fit(Result):
         """
         from raterlens.export.xarray_dataset import dataset  # needs an optional package
 
-        names = (
-            "model",
-            "method",
-            "link",
-            "loglik",
-            "sigma",
-            "sigma_se",
-            "alpha",
-            "n_parameters",
-            "n_ratings",
-        )
-        return dataset(self.tables, {name: getattr(self, name) for name in names})
+        return dataset(self)
 
     def to_json(self) -> str:
         """The whole fit as JSON: what `save` writes and `load` reads."""

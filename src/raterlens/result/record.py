@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
-from raterlens.errors import choose
+from raterlens.errors import OptionError, choose
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Backend
@@ -86,6 +86,16 @@ class Result:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
         polars DataFrame, whatever kind came in."""
         return self.tables[choose("table", name, self.tables)]
+
+    def calibrated(self, otherwise: str) -> Calibration:
+        """What the model was estimated to be; an error that says what does not work where there is nothing."""
+        if self.calibration is None:
+            raise OptionError(
+                f"model {self.model!r} has no slopes and severities: {otherwise}",
+                "fit 'gmf' or 'tfm'",
+                option="model",
+            )
+        return self.calibration
 
 
 def as_came(table: pl.DataFrame, backend: Backend) -> Any:
