@@ -38,7 +38,7 @@ def evaluation() -> float:
     """CPU seconds of one evaluation on one core."""
     from scipy import sparse
 
-    from raterlens.engine.compiled_engine import FusedEngine
+    from raterlens.engine.compiled_engine import CompiledEngine
     from raterlens.engine.protocol import Nodes, Tables
 
     random = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def evaluation() -> float:
     nodes = Nodes.equally_spaced(-6, 6, 12 / (NODES - 2))
     reach = random.uniform(0.5, 2, RATERS)
     tables = Tables(-10 * np.log1p(np.exp(np.multiply.outer(reach, nodes.points))), reach)
-    engine = FusedEngine(counts, sums, threads=1, arrange=True)
+    engine = CompiledEngine(counts, sums, threads=1, arrange=True)
     engine.evaluate(tables, nodes)
     return _shortest(lambda: engine.evaluate(tables, nodes))
 

@@ -57,7 +57,6 @@ def _slope(name: str, rows: list[tuple[int, float, float]]) -> None:
 def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float, float]:
     """CPU seconds over the students, and of the model's tables and gradient: the least of several."""
     from benchmarks.likelihood import Likelihood
-    from raterlens.engine.compiled_engine import FusedEngine
     from raterlens.engine.protocol import Expected, Nodes, Tables
     from raterlens.parallel.threads import one_thread
     from raterlens.reading.reader import read
@@ -65,12 +64,10 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
     path = folder / ("-".join(str(value) for value in size.values()) + ".parquet")
     if not path.exists():
         draw(path, **size)
-    found = Likelihood.of(read(path), n_nodes)
-    engine = found.problem.engine
     with one_thread():
-        alone = FusedEngine(engine.counts, engine.sums, arrange=True)
-    found.problem.engine = alone
-    students, evaluate = list[float](), alone.evaluate
+        found = Likelihood.of(read(path), n_nodes)
+    engine = found.problem.engine
+    students, evaluate = list[float](), engine.evaluate
 
     def watched(tables: Tables, nodes: Nodes) -> Expected:
         start = process_time()
@@ -78,7 +75,7 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
         students.append(process_time() - start)
         return expected
 
-    alone.evaluate = watched  # type: ignore[method-assign]
+    engine.evaluate = watched  # type: ignore[method-assign]
     model = [_cpu(found.evaluate) - students[-1] for _ in range(ROUNDS)]
     return min(students), min(model)
 

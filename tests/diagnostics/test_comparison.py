@@ -11,7 +11,7 @@ import raterlens as rl
 from raterlens.app.cli.compare_command import compare as compare_files
 from raterlens.diagnostics.comparison import nested
 from raterlens.errors import InputError, OptionError
-from tests.models.test_facets import ordered, with_facet
+from tests.support.facets_models import ordered, with_facet
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.disk_engine import PartsEngine
+from raterlens.engine.disk_engine import DiskEngine
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.selection import cell_engine, essay_engine
 from raterlens.models.contexts import Contexts
@@ -41,7 +41,7 @@ def test_parts_add_up_to_the_whole(packed, kind):
     from raterlens.engine.protocol import Tables
 
     tables = Tables(*tables)
-    assert isinstance(other, PartsEngine)
+    assert isinstance(other, DiskEngine)
     assert other.n_students == one.n_students == 900
     expected, found = one.evaluate(tables, nodes), other.evaluate(tables, nodes)
     assert found.loglik == pytest.approx(expected.loglik, rel=ROUNDING)
@@ -87,7 +87,7 @@ def test_fits_of_students_marked_once(tmp_path, monkeypatch):
     compressed = essays(ratings, contexts, contexts.rater, 2)
     assert len(Arrangement.of(compressed.counts, compressed.sums).rows) <= 8 * 5
     readable = rl.fit(ratings)
-    monkeypatch.setattr("raterlens.engine.selection.LARGE", 0)
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     packed = rl.pack(ratings.table(), tmp_path / "once.rlpack")
     on_disk = StoredRatings(open_packed(packed), part=4000)
     for found in (rl.fit(ratings), rl.fit(on_disk)):

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from raterlens import Ratings
 from raterlens.engine.cells import essays, rating_cells
-from raterlens.engine.numpy_engine import ReferenceEngine
+from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.models.contexts import Contexts
 
@@ -27,24 +27,23 @@ def test_loglik_and_expected_counts_are_the_written_out_sums(problem):
     joint = counts @ tables.cells + np.outer(sums @ tables.linear, nodes.points) + nodes.log_weights
     loglik = logsumexp(joint, axis=1)
     posterior = np.exp(joint - loglik[:, None])
-    found = ReferenceEngine(counts, sums).evaluate(tables, nodes)
+    found = NumpyEngine(counts, sums).evaluate(tables, nodes)
     assert found.loglik == pytest.approx(loglik.sum(), rel=1e-13)
     np.testing.assert_allclose(found.counts, counts.T @ posterior, rtol=1e-11)
     np.testing.assert_allclose(found.linear, sums.T @ (posterior @ nodes.points), rtol=1e-11)
 
 
-def test_blocks_of_students_change_nothing(problem, monkeypatch):
+def test_blocks_of_students_change_nothing(problem):
     counts, sums, tables, nodes = problem
-    whole = ReferenceEngine(counts, sums).evaluate(tables, nodes)
-    monkeypatch.setattr("raterlens.engine.numpy_engine._BLOCK", 3 * len(nodes.points))
-    parts = ReferenceEngine(counts, sums).evaluate(tables, nodes)
+    whole = NumpyEngine(counts, sums).evaluate(tables, nodes)
+    parts = NumpyEngine(counts, sums, block=3 * len(nodes.points)).evaluate(tables, nodes)
     assert parts.loglik == pytest.approx(whole.loglik, rel=1e-14)
     np.testing.assert_allclose(parts.counts, whole.counts, rtol=1e-12)
 
 
 def test_moments_without_ratings_are_the_prior_s():
     nodes = Nodes.equally_spaced(-8, 8, 0.25)
-    empty = ReferenceEngine(sparse.csr_array((2, 1)))
+    empty = NumpyEngine(sparse.csr_array((2, 1)))
     moments = empty.moments(Tables(np.zeros((1, len(nodes.points)))), nodes)
     np.testing.assert_allclose(moments.mean, 0, atol=1e-12)
     np.testing.assert_allclose(moments.sd, 1, rtol=1e-12)

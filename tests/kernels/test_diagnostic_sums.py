@@ -1,15 +1,14 @@
 """Compiled code and its readable twin give the same numbers."""
 
 import numpy as np
-import polars as pl
 import pytest
 from polars import selectors
 
 import raterlens as rl
-from raterlens.diagnostics import grouping, posterior, residuals
+from raterlens.diagnostics import posterior, residuals
 from raterlens.diagnostics.diagnosis import diagnose
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.kernels import threshold as choice
+from raterlens.kernels import break_even
 
 # The order of sums differs, nothing else.
 SAME = 1e-11
@@ -41,7 +40,7 @@ def compiled(monkeypatch):
     """From here on all data are large, in several blocks, the last one smaller."""
 
     def begin():
-        monkeypatch.setattr(choice, "LARGE", 0)
+        monkeypatch.setattr(break_even, "NUMBERS", 0)
         monkeypatch.setattr(posterior, "_BLOCK", 2**12)
 
     return begin
@@ -75,18 +74,3 @@ def test_tables_are_the_same_compiled(fitted, compiled):
         for column in numbers:
             np.testing.assert_allclose(two[column], one[column], TABLES, TABLES, err_msg=f"{name} {column}")
     assert plain.table("change")["p"].is_finite().all()
-
-
-@pytest.mark.parametrize("order", ["as they came", "sorted"])
-def test_groups_are_the_same_compiled(order, compiled):
-    codes = pl.DataFrame(np.random.default_rng(3).integers(7, size=(200, 2)), schema=["one", "two"])
-    one, two = (
-        (codes.sort("one", "two") if order == "sorted" else codes)[name].to_numpy() for name in codes.columns
-    )
-    plain = grouping.grouped(one, 8, two, 7)
-    compiled()
-    quick = grouping.grouped(one, 8, two, 7)
-    for part in ("order", "first", "of_row"):
-        np.testing.assert_array_equal(getattr(quick, part), getattr(plain, part))
-    np.testing.assert_array_equal(quick.order, np.lexsort((two, one)))
-    np.testing.assert_array_equal(grouping.order_of(one, 8), np.argsort(one, kind="stable"))

@@ -6,8 +6,8 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation import latent_marginal
 from raterlens.estimation.latent_marginal import LatentClassMarginal
+from raterlens.kernels import break_even
 from raterlens.models.signal_detection import LatentClassModel
 
 NODES = Nodes.equally_spaced(-6.0, 6.0, 0.23)
@@ -26,7 +26,7 @@ def test_values_and_gradients(items, sigma, monkeypatch):
     parameters[problem.model.blocks["sigma"]] = sigma
     parameters[0] = 30.0  # a rater who never passes anybody
     expected = problem.value(parameters, NODES)
-    monkeypatch.setattr(latent_marginal, "LARGE", 1)
+    monkeypatch.setattr(break_even, "NUMBERS", 0)
     found = problem.value(parameters, NODES)
     assert found.loglik == pytest.approx(expected.loglik, rel=1e-12)
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)

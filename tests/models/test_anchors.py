@@ -14,8 +14,7 @@ from raterlens.estimation.marginal import marginal
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 from raterlens.uncertainty.information import observed_information
-from tests.models.test_facets import SHIFTED, make, ordered, somewhere, with_facet
-from tests.uncertainty.test_information import by_differences
+from tests.support.facets_models import SHIFTED, by_differences, make, ordered, somewhere, with_facet
 
 # Promised: the same abilities, however the grid was chosen.
 ABILITIES = 1e-8

@@ -15,7 +15,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.capped_log import CORNER, Capped
 from raterlens.models.registry import facets_spec
 from raterlens.models.responses import Linked, Predictor
-from tests.models.test_facets import ordered
+from tests.support.facets_models import ordered
 
 # Of the log-likelihood, a student: what a five times finer grid may change.
 GRID_ERROR = 1e-6

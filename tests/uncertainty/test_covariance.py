@@ -6,7 +6,7 @@ from scipy import linalg, sparse
 
 from raterlens.models.redundancy import redundancy
 from raterlens.uncertainty.covariance import covariance
-from tests.models.test_facets import KINDS, make, somewhere
+from tests.support.facets_models import KINDS, make, somewhere
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -24,7 +24,7 @@ from raterlens.uncertainty.conditional_information import (
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.resampling import redrawn, resampled
 from raterlens.uncertainty.sandwich import sandwich, student_scores
-from tests.models.test_facets import KINDS, make, ordered, somewhere, with_facet
+from tests.support.facets_models import KINDS, make, ordered, somewhere, with_facet
 
 # Central differences of exact gradients in double precision.
 BY_DIFFERENCES = 1e-6

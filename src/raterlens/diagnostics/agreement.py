@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.grouping import Groups
 from raterlens.diagnostics.rating_pairs import Couples
-from raterlens.kernels.threshold import large
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 
@@ -83,10 +82,6 @@ def _sums(ratings: Ratings, units: Groups, couples: Couples | None) -> dict[str,
 
 
 def _of_students(ratings: Ratings, units: Groups) -> dict[str, Array]:
-    if large(ratings.n_ratings):
-        from raterlens.kernels import diagnostic_sums as fused_sums
-
-        return fused_sums.sums_of_units(ratings, units)
     k = ratings.n_categories
     count = np.bincount(units.of_row * k + ratings.score, minlength=len(units) * k).reshape(-1, k)
     shared = units.size > 1

@@ -1,6 +1,6 @@
 """Rows of tables averaged over the posteriors of a block: what some models need besides the pass itself.
 
-Large data go through compiled code (`fused.py`); a test holds it to the readable code here.
+Large data go through compiled code (`kernels/residual_sweep.py`); a test holds it to the readable code here.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.threshold import large
+from raterlens.diagnostics.posterior import large
 from raterlens.types import Array
 
 Codes = NDArray[np.integer]
@@ -37,6 +37,6 @@ def averages_for(n_ratings: int) -> Averages:
     """Compiled code where it pays for being loaded."""
     if not large(n_ratings):
         return Averages(averaged, agreeing)
-    from raterlens.kernels import residual_sweep as fused
+    from raterlens.kernels import residual_sweep  # loads the compiler
 
-    return Averages(fused.averaged, fused.agreeing)
+    return Averages(residual_sweep.averaged, residual_sweep.agreeing)

@@ -22,9 +22,9 @@ from scipy import special
 
 from raterlens.diagnostics.grouping import order_of_two
 from raterlens.diagnostics.interactions import common
+from raterlens.diagnostics.posterior import large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted
-from raterlens.kernels.threshold import large
 from raterlens.types import Array, Indices
 
 STEPS = 100
@@ -97,11 +97,6 @@ def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_t
     count = np.bincount(rater, minlength=n)
     first = np.cumsum(count) - count
     cell = np.empty(len(order), np.int64)
-    if large(len(order)):
-        from raterlens.kernels import diagnostic_sums as fused_sums
-
-        fused_sums.steps(order, rater, time, first, count, STEPS, cell)
-        return _Timeline(order, cell)
     whose, moment = rater[order].astype(np.int64), time[order]
     # Between equal times the order is arbitrary: they are of one step.
     new = np.append(True, (np.diff(whose) != 0) | (np.diff(moment) != 0))
@@ -174,9 +169,16 @@ def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: 
     """(5, size): of the ratings in each cell the information, with ability and with its square, and the scores in
     severity and slope, without what raters have `common` in a stretch of time: a shift and a stretch of abilities."""
     if large(len(cell)):
-        from raterlens.kernels import diagnostic_sums as fused_sums
+        from raterlens.kernels.diagnostic_sums import add_step_sums  # loads the compiler
 
-        return fused_sums.step_sums(found, cell, size, stretch, common)
+        sums = np.zeros((size, 5))
+        add_step_sums(
+            (found.ratings.rater, found.judged, cell, stretch),
+            (found.score, found.tilt, found.information),
+            (found.slopes, found.ability.mean, common),
+            sums,
+        )
+        return sums.T
     info, theta = found.information, found.ability.mean[found.judged]
     level, scale = common[:, stretch]
     taken = info * found.slopes[found.ratings.rater] * (level + scale * theta)

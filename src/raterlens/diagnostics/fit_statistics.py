@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
-from raterlens.kernels.threshold import large
 from raterlens.types import Array
 
 UNEXPECTED = 0.05
@@ -26,10 +25,6 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
 
     x: ability according to the other raters; y: score; m: score that they foresee.
     """
-    if large(found.ratings.n_ratings):
-        from raterlens.kernels import diagnostic_sums as fused_sums
-
-        return fused_sums.sums_of_contexts(found)
     x, m = found.rest[found.pairs.of_rating], found.foreseen
     y = found.ratings.score.astype(np.float64)
     infit, outfit = found.squared - found.variance, found.standardised - 1

@@ -1,7 +1,4 @@
-"""Rows put together by what they share, in linear time.
-
-Large data go through compiled code (`fused_groups.py`); a test holds it to the readable code here.
-"""
+"""Rows put together by what they share, in linear time."""
 
 from dataclasses import dataclass
 
@@ -9,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.kernels.threshold import large
 from raterlens.types import Indices
 
 
@@ -45,10 +41,6 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     >>> order_of(np.array([1, 0, 1, 0]), 2)
     array([1, 3, 0, 2])
     """
-    if large(len(codes)):
-        from raterlens.kernels import grouped_sums as fused_groups
-
-        return fused_groups.order_of(codes, n)
     rows = np.arange(len(codes))
     # Turning coordinates into compressed rows is a counting sort.
     return np.asarray(sparse.csr_array((rows, (codes, rows)), shape=(n, len(codes))).data)
@@ -62,10 +54,6 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     >>> order_of_two(np.array([1, 0, 1, 1]), 2, np.array([0, 0, 1, 0]), 2)
     array([1, 0, 3, 2])
     """
-    if large(len(one)):
-        from raterlens.kernels import grouped_sums as fused_groups
-
-        return fused_groups.order_of_two(one, n_one, two, n_two)
     if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
         return np.arange(len(one))
     order = order_of(two, n_two)
@@ -82,10 +70,6 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     (array([1, 0, 2, 1]), array([1, 2, 1]), array([1, 0, 2]))
     """
     order = order_of_two(one, n_one, two, n_two)
-    if large(len(one)):
-        from raterlens.kernels import grouped_sums as fused_groups
-
-        return Groups(order, *fused_groups.runs(order, one, two))
     first, second = one[order], two[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])

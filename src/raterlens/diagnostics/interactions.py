@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.grouping import grouped
+from raterlens.diagnostics.posterior import large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted, two_sided
-from raterlens.kernels.threshold import large
 from raterlens.types import Array, Indices
 
 # Five or so ratings of middling work. With less, one rating alone would decide.
@@ -90,9 +90,7 @@ class Sums:
 
 def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
     if large(found.ratings.n_ratings):
-        from raterlens.kernels import diagnostic_sums as fused_sums
-
-        return Sums(*fused_sums.level_sums(found, level, n_levels))
+        return _compiled_sums(found, level, n_levels)
     ratings, pairs = found.ratings, found.pairs
     n_raters, n_cells = ratings.n_raters, ratings.n_raters * n_levels
     cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
@@ -137,6 +135,21 @@ def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
         slope=by_rater(info * theta**2, lost * ability**2),
         whole=np.bincount(pairs.rater, found.score_of_pair**2, n_raters).astype(np.float64),
     )
+
+
+def _compiled_sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
+    from raterlens.kernels.diagnostic_sums import add_level_sums  # loads the compiler
+
+    pairs, n_raters = found.pairs, found.ratings.n_raters
+    of_cell, of_rater = np.zeros((n_raters * n_levels, 9)), np.zeros((n_raters, 4))
+    add_level_sums(
+        (pairs.rater, pairs.judged, found.score_of_pair, found.tilt_of_pair),
+        (pairs.ratings.first, pairs.ratings.order, level, n_levels),
+        (found.ratings.score, found.expected, found.score, found.tilt, found.information),
+        (found.ability.mean, found.ability.sd),
+        (of_cell, of_rater),
+    )
+    return Sums(*of_cell.T, *of_rater.T)
 
 
 def common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:

@@ -1,6 +1,6 @@
 """The model's predictions averaged over posteriors, students in blocks: what `residuals` is made of.
 
-Large data go through compiled code (`fused.py`); a test holds it to the readable code here.
+Large data go through compiled code (`kernels/residual_sweep.py`); a test holds it to the readable code here.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.diagnostics.grouping import Groups
+from raterlens.diagnostics.expectation import Expectation
 from raterlens.engine.protocol import Nodes
-from raterlens.kernels.threshold import large
+from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.types import Array, Indices
 
@@ -20,6 +20,13 @@ from raterlens.types import Array, Indices
 _BLOCK = 2**19
 # Variances below this are rounding; a score that contradicts one is listed as unexpected instead.
 _LEAST_VARIANCE = 1e-12
+# Numbers that readable code goes over for each rating: several per node.
+_PER_RATING = 300
+
+
+def large(n_ratings: int) -> bool:
+    """Whether diagnostics of this many ratings are worth loading compiled code for."""
+    return compiling_pays(n_ratings * _PER_RATING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,29 +106,21 @@ OF_JUDGED = ("mean", "sd")
 class Pass:
     """One pass: the model, the ratings sorted by student and rater, and what is found, filled in block by block."""
 
-    def __init__(
-        self,
-        tables: Tables,
-        nodes: Nodes,
-        pairs: Groups,
-        judged: Indices,
-        rater: Indices,
-        n_judged: int,
-        prior: Array,
-        prior_apart: Array,
-        context: NDArray[np.integer],
-        given: NDArray[np.integer],
-    ) -> None:
-        """`judged` and `rater` of every pair; `context` and score `given` of every rating"""
-        self.tables, self.nodes, self.order = tables, nodes, pairs.order
-        self.context, self.given = context, given
-        self.judged, self.rater, self.n_judged = judged, rater, n_judged
-        self.prior, self.prior_apart = prior, prior_apart
-        self.first_pair = np.searchsorted(judged, np.arange(n_judged + 1))
+    def __init__(self, model: Expectation, tables: Tables, context: NDArray[np.integer]) -> None:
+        """`context` of every rating"""
+        pairs, one = model.pairs, model.pairs.example
+        self.tables, self.nodes, self.order = tables, model.nodes, pairs.order
+        self.context, self.given = context, model.ratings.score
+        self.judged, self.rater = (
+            model.judged[one].astype(np.int64),
+            model.ratings.rater[one].astype(np.int64),
+        )
+        self.n_judged, self.prior, self.prior_apart = model.n_judged, model.prior, model.prior_apart
+        self.first_pair = np.searchsorted(self.judged, np.arange(model.n_judged + 1))
         self.first_rating = pairs.first
         self.of_rating = np.empty((len(OF_RATING), len(pairs.order)))
         self.of_pair = np.empty((len(OF_PAIR), len(pairs)))
-        self.of_judged = np.empty((len(OF_JUDGED), n_judged))
+        self.of_judged = np.empty((len(OF_JUDGED), model.n_judged))
 
     def found(self) -> dict[str, Array]:
         """All of it by name."""
@@ -207,11 +206,23 @@ def sweep(work: Pass, block: Block) -> Array:
 
 def sweep_for(n_ratings: int) -> Sweep:
     """Compiled code where it pays for being loaded."""
-    if not large(n_ratings):
-        return sweep
-    from raterlens.kernels.residual_sweep import sweep as compiled
+    return _compiled_sweep if large(n_ratings) else sweep
 
-    return compiled
+
+def _compiled_sweep(work: Pass, block: Block) -> Array:
+    from raterlens.kernels import residual_sweep  # loads the compiler
+
+    tables, nodes = work.tables, work.nodes
+    posterior = np.empty((block.judged.stop - block.judged.start, len(nodes.points)))
+    residual_sweep.sweep(
+        (block.judged.start, block.judged.stop),
+        np.argsort(work.rater[block.pairs], kind="stable"),
+        (work.first_pair, work.first_rating, work.order, work.context, work.given),
+        (tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis),
+        (nodes.points, work.prior, work.prior_apart),
+        (work.of_rating, work.of_pair, work.of_judged, posterior),
+    )
+    return posterior
 
 
 def _summed(table: Array, row: NDArray[np.integer], marks: Indices) -> Array:

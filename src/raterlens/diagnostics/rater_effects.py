@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.grouping import order_of
+from raterlens.diagnostics.posterior import large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
-from raterlens.kernels.threshold import large
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Indices
 
@@ -140,9 +140,16 @@ def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, A
     among all ratings and among those of the same item."""
     ratings = found.ratings
     if large(ratings.n_ratings):
-        from raterlens.kernels import diagnostic_sums as fused_sums
+        from raterlens.kernels.diagnostic_sums import add_successive  # loads the compiler
 
-        return fused_sums.successive(found, level, centre)
+        sums = np.zeros((4, 3, ratings.n_raters))
+        add_successive(
+            (ratings.rater, ratings.item, ratings.score, found.pairs.of_rating),
+            (level, ratings.n_items, centre, found.rest),
+            sums,
+        )
+        product, size, count = sums.transpose(1, 0, 2)
+        return np.where(size > 0, product / np.maximum(size, 1e-12), 0.0), count
     pair = found.pairs.of_rating
     less = _less(ratings, level)
     side = np.sign(found.rest[pair] - centre[ratings.rater])

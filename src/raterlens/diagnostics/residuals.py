@@ -130,21 +130,9 @@ def residuals(fit: Result, ratings: Ratings) -> Residuals:
     model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
     coded, groups, nodes = model.ratings, model.pairs, model.nodes
     tables = tables_of(model.response, model.predictor, nodes)
-    one = groups.example
-    pairs = Pairs(model.judged[one].astype(np.int64), coded.rater[one].astype(np.int64), groups)
     context = model.contexts.places(coded)
-    work = Pass(
-        tables,
-        nodes,
-        groups,
-        pairs.judged,
-        pairs.rater,
-        model.n_judged,
-        model.prior,
-        model.prior_apart,
-        context,
-        coded.score,
-    )
+    work = Pass(model, tables, context)
+    pairs = Pairs(work.judged, work.rater, groups)
     units = grouped(coded.student, coded.n_students, coded.item, coded.n_items)
     further = _Further(model, context, units, tables)
     sweep = sweep_for(coded.n_ratings)

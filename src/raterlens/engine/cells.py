@@ -10,7 +10,6 @@ from scipy import sparse
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
-from raterlens.ratings.stored import StoredRatings
 
 
 def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> sparse.csr_array:
@@ -18,22 +17,6 @@ def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> spa
     cell = contexts.places(ratings).astype(np.int64) * n_categories + ratings.score
     shape = ratings.n_students, len(contexts) * n_categories
     return _summed(ratings.student, cell, np.ones(ratings.n_ratings), shape)
-
-
-class CellsByStudent:
-    """As `rating_cells`, of the students that are asked for: ratings on disk are never all in memory."""
-
-    def __init__(self, ratings: Ratings, contexts: Contexts, n_categories: int) -> None:
-        self._stored = ratings if isinstance(ratings, StoredRatings) else None
-        self._contexts, self._n_categories = contexts, n_categories
-        self._whole = None if self._stored else rating_cells(ratings, contexts, n_categories)
-
-    def __getitem__(self, rows: slice) -> sparse.csr_array:
-        if self._whole is not None:
-            return self._whole[rows]
-        assert self._stored is not None
-        part = self._stored.part(rows.start, min(rows.stop, self._stored.n_students))
-        return rating_cells(part, self._contexts, self._n_categories)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,53 +1,62 @@
-"""The engine for large data: one compiled pass over the students, on all cores.
+"""The engine for large data: one compiled pass over the students (`kernels/posterior_pass.py`), on all cores.
 
-The same sums as the readable engine (`reference.py`, the twin that a test holds it to), with two ideas more.
-
-Products instead of exponentials. Of a cell's log-probabilities take away the straight line through their ends, and
-tabulate the exponential of what is left, once for all students. A student's posterior is then a product of such rows
-times exp(slope t_q), and on equally spaced nodes that is a geometric sequence: two exponentials a student, not one a
-node. A student whose products might leave the range of doubles (several dozen steep ratings, or impossible cells), or
-who has a cell some fraction of a time, goes the long way, through sums of logarithms.
-
-A posterior stays in the processor's cache from its products to the expected counts.
-
-Numba is imported by `compiling.py`, and that only here and in `inference/fused.py`: small data never pay for it.
+The same numbers as `numpy_engine.py`, the twin that a test holds it to. Importing this module loads the compiler.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
-from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
-from raterlens.kernels.compiling import compiled
-from raterlens.kernels.exponential import exponentials, padded
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.score_expansion import STEP
+from raterlens.engine.symmetric import mirrored
+from raterlens.kernels.exponential import padded
+from raterlens.kernels.posterior_pass import RANGE, by_logarithms, by_products
+from raterlens.kernels.score_covariance import add_covariances, grids
 from raterlens.parallel.threads import available_cores, in_threads, spans
 from raterlens.types import Array
 
-# Products within exp(+-600) stay well inside the range of doubles.
-_RANGE = 600.0
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
+# Parameters up to which covariances are added up in a full matrix: 200 MB.
+DENSE = 5_000
+# Numbers in the full matrices of all threads together: 1 GiB.
+_FULL = 2**27
 
 
-class FusedEngine(ReferenceEngine):
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Rows to go over."""
+
+    counts: sparse.csr_array
+    sums: sparse.csr_array
+    """With one empty column where the model has no linear part."""
+    weight: Array | None = None
+    """How many students each row stands for, where not for one."""
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.counts.shape[0])
+
+
+class CompiledEngine:
     """Evaluates tables by compiled code, students shared out over threads."""
-
-    compiled = True
 
     def __init__(
         self,
         counts: sparse.csr_array,
         sums: sparse.csr_array | None = None,
-        threads: int | None = None,
         *,
+        threads: int | None = None,
         weight: Array | None = None,
         arrange: bool = False,
+        dense: int = DENSE,
     ) -> None:
         """
         Parameters
@@ -57,23 +66,29 @@ class FusedEngine(ReferenceEngine):
         arrange
             Merge and order the students, which takes about as long as one evaluation and saves a quarter of each,
             or nearly all of it where many students have the same ratings.
+        dense
+            Parameters up to which covariances of scores are added up in a full matrix.
         """
-        super().__init__(counts, sums)
-        self.weight = self._often = weight
-        self._arranged = arranged = Arrangement.of(counts, sums) if arrange else None
-        work = counts, _or_empty(sums, self.n_students)
-        if arranged is not None:
-            self._often = arranged.weight
-            work = work[0][arranged.rows], work[1][arranged.rows]
-        self._work = work
+        self._linear, self._dense = sums is not None, dense
+        sums = sums if sums is not None else sparse.csr_array((counts.shape[0], 1))
+        self._students = self._work = _Work(counts, sums, weight)
+        self._place = None
+        if arrange:
+            arranged = Arrangement.of(counts, sums)
+            self._work = _Work(counts[arranged.rows], sums[arranged.rows], arranged.weight)
+            self._place = arranged.place
         # Parts of equal work, by nonzeros.
-        marks = np.linspace(0, work[0].nnz, (threads or available_cores()) + 1)
-        edges = np.searchsorted(work[0].indptr, marks)
-        edges[0], edges[-1] = 0, work[0].shape[0]
+        marks = np.linspace(0, self._work.counts.nnz, (threads or available_cores()) + 1)
+        edges = np.searchsorted(self._work.counts.indptr, marks)
+        edges[0], edges[-1] = 0, self._work.n_rows
         self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 
+    @property
+    def n_students(self) -> int:
+        return self._students.n_rows
+
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        work, mean = self._pass(tables, nodes), np.empty(self._work[0].shape[0])
+        work, mean = _Pass(self._work, tables, nodes), np.empty(self._work.n_rows)
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
@@ -86,40 +101,80 @@ class FusedEngine(ReferenceEngine):
             weighted += more_weighted
         expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
         loglik = sum(part[0] for part in done)
-        return Expected(loglik, expected, None if self.sums is None else weighted)
+        return Expected(loglik, expected, weighted if self._linear else None)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        work, rows = self._pass(tables, nodes), self._work[0].shape[0]
+        work, rows = _Pass(self._work, tables, nodes), self._work.n_rows
         found, no_counts = Moments(np.empty(rows), np.empty(rows)), np.empty((len(work.rows.factors), 0))
 
         def part(span: tuple[int, int]) -> None:
             work.over(span, found=(no_counts, np.zeros_like(work.linear), found.mean, found.sd))
 
         in_threads(part, self._parts)
-        return found if self._arranged is None else found.of(self._arranged.place)
+        return found if self._place is None else found.of(self._place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        sums = _or_empty(self.sums, self.n_students)
-        work = _Pass(self.counts, sums, None, tables, nodes)
-        size = max(1, _POSTERIORS // len(nodes.points))
-        for first in range(0, self.n_students, size):
-            n = min(size, self.n_students - first)
-            shown = first, np.empty((n, len(nodes.points))), np.empty(n)
-            students = [(first + begin, first + end) for begin, end in spans(n)]
-            in_threads(partial(work.over, shown=shown), students)
-            yield slice(first, first + n), *shown[1:]
+        return _posteriors(self._students, tables, nodes)
 
-    def arranged(self) -> "FusedEngine":
-        counts, sums = self._work
-        sums = None if self.sums is None else sums
-        return self if self._arranged is None else FusedEngine(counts, sums, weight=self._often)
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        work, size = self._work, scores.n_parameters
+        full = size <= self._dense
+        threads = min(available_cores(), max(1, _FULL // size**2)) if full else available_cores()
+        pattern = sparse.csr_array((1, size)) if full else _coupled(work.counts, scores)
+        totals = [np.zeros(size * size if full else pattern.nnz) for _ in range(threads)]
+        known = (
+            (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data),
+            grids(scores.table, nodes.points),
+            (nodes.points, nodes.step, STEP),
+            (pattern.indptr, pattern.indices),
+            size,
+        )
+        for rows, posterior, _ in _posteriors(work, tables, nodes):
+            cells, sums = work.counts[rows], work.sums[rows]
+            block = (
+                posterior,
+                np.ones(len(posterior)) if work.weight is None else work.weight[rows],
+                (cells.indptr, cells.indices, cells.data),
+                (scores.first, scores.parameter, scores.steepest),
+                (sums.indptr, sums.indices, sums.data),
+            )
+            edges = np.linspace(0, len(posterior), threads + 1).astype(int)
+            parts = list(zip(edges[:-1], edges[1:], totals, strict=True))
+            in_threads(partial(_add_part, block + known), parts)
+        half, *others = totals
+        for other in others:
+            half += other
+        if full:
+            return mirrored(half.reshape(size, size))
+        upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
+        return sparse.csr_array(upper + sparse.triu(upper, 1).T)
 
-    def _pass(self, tables: Tables, nodes: Nodes) -> "_Pass":
-        return _Pass(*self._work, self._often, tables, nodes)
+
+def _posteriors(work: _Work, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+    """Of the rows, in their order, whatever their weights."""
+    whole = _Pass(_Work(work.counts, work.sums), tables, nodes)
+    size = max(1, _POSTERIORS // len(nodes.points))
+    for first in range(0, work.n_rows, size):
+        n = min(size, work.n_rows - first)
+        shown = first, np.empty((n, len(nodes.points))), np.empty(n)
+        students = [(first + begin, first + end) for begin, end in spans(n)]
+        in_threads(partial(whole.over, shown=shown), students)
+        yield slice(first, first + n), *shown[1:]
 
 
-def _or_empty(sums: sparse.csr_array | None, n_students: int) -> sparse.csr_array:
-    return sums if sums is not None else sparse.csr_array((n_students, 1))
+def _add_part(work: tuple[Any, ...], part: tuple[int, int, Array]) -> None:
+    add_covariances(*work, *part)
+
+
+def _coupled(counts: sparse.csr_array, scores: CellScores) -> sparse.csr_array:
+    """(parameters, parameters): nonzero above the diagonal where a student's ratings depend on both."""
+    ones = np.ones(len(scores.parameter), dtype=np.float32)
+    shape = (counts.shape[1], scores.n_parameters)
+    rows = sparse.csr_array((ones, scores.parameter, scores.first), shape=shape)
+    touched = counts.astype(np.float32) @ rows
+    upper = sparse.csr_array(sparse.triu(touched.T @ touched, format="csr"))
+    upper.sort_indices()
+    return upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +206,7 @@ def _rows(tables: Tables, nodes: Nodes) -> _Rows:
         factors = tables.cells - level[:, None]
         factors -= np.multiply.outer(slope, points)
         reach = np.maximum(np.abs(factors.min(axis=1)), np.abs(factors.max(axis=1)))
-    usable = reach < _RANGE
+    usable = reach < RANGE
     factors[~usable] = 0.0
     np.exp(factors, out=factors)
     ready = np.ones_like(logs)
@@ -172,14 +227,8 @@ def _rows(tables: Tables, nodes: Nodes) -> _Rows:
 class _Pass:
     """Tables on a grid, and the students to be gone over."""
 
-    def __init__(
-        self,
-        counts: sparse.csr_array,
-        sums: sparse.csr_array,
-        weight: Array | None,
-        tables: Tables,
-        nodes: Nodes,
-    ) -> None:
+    def __init__(self, work: _Work, tables: Tables, nodes: Nodes) -> None:
+        counts, sums = work.counts, work.sums
         self.rows = rows = _rows(tables, nodes)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._work = (
@@ -187,7 +236,7 @@ class _Pass:
             (sums.indptr, sums.indices, sums.data, self.linear),
             (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
             (rows.points, rows.weights, rows.log_weights, nodes.step),
-            weight,
+            work.weight,
         )
 
     def over(
@@ -202,158 +251,7 @@ class _Pass:
         means and standard deviations; or what is to be `shown`, the posteriors and log-likelihoods from a student on.
         """
         late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
-        loglik = _by_products(*span, *self._work, found, shown, late)
+        loglik = by_products(*span, *self._work, found, shown, late)
         if late[0]:
-            loglik += _by_logarithms(late[1 : late[0] + 1], *self._work, found, shown)
+            loglik += by_logarithms(late[1 : late[0] + 1], *self._work, found, shown)
         return float(loglik)
-
-
-_FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
-
-
-@compiled(*_FAST)
-def _by_products(first, last, counts, sums, rows, nodes, weight, found, shown, late):  # type: ignore[no-untyped-def]
-    """Return the log-likelihood, and fill what is `found` of the students or, where they are `shown`, their posteriors.
-
-    Students out of range are put into `late`, whose first entry counts them. What is None is not compiled.
-    """
-    indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data, linear = sums
-    factors, _, level, slope, reach = rows
-    points, weights, _, step = nodes
-    size = len(points)
-    joint, powers = np.empty(size), np.empty(size)
-    lowest = points[0]
-    furthest = max(abs(lowest), abs(lowest + step * (size - 1)))
-    loglik = 0.0
-    for n in range(first, last):
-        begin, end = indptr[n], indptr[n + 1]
-        constant, tilt, distance = 0.0, 0.0, 0.0
-        for at in range(sums_indptr[n], sums_indptr[n + 1]):
-            tilt += linear[sums_indices[at]] * sums_data[at]
-        for at in range(begin, end):
-            cell = indices[at]
-            constant += times[at] * level[cell]
-            tilt += times[at] * slope[cell]
-            distance += times[at] * reach[cell] if times[at] == np.floor(times[at]) else np.inf
-        if not distance + abs(tilt) * furthest < _RANGE:
-            late[0] += 1
-            late[late[0]] = n
-            continue
-
-        # exp(tilt t_q), a geometric sequence: the first sixteen, then each sixteen from the sixteen before.
-        ratio = np.exp(tilt * step)
-        square = ratio * ratio
-        fourth = square * square
-        eighth = fourth * fourth
-        sixteenth = eighth * eighth
-        powers[0] = np.exp(tilt * lowest)
-        powers[1] = powers[0] * ratio
-        powers[2] = powers[0] * square
-        powers[3] = powers[1] * square
-        for q in range(4):
-            powers[4 + q] = powers[q] * fourth
-        for q in range(8):
-            powers[8 + q] = powers[q] * eighth
-        for q in range(16, size):
-            powers[q] = powers[q - 16] * sixteenth
-
-        at = begin
-        if end - begin > 1 and times[begin] == 1 and times[begin + 1] == 1:
-            one, other = factors[indices[begin]], factors[indices[begin + 1]]
-            for q in range(size):
-                joint[q] = weights[q] * powers[q] * (one[q] * other[q])
-            at = begin + 2
-        else:
-            for q in range(size):
-                joint[q] = weights[q] * powers[q]
-        while at < end:
-            row = factors[indices[at]]
-            for _ in range(int(times[at])):
-                for q in range(size):
-                    joint[q] *= row[q]
-            at += 1
-        often = 1.0
-        if weight is not None:
-            often = weight[n]
-        if found is not None:
-            loglik += often * (constant + _settle(n, often, joint, points, counts, sums, found))
-        if shown is not None:
-            loglik += _put(n, constant, joint, shown)
-    return loglik
-
-
-@compiled(*_FAST)
-def _by_logarithms(students, counts, sums, rows, nodes, weight, found, shown):  # type: ignore[no-untyped-def]
-    """The same for students whose products might leave the range of doubles."""
-    indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data, linear = sums
-    logs, points, log_weights = rows[1], nodes[0], nodes[2]
-    size = len(points)
-    joint, rounded, scale = np.empty(size), np.empty(size), np.empty(size)
-    rounded_bits, scale_bits = rounded.view(np.int64), scale.view(np.int64)
-    loglik = 0.0
-    for n in students:
-        own = 0.0
-        for at in range(sums_indptr[n], sums_indptr[n + 1]):
-            own += linear[sums_indices[at]] * sums_data[at]
-        for q in range(size):
-            joint[q] = log_weights[q] + own * points[q]
-        for at in range(indptr[n], indptr[n + 1]):
-            row, often = logs[indices[at]], times[at]
-            for q in range(size):
-                joint[q] += often * row[q]
-        top = joint[0]
-        for q in range(1, size):
-            top = max(top, joint[q])
-        exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
-        often = 1.0
-        if weight is not None:
-            often = weight[n]
-        if found is not None:
-            loglik += often * (top + _settle(n, often, joint, points, counts, sums, found))
-        if shown is not None:
-            loglik += _put(n, top, joint, shown)
-    return loglik
-
-
-@compiled(*_FAST, inline=True)
-def _settle(n, often, joint, points, counts, sums, found):  # type: ignore[no-untyped-def]
-    """From a student's joint probabilities: its moments, its part of the expected counts as often as it occurs, and its
-    log-likelihood. Standard deviations and counts without room are not wanted."""
-    indptr, indices, times = counts
-    expected, weighted, mean, sd = found
-    size = len(points)
-    total, centre = 0.0, 0.0
-    for q in range(size):
-        total += joint[q]
-        centre += joint[q] * points[q]
-    inverse = 1 / total
-    centre *= inverse
-    mean[n] = centre
-    for at in range(sums[0][n], sums[0][n + 1]):
-        weighted[sums[1][at]] += often * sums[2][at] * centre
-    for at in range(indptr[n], indptr[n + 1]):
-        row, share = expected[indices[at]], often * times[at] * inverse
-        for q in range(len(row)):
-            row[q] += share * joint[q]
-    if len(sd) > 0:
-        spread = 0.0
-        for q in range(size):
-            spread += joint[q] * (points[q] - centre) ** 2
-        sd[n] = np.sqrt(spread * inverse)
-    return np.log(total)
-
-
-@compiled(*_FAST, inline=True)
-def _put(n, scale, joint, shown):  # type: ignore[no-untyped-def]
-    """A student's posterior and log-likelihood to their places."""
-    first, posterior, own = shown
-    total = 0.0
-    for q in range(len(joint)):
-        total += joint[q]
-    inverse = 1 / total
-    for q in range(posterior.shape[1]):
-        posterior[n - first, q] = joint[q] * inverse
-    own[n - first] = scale + np.log(total)
-    return own[n - first]

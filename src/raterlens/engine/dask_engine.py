@@ -20,8 +20,7 @@ from scipy import sparse
 
 from raterlens.engine.cells import Sets, essays, rating_cells
 from raterlens.engine.disk_engine import Part, add, among, cell_part, essay_part
-from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.errors import InputError, RaterlensError
 from raterlens.models.contexts import Contexts
 from raterlens.parallel.dask_cluster import (
@@ -77,10 +76,8 @@ class OnFile:
         return StoredRatings(packed, self.places).part(self.first, self.last)
 
 
-class ClusterEngine(ReferenceEngine):
+class DaskEngine:
     """Evaluates tables where the students are."""
-
-    compiled = True
 
     def __init__(
         self, client: "Client", parts: "list[Future]", again: "Callable[[int], Future]", sizes: Sequence[int]
@@ -104,8 +101,8 @@ class ClusterEngine(ReferenceEngine):
         found: Expected = self._reduced(_evaluated, _added, (tables, nodes))
         return found
 
-    def total(self, work: Callable[[ReferenceEngine], Matrix]) -> Matrix:
-        return self._reduced(_worked, _summed, work)
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        return self._reduced(_covariance, _summed, (tables, nodes, scores))
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         found = self._persistently(
@@ -179,9 +176,7 @@ class ClusterEngine(ReferenceEngine):
                 self._parts[which] = self._again(which)
 
 
-def cells_on_cluster(
-    client: "Client", ratings: Ratings, contexts: Contexts, n_categories: int
-) -> ClusterEngine:
+def cells_on_cluster(client: "Client", ratings: Ratings, contexts: Contexts, n_categories: int) -> DaskEngine:
     """An engine whose cells are contexts with scores."""
     if not isinstance(ratings, StoredRatings):
         return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
@@ -191,12 +186,12 @@ def cells_on_cluster(
         return client.submit(_cells, sources[which], model, pure=False, **where)
 
     parts = [build(which, **home) for which, home in enumerate(homes(client, len(sources)))]
-    return ClusterEngine(client, parts, build, [source.last - source.first for source in sources])
+    return DaskEngine(client, parts, build, [source.last - source.first for source in sources])
 
 
 def essays_on_cluster(
     client: "Client", ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
-) -> tuple[ClusterEngine, Sets]:
+) -> tuple[DaskEngine, Sets]:
     """An engine whose cells are essays, and what these are."""
     if not isinstance(ratings, StoredRatings):
         found = essays(ratings, contexts, slope_of_context, n_categories)
@@ -214,7 +209,7 @@ def essays_on_cluster(
     def build(which: int) -> "Future":
         return client.submit(_placed, sources[which], model, known, pure=False)
 
-    return ClusterEngine(client, parts, build, [source.last - source.first for source in sources]), whole
+    return DaskEngine(client, parts, build, [source.last - source.first for source in sources]), whole
 
 
 def _on_file(ratings: StoredRatings) -> list[OnFile]:
@@ -232,7 +227,7 @@ def _edges(offsets: Indices) -> Indices:
 
 def _from_memory(
     client: "Client", counts: sparse.csr_array, sums: sparse.csr_array | None, ratings: Ratings
-) -> ClusterEngine:
+) -> DaskEngine:
     """Parts of what is in memory here, which stays the source of those that get lost."""
     offsets = np.concatenate([[0], np.cumsum(ratings.tally("student").n)])
     parts = [
@@ -245,7 +240,7 @@ def _from_memory(
 
     where = [home.get("workers") for home in homes(client, len(parts))]
     sent = [client.scatter(part, workers=home, hash=False) for part, home in zip(parts, where, strict=True)]
-    return ClusterEngine(client, sent, send, [part.n_students for part in parts])
+    return DaskEngine(client, sent, send, [part.n_students for part in parts])
 
 
 def _held(client: "Client", future: "Future") -> bool:
@@ -289,9 +284,9 @@ def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
         return part.moments(*sent)
 
 
-def _worked(part: Part, sent: Callable[[ReferenceEngine], Matrix]) -> Matrix:
+def _covariance(part: Part, sent: tuple[Tables, Nodes, CellScores]) -> Matrix:
     with one_thread():
-        return sent(part.whole_engine())
+        return part.score_covariance(*sent)
 
 
 def _added(found: Sequence[Expected]) -> Expected:

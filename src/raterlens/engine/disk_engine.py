@@ -4,7 +4,7 @@ An evaluation goes over the parts one by one, in their order, and needs memory f
 where there is room, the system keeps them in memory, and an evaluation reads nothing from disk.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -14,9 +14,8 @@ from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
 from raterlens.engine.cells import Sets, essays, rating_cells
-from raterlens.engine.compiled_engine import FusedEngine
-from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.compiled_engine import CompiledEngine
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget
@@ -51,19 +50,11 @@ class Part:
     def n_students(self) -> int:
         return len(self.place)
 
-    def engine(self) -> FusedEngine:
-        return FusedEngine(self.counts, self.sums, weight=self.weight)
+    def engine(self) -> CompiledEngine:
+        return CompiledEngine(self.counts, self.sums, weight=self.weight)
 
     def tables(self, tables: Tables) -> Tables:
         return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
-
-    def whole_engine(self) -> FusedEngine:
-        """An engine on these students whose cells are all cells."""
-        counts = self.counts
-        if self.own is not None:
-            shape = (counts.shape[0], self.n_cells)
-            counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
-        return FusedEngine(counts, self.sums, weight=self.weight)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         """What these students add to the whole."""
@@ -80,7 +71,15 @@ class Part:
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """As of an engine, in the students' own order."""
         sums = None if self.sums is None else self.sums[self.place]
-        return FusedEngine(self.counts[self.place], sums).posteriors(self.tables(tables), nodes)
+        return CompiledEngine(self.counts[self.place], sums).posteriors(self.tables(tables), nodes)
+
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        counts = self.counts
+        if self.own is not None:  # by the places among all cells, as the scores have them
+            shape = (counts.shape[0], self.n_cells)
+            counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
+        engine = CompiledEngine(counts, self.sums, weight=self.weight)
+        return engine.score_covariance(tables, nodes, scores)
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)
@@ -101,10 +100,8 @@ def add(one: Expected, other: Expected) -> Expected:
     return Expected(one.loglik + other.loglik, one.counts + other.counts, linear)
 
 
-class PartsEngine(ReferenceEngine):
+class DiskEngine:
     """Evaluates tables part by part."""
-
-    compiled = True
 
     def __init__(self, parts: list[Part]) -> None:
         self._parts = parts
@@ -130,20 +127,20 @@ class PartsEngine(ReferenceEngine):
             part.forget()
         return Moments(mean, sd)
 
-    def total(self, work: Callable[[ReferenceEngine], Matrix]) -> Matrix:
-        found: Matrix | None = None
-        for part in self._parts:
-            more = work(part.whole_engine())
-            found = more if found is None else found + more
-            part.forget()
-        return found
-
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         for rows, part in self._placed():
             for some, posterior, loglik in part.posteriors(tables, nodes):
                 stop = min(some.stop, part.n_students)
                 yield slice(rows.start + some.start, rows.start + stop), posterior, loglik
             part.forget()
+
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        total: Matrix | None = None
+        for part in self._parts:
+            found = part.score_covariance(tables, nodes, scores)
+            total = found if total is None else total + found
+            part.forget()
+        return total
 
     def _placed(self) -> Iterator[tuple[slice, Part]]:
         """Parts with the places of their students."""
@@ -152,10 +149,10 @@ class PartsEngine(ReferenceEngine):
             yield slice(end - part.n_students, end), part
 
 
-def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int) -> PartsEngine:
+def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int) -> DiskEngine:
     """An engine whose cells are contexts with scores."""
     scratch = Scratch()
-    return PartsEngine([cell_part(part, contexts, n_categories).on_disk(scratch) for part in ratings.parts()])
+    return DiskEngine([cell_part(part, contexts, n_categories).on_disk(scratch) for part in ratings.parts()])
 
 
 def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
@@ -165,7 +162,7 @@ def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
 
 def essays_by_parts(
     ratings: StoredRatings, contexts: Contexts, slope_of_context: Indices, n_categories: int
-) -> tuple[PartsEngine, Sets]:
+) -> tuple[DiskEngine, Sets]:
     """An engine whose cells are essays, and what these are."""
     scratch, parts, sets = Scratch(), [], []
     for part in ratings.parts():
@@ -173,7 +170,7 @@ def essays_by_parts(
         parts.append(found.on_disk(scratch))
         sets.append(own)
     whole = Sets.merged(sets)
-    return PartsEngine([among(whole, part, own) for part, own in zip(parts, sets, strict=True)]), whole
+    return DiskEngine([among(whole, part, own) for part, own in zip(parts, sets, strict=True)]), whole
 
 
 def essay_part(

@@ -1,33 +1,29 @@
 """The readable engine: NumPy and SciPy-sparse, students in blocks that stay in cache."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.protocol import Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.score_expansion import expanded_covariance
 from raterlens.types import Array
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18
 
 
-class ReferenceEngine:
+class NumpyEngine:
     """Evaluates tables over students' counts (and sums, where the model has a linear part)."""
 
-    compiled = False
-    sums: sparse.csr_array | None = None
-    """(students, sums); None, too, where the students are not all in memory."""
-    weight: Array | None = None
-    """How many students each row stands for, where not for one."""
-
-    def __init__(self, counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> None:
-        self.counts = counts
-        self.sums = sums
+    def __init__(
+        self, counts: sparse.csr_array, sums: sparse.csr_array | None = None, block: int = _BLOCK
+    ) -> None:
+        self._counts, self._sums, self._block = counts, sums, block
 
     @property
     def n_students(self) -> int:
-        return int(self.counts.shape[0])
+        return int(self._counts.shape[0])
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         loglik = 0.0
@@ -35,18 +31,10 @@ class ReferenceEngine:
         mean = np.empty(self.n_students)
         for rows, posterior, block_loglik in self.posteriors(tables, nodes):
             loglik += float(block_loglik.sum())
-            counts += self.counts[rows].T @ posterior
+            counts += self._counts[rows].T @ posterior
             mean[rows] = posterior @ nodes.points
-        linear = None if self.sums is None else self.sums.T @ mean
+        linear = None if self._sums is None else self._sums.T @ mean
         return Expected(loglik, counts, linear)
-
-    def total(self, work: "Callable[[ReferenceEngine], Matrix]") -> Matrix:
-        """What `work` finds, added up over groups of students: here all of them in one."""
-        return work(self)
-
-    def arranged(self) -> "ReferenceEngine":
-        """The same students as they are gone over: in another order, or merged."""
-        return self
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         mean, sd = np.empty(self.n_students), np.empty(self.n_students)
@@ -57,12 +45,11 @@ class ReferenceEngine:
         return Moments(mean, sd)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        """Blocks of students: their rows, posterior over nodes (rows sum to one), log-likelihoods."""
-        ability = None if self.sums is None else self.sums @ tables.linear
-        size = max(1, _BLOCK // len(nodes.points))
+        ability = None if self._sums is None else self._sums @ tables.linear
+        size = max(1, self._block // len(nodes.points))
         for first in range(0, self.n_students, size):
-            rows = slice(first, first + size)
-            joint = self.counts[rows] @ tables.cells
+            rows = slice(first, min(first + size, self.n_students))
+            joint = self._counts[rows] @ tables.cells
             joint += nodes.log_weights
             if ability is not None:
                 joint += np.multiply.outer(ability[rows], nodes.points)
@@ -72,3 +59,7 @@ class ReferenceEngine:
             total = joint.sum(axis=1)
             joint /= total[:, None]
             yield rows, joint, top + np.log(total)
+
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        posteriors = self.posteriors(tables, nodes)
+        return expanded_covariance(self._counts, self._sums, posteriors, nodes, scores)

@@ -1,15 +1,16 @@
-"""What passes between a model and an engine."""
+"""What passes between a model and an engine, and the four verbs of every engine."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
-Matrix = Array | sparse.csr_array
+Matrix: TypeAlias = Array | sparse.csr_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,44 @@ class Expected:
     """(sums,): sum over students of their sum times their expected ability."""
 
 
+@dataclass(frozen=True, slots=True)
+class CellScores:
+    """Each cell's part in a student's score, d log p(ratings | ability), as a function of ability.
+
+    A student's score is the sum of its cells' rows, as often as they occur, plus ability times its sums. Constants do
+    not matter: covariances are wanted.
+    """
+
+    first: Indices
+    """(cells + 1,): where the rows of each cell begin."""
+    parameter: Indices
+    """(rows,): which parameter the row is the derivative by."""
+    table: Array
+    """(rows, nodes)"""
+    slopes: sparse.csr_array
+    """(sums, parameters): derivatives of the coefficient of ability; a row of zeros where there are no sums."""
+    steepest: Array
+    """(cells,): the steepest slope of a member, infinite where it does not tell how fast scores change."""
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.slopes.shape[1])
+
+
 class Engine(Protocol):
     """Students' ratings, ready to be evaluated at any tables."""
 
     @property
     def n_students(self) -> int: ...
 
-    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected: ...
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        """The log-likelihood and the expected counts."""
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments: ...
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        """Each student's posterior mean and standard deviation."""
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        """Blocks of students: their rows, posterior over nodes (rows sum to one), log-likelihoods."""
+
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        """(parameters, parameters): sum over students of the posterior covariance of their scores."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
+from raterlens.engine.numpy_engine import NumpyEngine
+from raterlens.engine.protocol import Engine
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Indices
 
@@ -89,7 +89,7 @@ class Part:
     """(cells, raters x scores)"""
     of_item: sparse.csr_array
     """(items, cells): 1 where the cell is one of the item."""
-    engine: ReferenceEngine
+    engine: Engine
 
 
 def split(units: StudentItems, n_students: int, n_items: int) -> list[Part]:
@@ -116,27 +116,4 @@ def _part(units: StudentItems, students: slice, cells: slice, counts: sparse.csr
     item = units.item_of_cell[cells]
     n = len(item)
     of_item = sparse.csr_array((np.ones(n), (item, np.arange(n))), shape=(n_items, n))
-    return Part(students, cells, item, units.members[cells], of_item, ReferenceEngine(counts))
-
-
-class PartedEngine:
-    """An engine that goes through its parts one by one."""
-
-    def __init__(self, parts: list[Part]) -> None:
-        self._parts = parts
-
-    @property
-    def n_students(self) -> int:
-        return int(self._parts[-1].students.stop)
-
-    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        loglik, counts = 0.0, np.empty_like(tables.cells)
-        for part in self._parts:
-            expected = part.engine.evaluate(Tables(tables.cells[part.cells]), nodes)
-            loglik += expected.loglik
-            counts[part.cells] = expected.counts
-        return Expected(loglik, counts, None)
-
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        found = [part.engine.moments(Tables(tables.cells[part.cells]), nodes) for part in self._parts]
-        return Moments(np.concatenate([m.mean for m in found]), np.concatenate([m.sd for m in found]))
+    return Part(students, cells, item, units.members[cells], of_item, NumpyEngine(counts))

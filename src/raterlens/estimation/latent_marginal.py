@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.engine.protocol import Engine, Expected, Nodes, Tables
-from raterlens.engine.student_items import Part, PartedEngine, pool, split, student_items
+from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
+from raterlens.engine.student_items import Part, pool, split, student_items
 from raterlens.estimation.quasi_newton import Value
+from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
@@ -21,8 +22,8 @@ from raterlens.types import Array
 # Dawid-Skene has one ability for all: a single node with all the weight.
 NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))
 _HALF_A_RATING = 0.5
-LARGE = 10_000
-"""Student-items from which on compiled code pays for being loaded."""
+# Nodes and evaluations of a typical fit from several starts: it goes over each student-item that often.
+_PASSES = 40 * 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class LatentClassMarginal:
         self.units = student_items(ratings, pooled=not model.rasch)
         divide = split if model.rasch else pool
         self.parts = divide(self.units, ratings.n_students, ratings.n_items)
-        self.engine: Engine = PartedEngine(self.parts)
+        self.n_students = ratings.n_students
         # Who only passes gets half a fail, who only fails half a pass, whatever the true category.
         answers = _other_kind(ratings.rater, ratings.score, ratings.n_raters)
         self._pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
@@ -76,15 +77,19 @@ class LatentClassMarginal:
             log_prob += top
             yield part, Mixture(log_prob, truth)
 
-    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        return Tables(np.concatenate([mixture.log_prob for _, mixture in self.mixtures(parameters, nodes)]))
+    def moments(self, parameters: Array, nodes: Nodes) -> Moments:
+        found = [
+            part.engine.moments(Tables(mixture.log_prob), nodes)
+            for part, mixture in self.mixtures(parameters, nodes)
+        ]
+        return Moments(np.concatenate([m.mean for m in found]), np.concatenate([m.sd for m in found]))
 
     def evaluations(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture, Expected]]:
         for part, mixture in self.mixtures(parameters, nodes):
             yield part, mixture, part.engine.evaluate(Tables(mixture.log_prob), nodes)
 
     def complete(self, parameters: Array, nodes: Nodes) -> Complete:
-        if self.model.rasch and len(self.units.student) >= LARGE:
+        if self.model.rasch and compiling_pays(len(self.units.student) * _PASSES):
             return self._complete_compiled(parameters, nodes)
         loglik = 0.0
         answers = self._pseudo_answers.copy()
@@ -100,11 +105,16 @@ class LatentClassMarginal:
         return Complete(loglik, answers, truths)
 
     def _complete_compiled(self, parameters: Array, nodes: Nodes) -> Complete:
-        from raterlens.kernels.true_categories import expected_truths
+        from raterlens.kernels.true_categories import expected_truths  # loads the compiler
 
         units, n_cells = self.units, len(self.units.item_of_cell)
         log_given = units.members @ self.model.responses(parameters).log_prob.reshape(-1, 2)
-        found = expected_truths(units, log_given, self.model.prevalence(parameters, nodes.points), nodes)
+        found = expected_truths(
+            (units.student, units.item, units.cell),
+            log_given,
+            self.model.prevalence(parameters, nodes.points),
+            nodes.log_weights,
+        )
         both = np.stack(
             [np.bincount(units.cell, share, n_cells) for share in (1 - found.one, found.one)], axis=1
         )

@@ -54,7 +54,7 @@ def fit_with_corner(
         evaluations += optimum.record.evaluations
         iterations += optimum.record.iterations
         start = optimum.parameters
-        moments = problem.engine.moments(problem.tables(start, nodes), nodes)
+        moments = problem.moments(start, nodes)
     value = replace(optimum.value, loglik=_sharp_loglik(problem, start, nodes))
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)

@@ -1,13 +1,11 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
-from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raterlens.engine.numpy_engine import ReferenceEngine
-from raterlens.engine.protocol import Expected, Nodes, Tables
+from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, essay_engine
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
@@ -37,7 +35,7 @@ class Derivatives:
 class FacetsMarginal:
     """A facets model on data. Subclasses say what a cell is."""
 
-    engine: ReferenceEngine
+    engine: Engine
     checkpoint: Checkpoint | None = None
     """Where values are kept and taken from."""
 
@@ -46,6 +44,13 @@ class FacetsMarginal:
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         return self._tables(self.model.predictor(parameters), nodes)
+
+    @property
+    def n_students(self) -> int:
+        return self.engine.n_students
+
+    def moments(self, parameters: Array, nodes: Nodes) -> Moments:
+        return self.engine.moments(self.tables(parameters, nodes), nodes)
 
     def value(self, parameters: Array, nodes: Nodes) -> Value:
         if self.checkpoint is not None:
@@ -63,13 +68,6 @@ class FacetsMarginal:
         return self._derivatives(
             predictor, self.engine.evaluate(self._tables(predictor, nodes), nodes), nodes
         )
-
-    def apart(self) -> Self:
-        """The same without data and journal: what can be sent to where the data are."""
-        alone = copy(self)
-        alone.checkpoint = None
-        del alone.engine
-        return alone
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         raise NotImplementedError
@@ -122,33 +120,24 @@ class EssayMarginal(FacetsMarginal):
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.sets.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
-        self._compiled = self.engine.compiled and response.n_categories == 2
+        self._client = client
+
+    def by_ratings(self, ratings: Ratings) -> CellMarginal:
+        """The same problem with single ratings as cells: for where essays are of too many kinds."""
+        return CellMarginal(ratings, self.model, self.response, self.pseudo, self._client)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        if self._compiled:
-            from raterlens.kernels.logistic import log_partition
-
-            partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
-        else:
-            partition = self.response.log_partition(predictor, nodes.points)
+        partition = self.response.log_partition(predictor, nodes.points)
         return Tables(-(self.sets.members @ partition), predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
         counts = np.asarray(self.sets.members.T @ expected.counts)
-        if self._compiled:
-            from raterlens.kernels.logistic import counted_passes
-
-            by_ability, passes = counted_passes(
-                predictor.slope, predictor.intercepts[:, 0], nodes.points, counts
-            )
-            d_slope, d_intercepts = -by_ability, -passes[:, None]
-        else:
-            rates = self.response.probabilities(predictor, nodes.points)
-            at_nodes = -(counts[:, None] * rates).transpose(0, 2, 1)
-            d_slope, d_intercepts = at_nodes @ self.response.lever @ nodes.points, at_nodes.sum(axis=1)
+        given = self.response.probabilities(predictor, nodes.points)
+        given *= counts[:, None]
+        d_slope = -(given @ nodes.points) @ self.response.lever
         d_slope[self.shown_by] += np.asarray(expected.linear)
-        return Derivatives(loglik, d_slope, d_intercepts + self._totals, counts[:, None])
+        return Derivatives(loglik, d_slope, self._totals - given.sum(axis=2), counts[:, None])
 
 
 def marginal(

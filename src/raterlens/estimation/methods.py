@@ -176,7 +176,7 @@ def _mml(task: _Task) -> Estimate:
 def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Moments:
     """Abilities on a grid so fine, and so wide, that scoring the same ratings on another gives the same."""
     nodes = sharp_nodes(problem, parameters, moments)
-    return problem.engine.moments(problem.tables(parameters, nodes), nodes)
+    return problem.moments(parameters, nodes)
 
 
 def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Nodes:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.protocol import Engine, Moments, Nodes, Tables
+from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.curvature import inverse_curvature
 from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.marginal import FacetsMarginal
@@ -23,14 +23,14 @@ _MOST_ROUNDS = 8
 
 
 class Marginal(Protocol):
-    """A model on data: the marginal log-likelihood on a grid, and what gives posteriors."""
+    """A model on data: the marginal log-likelihood on a grid, and the posteriors of the students."""
 
     @property
-    def engine(self) -> Engine: ...
-
-    def tables(self, parameters: Array, nodes: Nodes) -> Tables: ...
+    def n_students(self) -> int: ...
 
     def value(self, parameters: Array, nodes: Nodes) -> Value: ...
+
+    def moments(self, parameters: Array, nodes: Nodes) -> Moments: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Grid:
         curvature: Callable[[Array, Nodes, Moments], sparse.csr_array | None] | None = None,
     ) -> None:
         self._problem, self.nodes = problem, nodes
-        self.accuracy = accuracy_for(problem.engine.n_students) if accuracy is None else accuracy
+        self.accuracy = accuracy_for(problem.n_students) if accuracy is None else accuracy
         self._curvature = curvature
         self.rough = True
 
@@ -143,4 +143,4 @@ class Grid:
             self.nodes = Nodes.equally_spaced(self.nodes.low, self.nodes.high, half)
 
     def moments(self, parameters: Array) -> Moments:
-        return self._problem.engine.moments(self._problem.tables(parameters, self.nodes), self.nodes)
+        return self._problem.moments(parameters, self.nodes)

@@ -129,7 +129,7 @@ def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Mom
     """On a grid that follows the posteriors until it need not be finer."""
     nodes = first_nodes(widths)
     for _ in range(_MOST_ROUNDS):
-        moments = problem.engine.moments(problem.tables(parameters, nodes), nodes)
+        moments = problem.moments(parameters, nodes)
         following = nodes_for(Moments(moments.mean, np.maximum(moments.sd, nodes.step / 4)))
         if following.step > nodes.step / 2:
             break

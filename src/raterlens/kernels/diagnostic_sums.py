@@ -1,127 +1,19 @@
-"""Compiled twins of the sums over all ratings that diagnostics are made of, for large data.
+"""Sums over all ratings that diagnostics are made of, for large data.
 
 Each goes over the ratings once and keeps nothing of the length of the ratings: most of what readable code takes is
-making room for numbers that are summed at once.
+making room for numbers that are summed at once. The readable twins stand with their callers.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from raterlens.diagnostics.grouping import Groups
-from raterlens.diagnostics.residuals import Residuals
 from raterlens.kernels.compiling import compiled
-from raterlens.ratings.coded import Ratings
-from raterlens.types import Array, Indices
-
-Codes = NDArray[np.integer]
 
 _FAST = ("contract", "reassoc", "nsz")
 
 
-def sums_of_contexts(found: Residuals) -> dict[str, Array]:
-    """See `fit_statistics.sums_of_contexts`."""
-    names = ["squared", "variance", "standardised", "infit", "outfit", "infit_squared", "outfit_squared"]
-    names += ["x", "y", "m", "xx", "yy", "mm", "xy", "xm", "noise", "n"]
-    sums = np.zeros((len(found.contexts), len(names)))
-    _sums_of_contexts(
-        (found.context, found.pairs.of_rating, found.ratings.score, found.rest),
-        (found.squared, found.variance, found.standardised, found.foreseen, found.foreseen_variance),
-        sums,
-    )
-    return dict(zip(names, sums.T, strict=True))
-
-
-def successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, Array]:
-    """See `effects._successive`."""
-    ratings = found.ratings
-    sums = np.zeros((4, 3, ratings.n_raters))
-    _successive(
-        (ratings.rater, ratings.item, ratings.score, found.pairs.of_rating),
-        (level, ratings.n_items, centre, found.rest),
-        sums,
-    )
-    product, size, count = sums.transpose(1, 0, 2)
-    return np.where(size > 0, product / np.maximum(size, 1e-12), 0.0), count
-
-
-def level_sums(found: Residuals, level: Codes, n_levels: int) -> tuple[Array, ...]:
-    """See `interactions.Sums`."""
-    pairs, n_raters = found.pairs, found.ratings.n_raters
-    of_cell, of_rater = np.zeros((n_raters * n_levels, 9)), np.zeros((n_raters, 4))
-    _level_sums(
-        (pairs.rater, pairs.judged, found.score_of_pair, found.tilt_of_pair),
-        (pairs.ratings.first, pairs.ratings.order, level, n_levels),
-        (found.ratings.score, found.expected, found.score, found.tilt, found.information),
-        (found.ability.mean, found.ability.sd),
-        (of_cell, of_rater),
-    )
-    return (*of_cell.T, *of_rater.T)
-
-
-def sums_of_units(ratings: Ratings, units: Groups) -> dict[str, Array]:
-    """See `agreement._of_students`."""
-    k = ratings.n_categories
-    names = ["units", "ratings", "squares", "pairs", "same", "share", "total", "between", "within"]
-    names += [f"score {a}" for a in range(k)] + [f"pair {a} {b}" for a in range(k) for b in range(a, k)]
-    sums = np.zeros((ratings.n_students, len(names)))
-    _sums_of_units((units.first, units.order), (ratings.student, ratings.score), np.zeros(k), sums)
-    return dict(zip(names, sums.T, strict=True))
-
-
-@compiled()
-def steps(order, rater, time, first, count, n_steps, cell):  # type: ignore[no-untyped-def]
-    """cell <- rater x steps + step: see `change._timeline`."""
-    step = 0
-    for i in range(len(order)):
-        row = order[i]
-        r = rater[row]
-        # Between equal times the order is arbitrary: they are of one step.
-        if i == first[r] or time[row] != time[order[i - 1]]:
-            step = (i - first[r]) * n_steps // count[r]
-        cell[row] = r * n_steps + step
-
-
-def step_sums(found: Residuals, cell: Indices, size: int, stretch: Codes, common: Array) -> Array:
-    """(5, size): see `change._sums`."""
-    sums = np.zeros((size, 5))
-    _step_sums(
-        (found.ratings.rater, found.judged, cell, stretch),
-        (found.score, found.tilt, found.information),
-        (found.slopes, found.ability.mean, common),
-        sums,
-    )
-    return sums.T
-
-
 @compiled(*_FAST)
-def _sums_of_contexts(ratings, of_rating, sums):  # type: ignore[no-untyped-def]
-    context, pair, score, rest = ratings
-    squared, variance, standardised, foreseen, foreseen_variance = of_rating
-    for i in range(len(context)):
-        of = sums[context[i]]
-        x, y, m = rest[pair[i]], float(score[i]), foreseen[i]
-        infit, outfit = squared[i] - variance[i], standardised[i] - 1
-        of[0] += squared[i]
-        of[1] += variance[i]
-        of[2] += standardised[i]
-        of[3] += infit
-        of[4] += outfit
-        of[5] += infit * infit
-        of[6] += outfit * outfit
-        of[7] += x
-        of[8] += y
-        of[9] += m
-        of[10] += x * x
-        of[11] += y * y
-        of[12] += m * m
-        of[13] += x * y
-        of[14] += x * m
-        of[15] += foreseen_variance[i]
-        of[16] += 1
-
-
-@compiled(*_FAST)
-def _successive(ratings, levels, sums):  # type: ignore[no-untyped-def]
+def add_successive(ratings, levels, sums):  # type: ignore[no-untyped-def]
+    """(looks, 3, raters): see `rater_effects._successive`."""
     rater, item, score, pair = ratings
     level, n_items, centre, rest = levels
     n = len(centre)
@@ -154,44 +46,8 @@ def _successive(ratings, levels, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled(*_FAST)
-def _sums_of_units(units, ratings, count, sums):  # type: ignore[no-untyped-def]
-    first, order = units
-    student, score = ratings
-    for u in range(len(first) - 1):
-        n = float(first[u + 1] - first[u])
-        if n < 2:
-            continue
-        for a in range(len(count)):
-            count[a] = 0.0
-        for i in range(first[u], first[u + 1]):
-            count[score[order[i]]] += 1
-        same = total = squares = 0.0
-        for a in range(len(count)):
-            same += count[a] * (count[a] - 1)
-            total += count[a] * a
-            squares += count[a] * a * a
-        of = sums[student[order[first[u]]]]
-        of[0] += 1
-        of[1] += n
-        of[2] += n * n
-        of[3] += n * (n - 1)
-        of[4] += same
-        of[5] += same / (n * (n - 1))
-        of[6] += total
-        of[7] += total * total / n
-        of[8] += squares - total * total / n
-        at = 9
-        for a in range(len(count)):
-            of[at] += count[a]
-            at += 1
-        for a in range(len(count)):
-            for b in range(a, len(count)):
-                of[at] += count[a] * (count[b] - (1.0 if a == b else 0.0)) / (n - 1)
-                at += 1
-
-
-@compiled(*_FAST)
-def _level_sums(pairs, groups, of_rating, abilities, found):  # type: ignore[no-untyped-def]
+def add_level_sums(pairs, groups, of_rating, abilities, found):  # type: ignore[no-untyped-def]
+    """(rater x levels, 9) and (raters, 4): see `interactions.Sums`."""
     rater, judged, score_of_pair, tilt_of_pair = pairs
     first, order, level, n_levels = groups
     given, expected, score, tilt, information = of_rating
@@ -242,7 +98,8 @@ def _level_sums(pairs, groups, of_rating, abilities, found):  # type: ignore[no-
 
 
 @compiled(*_FAST)
-def _step_sums(codes, of_rating, known, sums):  # type: ignore[no-untyped-def]
+def add_step_sums(codes, of_rating, known, sums):  # type: ignore[no-untyped-def]
+    """(cells, 5): see `change._sums`."""
     rater, judged, cell, stretch = codes
     score, tilt, information = of_rating
     slopes, mean, common = known

@@ -1,9 +1,8 @@
-"""Compiled twins of `posterior.sweep` and of the sums in `averages.py`, for large data."""
+"""Predictions averaged over posteriors, for large data: twins of `diagnostics/posterior.py` and `averages.py`."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.posterior import Block, Pass
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import exponentials
 from raterlens.types import Array
@@ -11,24 +10,6 @@ from raterlens.types import Array
 Codes = NDArray[np.integer]
 
 _FAST = ("contract", "reassoc", "nsz")
-
-
-def sweep(work: Pass, block: Block) -> Array:
-    """Fill in one block; return the posteriors of its students.
-
-    Pairs are gone through by rater, since the tables of all raters are larger than the processor's cache.
-    """
-    tables, nodes = work.tables, work.nodes
-    posterior = np.empty((block.judged.stop - block.judged.start, len(nodes.points)))
-    _sweep(
-        (block.judged.start, block.judged.stop),
-        np.argsort(work.rater[block.pairs], kind="stable"),
-        (work.first_pair, work.first_rating, work.order, work.context, work.given),
-        (tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis),
-        (nodes.points, work.prior, work.prior_apart),
-        (work.of_rating, work.of_pair, work.of_judged, posterior),
-    )
-    return posterior
 
 
 def averaged(weights: Array, weight: Codes, table: Array, row: Codes) -> Array:
@@ -93,7 +74,11 @@ def _normalise(log, out, t, rounded, rounded_bits, scale, scale_bits):  # type: 
 
 
 @compiled(*_FAST)
-def _sweep(span, by_rater, ratings, tables, nodes, found):  # type: ignore[no-untyped-def]
+def sweep(span, by_rater, ratings, tables, nodes, found):  # type: ignore[no-untyped-def]
+    """Fill in what is `found` of a span of students: numbers of ratings, of pairs, of students, and posteriors.
+
+    `by_rater`: pairs in the order of their raters, since the tables of all raters are larger than the cache.
+    """
     first_pair, first_rating, order, context, given = ratings
     log_prob, prob, standardised, mean, variance, kurtosis = tables
     t, prior, prior_apart = nodes

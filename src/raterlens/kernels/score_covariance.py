@@ -1,95 +1,43 @@
-"""Covariances of the students' scores over their posteriors, for large data: compiled, node by node.
+"""Covariances of the students' scores over their posteriors, node by node.
 
-The same sum as the expansion in `information.py`, its readable twin: here a student's few parameters and the few
-nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
+The same sum as the expansion in `engine/score_expansion.py`, its readable twin: here a student's few parameters and the
+few nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
 """
 
-from collections.abc import Iterable
-from functools import partial
-from typing import Any
-
 import numpy as np
-from scipy import sparse
 
-from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import LANE
-from raterlens.parallel.threads import available_cores, in_threads
 from raterlens.types import Array
-from raterlens.uncertainty.cell_scores import DENSE, STEP, CellScores
-from raterlens.uncertainty.covariance import mirrored
 
 # Nodes that carry less than this of a posterior are passed over.
 _NEGLIGIBLE = 1e-12
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)
-# Numbers in the full matrices of all threads together: 1 GiB.
-_FULL = 2**27
 
 
-def score_covariance(
-    scores: CellScores,
-    posteriors: Iterable[tuple[slice, Array, Array]],
-    nodes: Nodes,
-    weight: Array | None = None,
-) -> Matrix:
-    """(parameters, parameters): sum over students of Cov[d log p(ratings | ability)] over the posterior, each as often
-    as its weight says."""
-    size = scores.n_parameters
-    threads = min(available_cores(), max(1, _FULL // size**2)) if size <= DENSE else available_cores()
-    grids = tuple(_every(stride, scores.table, nodes.points) for stride in _STRIDES)
-    slopes = (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data)
-    pattern = sparse.csr_array((1, size)) if size <= DENSE else scores.coupled()
-    totals = [np.zeros(size * size if size <= DENSE else pattern.nnz) for _ in range(threads)]
-    for rows, posterior, _ in posteriors:
-        cells, sums = scores.cells[rows], scores.sums[rows]
-        edges = np.linspace(0, len(posterior), threads + 1).astype(int)
-        work = partial(
-            _accumulated,
-            posterior,
-            np.ones(len(posterior)) if weight is None else weight[rows],
-            (cells.indptr, cells.indices, cells.data),
-            (scores.first, scores.parameter, scores.steepest),
-            (sums.indptr, sums.indices, sums.data),
-            slopes,
-            grids,
-            (nodes.points, nodes.step),
-            (pattern.indptr, pattern.indices),
-            size,
-        )
-        in_threads(work, list(zip(edges[:-1], edges[1:], totals, strict=True)))
-    half, *others = totals
-    for other in others:
-        half += other
-    if size <= DENSE:
-        return mirrored(half.reshape(size, size))
-    upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
-    return sparse.csr_array(upper + sparse.triu(upper, 1).T)
-
-
-def _every(stride: int, table: Array, points: Array) -> tuple[Array, Array]:
-    """Every few nodes, and so many more that a posterior at the very end can be gone over in whole vectors."""
-    return np.pad(table[:, ::stride], [(0, 0), (0, LANE)]), np.pad(points[::stride], (0, LANE))
-
-
-def _accumulated(*work: Any) -> None:
-    """With the part of the students last."""
-    _accumulate(*work[:-1], *work[-1])
+def grids(table: Array, points: Array) -> tuple[tuple[Array, Array], ...]:
+    """The table and the nodes at every stride, padded so that a posterior at the very end fills whole vectors."""
+    return tuple(
+        (np.pad(table[:, ::stride], [(0, 0), (0, LANE)]), np.pad(points[::stride], (0, LANE)))
+        for stride in _STRIDES
+    )
 
 
 @compiled("contract", "reassoc", "nsz", "nnan")
-def _accumulate(  # type: ignore[no-untyped-def]
+def add_covariances(  # type: ignore[no-untyped-def]
     posterior, weight, cells, rows, sums, slopes, grids, nodes, pattern, n_parameters, start, stop, total
 ):
     """Add the covariances of the students from `start` to `stop` to the upper triangle in `total`.
 
-    `total` is a full matrix, row by row, or has the entries of `pattern`.
+    `total` is a full matrix, row by row, or has the entries of `pattern`. `nodes`: their points and step, and how far
+    apart nodes may be, in posterior standard deviations.
     """
     indptr, indices, times = cells
     first, parameter, steepest = rows
     sums_indptr, sums_indices, sums_data = sums
     slopes_indptr, slopes_indices, slopes_data = slopes
-    every_point, step = nodes
+    every_point, step, furthest = nodes
     full = len(pattern[1]) == 0
     place = np.full(n_parameters, -1)
     width = -(-posterior.shape[1] // LANE) * LANE
@@ -111,7 +59,7 @@ def _accumulate(  # type: ignore[no-untyped-def]
             square += posterior[n, q] * (every_point[q] - centre) ** 2
         for at in range(indptr[n], indptr[n + 1]):
             steep = max(steep, steepest[indices[at]])
-        reach = min(STEP * np.sqrt(square), 1 / steep) / step
+        reach = min(furthest * np.sqrt(square), 1 / steep) / step
         which = 0
         while which + 1 < len(_STRIDES) and reach >= _STRIDES[which + 1]:
             which += 1

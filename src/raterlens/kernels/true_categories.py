@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.engine.protocol import Nodes
-from raterlens.engine.student_items import StudentItems
 from raterlens.kernels.compiling import compiled
 from raterlens.kernels.exponential import padded
 from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +23,36 @@ class Truths:
     """(categories, items, nodes): expected student-items of each category at each ability."""
 
 
-def expected_truths(units: StudentItems, log_given: Array, prevalence: Array, nodes: Nodes) -> Truths:
+def expected_truths(
+    units: tuple[Indices, Indices, Indices], log_given: Array, prevalence: Array, log_weights: Array
+) -> Truths:
     """Of students with ratings.
 
     Parameters
     ----------
+    units
+        Student, item and cell of every student-item, in the order of the students.
     log_given
         (cells, categories): log-probability of the cell's ratings.
     prevalence
         (categories, items, nodes)
+    log_weights
+        (nodes,)
     """
-    size = len(nodes.points)
+    student, item, cell = units
+    size = len(log_weights)
     more = padded(size) - size
     # Nodes that are added weigh nothing.
-    weights = np.append(np.exp(nodes.log_weights), np.zeros(more))
+    weights = np.append(np.exp(log_weights), np.zeros(more))
     fail, succeed = np.pad(prevalence, [(0, 0), (0, 0), (0, more)], constant_values=0.5)
     top = log_given.max(axis=1)
     given = np.exp(log_given - top[:, None])
-    first = np.flatnonzero(np.diff(units.student, prepend=-1, append=units.student[-1] + 1))
-    one = np.empty(len(units.student))
+    first = np.flatnonzero(np.diff(student, prepend=-1, append=student[-1] + 1))
+    one = np.empty(len(student))
 
     def part(span: tuple[int, int]) -> tuple[float, Array]:
         own = np.zeros((2, *succeed.shape))
-        return _pass(
-            *span, first, (units.item, units.cell), (given, top), (fail, succeed), weights, one, own
-        ), own
+        return _pass(*span, first, (item, cell), (given, top), (fail, succeed), weights, one, own), own
 
     done = in_threads(part, spans(len(first) - 1))
     at_nodes = np.sum([own for _, own in done], axis=0)[..., :size]

@@ -72,7 +72,9 @@ class Adjacent:
         """(contexts, categories - 1, nodes): P(y = k), k >= 1."""
         logits = self._logits(predictor, t)
         if self.n_categories == 2:
-            return np.asarray(special.expit(logits))
+            # Not `special.expit`: NumPy has exponentials in vectors of the processor.
+            small = np.exp(-np.abs(logits))
+            return np.asarray(np.where(logits > 0, 1.0, small) / (1 + small))
         return np.asarray(special.softmax(self._with_zero(logits), axis=1)[:, 1:])
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:

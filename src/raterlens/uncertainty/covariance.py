@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from raterlens.engine.protocol import Matrix
+from raterlens.engine.symmetric import mirrored
 from raterlens.models.redundancy import Redundancy
 from raterlens.types import Array
 
@@ -14,7 +15,6 @@ from raterlens.types import Array
 _UNDETERMINED = 1e-7
 # The information left to a parameter that is set aside, relative to its own.
 _SET_ASIDE = 1e-3
-_BLOCK = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +111,3 @@ def _positive_inverse(matrix: Array) -> Array:
     if failed:
         raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
     return mirrored(inverse)
-
-
-def mirrored(half: Array) -> Array:
-    """Made symmetric in its place: of the matrix one half is given, and nothing on the other side of the diagonal."""
-    diagonal = half.diagonal().copy()
-    # In blocks, which stay in the cache: going over whole columns would read a cache line for every number.
-    for rows in _blocks(len(half)):
-        for columns in _blocks(rows.stop):
-            both = half[rows, columns] + half[columns, rows].T
-            half[rows, columns], half[columns, rows] = both, both.T
-    np.fill_diagonal(half, diagonal)
-    return half
-
-
-def _blocks(size: int) -> list[slice]:
-    return [slice(first, min(first + _BLOCK, size)) for first in range(0, size, _BLOCK)]

@@ -1,0 +1,152 @@
+"""Covariances of the students' scores over their posteriors: the readable twin of `kernels/score_covariance.py`.
+
+The covariance of a student's score needs no matrix per node: expand the score in the polynomials that are orthonormal
+under the student's posterior; each gives a rank-one term, and they fall off geometrically (Parseval). Where too many
+would be needed, the nodes themselves are the basis.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.engine.protocol import CellScores, Nodes
+from raterlens.types import Array, Indices
+
+# Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
+STEP = 0.8
+# Share of the covariance that the expansion may leave out.
+_ACCURACY = 1e-9
+# Sizes of the expansion: the smallest that is accurate enough is taken.
+_TERMS = (5, 8, 12, 18, 26)
+# Numbers gathered at a time. Single precision: their projections are summed, and 1e-7 is more than is asked.
+_BLOCK, _GATHERED = 2**23, np.float32
+# Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
+_NEGLIGIBLE = 1e-20
+
+
+def expanded_covariance(
+    counts: sparse.csr_array,
+    sums: sparse.csr_array | None,
+    posteriors: Iterable[tuple[slice, Array, Array]],
+    nodes: Nodes,
+    scores: CellScores,
+) -> sparse.csr_array:
+    """(parameters, parameters)"""
+    cells, table, parameter = _rows_of_students(counts, sums, nodes, scores)
+    table = table.astype(_GATHERED)
+    total = sparse.csr_array((scores.n_parameters,) * 2)
+    for rows, posterior, _ in posteriors:
+        block, own = cells[rows], counts[rows]
+        steepest = np.zeros(len(posterior))
+        np.maximum.at(
+            steepest, np.repeat(np.arange(len(posterior)), np.diff(own.indptr)), scores.steepest[own.indices]
+        )
+        for basis in _bases(posterior, nodes, np.maximum(steepest, 1e-3)):
+            thin = np.ascontiguousarray(table[:, :: basis.stride])
+            weights = basis.weights.astype(_GATHERED)
+            for alike, place in _alike(block, basis.students, len(basis.points)):
+                row = block.indices[place]
+                projected = thin[row] @ weights[alike].transpose(0, 2, 1)
+                projected *= block.data[place][..., None]
+                through = _rows_of_terms(projected, parameter[row], scores.n_parameters)
+                total = total + through.T @ through
+    return total
+
+
+def _rows_of_students(
+    counts: sparse.csr_array, sums: sparse.csr_array | None, nodes: Nodes, scores: CellScores
+) -> tuple[sparse.csr_array, Array, Indices]:
+    """How often each student has each row of the table, the table, and the parameters of its rows. A sum is a cell,
+    too, whose score is proportional to ability."""
+    size = len(scores.parameter)
+    rows = sparse.csr_array((np.ones(size), np.arange(size), scores.first), shape=(counts.shape[1], size))
+    if sums is None:
+        return sparse.csr_array(counts @ rows), scores.table, scores.parameter
+    slopes = scores.slopes
+    of_sums = sparse.csr_array(
+        (np.ones(slopes.nnz), np.arange(slopes.nnz), slopes.indptr), shape=(slopes.shape[0], slopes.nnz)
+    )
+    return (
+        sparse.csr_array(sparse.hstack([counts @ rows, sums @ of_sums], format="csr")),
+        np.concatenate([scores.table, np.multiply.outer(slopes.data, nodes.points)]),
+        np.concatenate([scores.parameter, slopes.indices]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """An orthonormal basis, constants left out, for the posteriors of some students on every few nodes."""
+
+    students: Indices
+    stride: int
+    points: Array
+    weights: Array
+    """(students, terms, nodes): basis functions times the posterior."""
+
+
+def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
+    """Group students: wide posteriors need fewer nodes, narrow ones and flat slopes fewer terms."""
+    mean = posterior @ nodes.points
+    sd = np.sqrt(np.sum(posterior * (nodes.points - mean[:, None]) ** 2, axis=1))
+    reach = np.minimum(STEP * sd, 1 / steepest) / nodes.step
+    strides = (2 ** np.floor(np.log2(np.maximum(reach, 1.0)))).astype(int)
+    # Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's
+    # poles at +- i pi / a.
+    ratio = np.clip(sd * steepest / np.pi, 0.01, 0.99)
+    terms = np.searchsorted(_TERMS, np.log(_ACCURACY) / (2 * np.log(ratio)))
+    for stride, which in np.unique(np.stack([strides, terms], axis=1), axis=0):
+        students = np.flatnonzero((strides == stride) & (terms == which))
+        thinned = posterior[students, ::stride]
+        thinned = thinned / thinned.sum(axis=1, keepdims=True)
+        points = nodes.points[::stride]
+        few = which < len(_TERMS) and 2 * _TERMS[which] <= len(points)
+        weights = _weighted_polynomials(thinned, points, _TERMS[which]) if few else _weighted_nodes(thinned)
+        weights[np.abs(weights) < _NEGLIGIBLE] = 0.0
+        yield _Basis(students, int(stride), points, weights)
+
+
+def _alike(block: sparse.csr_array, students: Indices, n_nodes: int) -> Iterator[tuple[Indices, Indices]]:
+    """Batches of these students with the same number of entries: their places among them, and of their entries."""
+    length = np.diff(block.indptr)[students]
+    for size in np.unique(length[length > 0]):
+        alike = np.flatnonzero(length == size)
+        step = max(1, _BLOCK // (int(size) * n_nodes))
+        for first in range(0, len(alike), step):
+            batch = alike[first : first + step]
+            yield batch, block.indptr[students[batch]][:, None] + np.arange(size)
+
+
+def _rows_of_terms(values: Array, columns: Indices, width: int) -> sparse.csr_array:
+    """Values (students, entries, terms) and columns (students, entries) -> (students x terms, width)."""
+    value = values.transpose(0, 2, 1)
+    students, terms, entries = value.shape
+    column = np.broadcast_to(columns[:, None], value.shape)
+    first = np.arange(0, value.size + 1, entries)
+    return sparse.csr_array(
+        (value.ravel().astype(float), column.ravel(), first), shape=(students * terms, width)
+    )
+
+
+def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
+    """(students, terms, nodes): posterior times its orthonormal polynomials of degree 1 .. terms."""
+    root = np.sqrt(posterior)
+    basis = np.empty((len(root), terms + 1, len(t)))
+    basis[:, 0] = root
+    for k in range(terms):
+        following = t * basis[:, k]
+        # In exact arithmetic only the last two matter (three-term recurrence); rounding spoils all.
+        for _ in range(2):
+            overlap = np.matmul(basis[:, : k + 1], following[..., None])
+            following -= np.matmul(overlap.transpose(0, 2, 1), basis[:, : k + 1])[:, 0]
+        norm = np.sqrt(np.einsum("nq,nq->n", following, following))[:, None]
+        # A posterior on fewer nodes than terms runs out of polynomials; nothing is left to expand then.
+        basis[:, k + 1] = np.where(norm > 1e-9, following / np.maximum(norm, 1e-9), 0.0)
+    return root[:, None] * basis[:, 1:]
+
+
+def _weighted_nodes(posterior: Array) -> Array:
+    """(students, nodes, nodes): each node's deviation from the posterior mean, as a basis that leaves nothing out."""
+    root = np.sqrt(posterior)
+    return root[:, :, None] * (np.eye(posterior.shape[1]) - posterior[:, None, :])

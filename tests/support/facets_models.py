@@ -1,0 +1,94 @@
+"""Facets models of every kind on given ratings, somewhere in their parameters, and derivatives by differences."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from raterlens import Ratings
+from raterlens.capability.links import get_link
+from raterlens.models.build import Options, build
+from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.registry import facets_spec
+from raterlens.ratings.coded import Facet
+
+
+def ordered(ratings: Ratings) -> Ratings:
+    scores = np.random.default_rng(1).integers(0, 4, ratings.n_ratings).astype(np.int16)
+    return replace(ratings, score=scores)
+
+
+def with_facet(ratings: Ratings) -> Ratings:
+    codes = np.random.default_rng(2).integers(0, 3, ratings.n_ratings).astype(np.int32)
+    return replace(ratings, facets=(Facet("topic", codes, pl.Series(["a", "b", "c"])),))
+
+
+def covariates(ratings: Ratings) -> np.ndarray:
+    years = np.random.default_rng(3).normal(size=ratings.n_raters)
+    return np.column_stack([np.ones(ratings.n_raters), years])
+
+
+def make(ratings: Ratings, kind: str):
+    logit, probit = get_link("logit"), get_link("probit")
+    gmf, tfm, noisy = (facets_spec(name) for name in ("gmf", "tfm", "probit"))
+    return {
+        "tfm": lambda: build(ratings, Options(tfm, logit)),
+        "gmf": lambda: build(ratings, Options(gmf, logit)),
+        "probit": lambda: build(ratings, Options(noisy, probit)),
+        "gmf item slopes": lambda: build(ratings, Options(gmf, logit, item_slopes=True)),
+        "gmf covariates": lambda: build(ratings, Options(gmf, logit, covariates=covariates(ratings))),
+        "gmf both": lambda: build(
+            ratings, Options(gmf, logit, item_slopes=True, covariates=covariates(ratings))
+        ),
+        "gmf facet": lambda: build(with_facet(ratings), Options(gmf, logit)),
+        "probit facet": lambda: build(with_facet(ratings), Options(noisy, probit)),
+        "rating scale": lambda: build(ordered(ratings), Options(gmf, logit, scale="rating scale")),
+        "partial credit": lambda: build(ordered(ratings), Options(gmf, logit, scale="partial credit")),
+        "graded": lambda: build(ordered(ratings), Options(gmf, probit, scale="graded")),
+        "shifted gmf": lambda: shifted(build(ratings, Options(gmf, logit, item_slopes=True))),
+        "shifted probit": lambda: shifted(build(with_facet(ratings), Options(noisy, probit))),
+        "shifted partial credit": lambda: shifted(
+            build(ordered(ratings), Options(gmf, logit, scale="partial credit"))
+        ),
+    }[kind]()
+
+
+KINDS = [
+    "tfm",
+    "gmf",
+    "probit",
+    "gmf item slopes",
+    "gmf covariates",
+    "gmf both",
+    "gmf facet",
+    "probit facet",
+    "rating scale",
+    "partial credit",
+    "graded",
+]
+
+
+def shifted(made):
+    model, response = made
+    return ShiftedModel.of(model), response
+
+
+def somewhere(model) -> np.ndarray:
+    x = np.random.default_rng(5).normal(scale=0.5, size=model.blocks.size)
+    x[model.blocks["slope"]] = 0.3 + np.abs(x[model.blocks["slope"]])
+    if model.thresholds is not None and model.thresholds.graded:
+        x[model.blocks["threshold"]] = 0.2 + np.abs(x[model.blocks["threshold"]])
+    return x
+
+
+# Without anchors a population's mean and sd trade against severities and slopes: derivatives only.
+SHIFTED = ["shifted gmf", "shifted probit", "shifted partial credit"]
+
+
+def by_differences(problem, x, nodes, step=1e-4) -> np.ndarray:
+    """Minus the second derivative of the objective."""
+    columns = [
+        (problem.value(x - d, nodes).gradient - problem.value(x + d, nodes).gradient) / (2 * step)
+        for d in step * np.eye(len(x))
+    ]
+    return np.column_stack(columns)
