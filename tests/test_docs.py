@@ -8,11 +8,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from raterlens.reading.formats.registry import READERS
 
 import raterlens as rl
 from raterlens.capability.links import LINKS
 from raterlens.models.registry import MODELS
-from raterlens.reading.formats.registry import READERS
 from site_build import kept_outputs
 from site_build.blocks import BlockError, blocks, with_outputs
 from site_build.kept_outputs import run

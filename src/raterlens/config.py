@@ -6,8 +6,11 @@ nowhere else. What depends on the data (does the rater exist?) or on the model (
 where that is known, before any work.
 """
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from numbers import Real
 from typing import Any, Literal, Self, TypedDict, get_args
 
 from raterlens.errors import OptionError, choose
@@ -170,6 +173,33 @@ class ReadConfig:
     format: str | None = None
     encoding: str = "utf-8"
 
+    def __post_init__(self) -> None:
+        for role in ("student", "rater", "item", "items", "facets", "score"):
+            spec = getattr(self, role)
+            if spec is not None and not isinstance(spec, str):
+                several = isinstance(spec, Iterable)
+                object.__setattr__(self, role, tuple(map(str, spec)) if several else str(spec))
+        if self.items is not None and self.wide is None:
+            _refuse_items_and(self, "item" if self.item is not None else "score")
+        if isinstance(self.score, tuple):
+            if len(self.score) > 1:
+                raise OptionError(
+                    Message(Option("score", list(self.score)), " names several columns"),
+                    Message("where each item has a column, give them as ", Option("items")),
+                    value=self.score,
+                    option="score",
+                )
+            object.__setattr__(self, "score", "".join(self.score) or None)
+        object.__setattr__(self, "cut", _checked_cut(self.cut))
+        if self.wide is not None:
+            pattern_fields(self.wide)
+        _check_encoding(self.encoding)
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """The columns that the user names for a role."""
+        spec = getattr(self, role)
+        return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
+
     def changed(self, **changes: Any) -> Self:
         """The same request with some options changed."""
         _check_names(type(self), changes)
@@ -217,6 +247,19 @@ def fit_config(options: Mapping[str, Any]) -> FitConfig:
     return FitConfig(**options)
 
 
+def pattern_fields(pattern: str) -> list[str]:
+    """The fields of a pattern of column names: {rater}, {item} or both, in their order."""
+    found = re.findall(r"\{[^{}]*\}", pattern)
+    if not found or len(set(found)) < len(found) or not set(found) <= {"{rater}", "{item}"}:
+        raise OptionError(
+            Message(Option("wide", pattern), " does not hold {rater} or {item} or both, once each"),
+            Message("give, for example, ", Option("wide", "{rater} {item}")),
+            value=pattern,
+            option="wide",
+        )
+    return found
+
+
 def _given(config: FitConfig | ReadConfig) -> dict[str, Any]:
     return {
         option.name: value
@@ -246,6 +289,56 @@ def _check_whole(name: str, value: object, least: int) -> None:
             value=value,
             option=name,
         )
+
+
+def _checked_cut(cut: object) -> float | None:
+    """The lowest passing score, a whole number where it is one."""
+    if cut is None:
+        return None
+    if not isinstance(cut, Real) or isinstance(cut, bool) or not math.isfinite(cut):
+        raise OptionError(
+            Message(Option("cut", cut), " is not a finite number"),
+            Message("give the lowest passing score, for example ", Option("cut", 3)),
+            value=cut,
+            option="cut",
+        )
+    number = float(cut)
+    return int(number) if number.is_integer() else number
+
+
+def _refuse_items_and(config: ReadConfig, other: str) -> None:
+    """Columns of several items, and of one rating's item or score, do not go together."""
+    given = getattr(config, other)
+    if given is None:
+        return
+    raise OptionError(
+        Message(
+            "both ", Option("items", list(config.names("items"))), " and ", Option(other, given), " are given"
+        ),
+        Message(
+            "choose one: ",
+            Option("items"),
+            " for one row per essay with a column per item, ",
+            Option("item"),
+            " and ",
+            Option("score"),
+            " for one row per rating",
+        ),
+        value=given,
+        option=other,
+    )
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        "".encode(encoding)  # not all that codecs knows are encodings of text: hex
+    except (LookupError, TypeError) as error:
+        raise OptionError(
+            f"unknown encoding {encoding!r}",
+            "try 'utf-8', 'cp1252' or 'utf-16'",
+            value=encoding,
+            option="encoding",
+        ) from error
 
 
 def _population_text(population: Any) -> str:

@@ -64,13 +64,19 @@ def _rebuilt(
     return kind(what, remedy, value=value, option=option)
 
 
-def choose(name: str, value: str, options: Iterable[str]) -> str:
-    """Return `value` where it is one of `options`; otherwise say which there are."""
+def choose(name: str, value: str, options: Iterable[str], option: str | None = None) -> str:
+    """Return `value` where it is one of `options`; otherwise say which there are.
+
+    `option` is what the choice is made by, where that is not its name.
+    """
     options = list(options)
     if value in options:
         return value
     near = get_close_matches(str(value), options, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise OptionError(
-        f"unknown {name} {value!r}", f"{hint}choose one of: {', '.join(options)}", value=value, option=name
+        f"unknown {name} {value!r}",
+        f"{hint}choose one of: {', '.join(options)}",
+        value=value,
+        option=option or name,
     )

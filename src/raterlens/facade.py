@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
-from raterlens.config import FitConfig, FitOptions
+from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.estimation.scoring import score
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read, read_any
+from raterlens.reading.reader import read, read_ratings
 from raterlens.result.record import Result, as_came
 from raterlens.result.saved import to_json
 from raterlens.result.summary import summary
@@ -150,7 +150,7 @@ class Fit(Result):
         True
         """
         calibration = self.calibrated("students cannot be scored by it")
-        new = ratings if isinstance(ratings, Ratings) else read_any(ratings, **columns)
+        new = ratings if isinstance(ratings, Ratings) else read_ratings(ratings, ReadConfig(**columns))
         return as_came(score(calibration, new), new.backend)
 
     # -- how sure ---------------------------------------------------------------------------------------------

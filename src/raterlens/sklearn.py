@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.config import FIT_OPTIONS, FitConfig
+from raterlens.config import FIT_OPTIONS, FitConfig, ReadConfig
 from raterlens.errors import RaterlensError
 from raterlens.estimation.scoring import place
 from raterlens.facade import Fit
 from raterlens.fitting import fit
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read, read_any
+from raterlens.reading.reader import read, read_ratings
 from raterlens.types import Array
 
 try:
@@ -181,7 +181,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _ratings(self, scores: Array) -> Ratings:
         with _as_value_errors():
-            return read_any(self._long(scores), cut=self.cut)
+            return read_ratings(self._long(scores), ReadConfig(cut=self.cut))
 
     def _mean(self) -> float:
         population = self.fit_.tables.get("population")

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from raterlens.reading.levels import code
 from raterlens.reading.reader import read
 from tests.support.reading_tables import LONG, assert_same
 
@@ -145,14 +146,10 @@ def test_pyarrow_strings_are_plain_text() -> None:
 
 
 @pytest.mark.parametrize("first", ["b", None])
-def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
+def test_labels_in_runs_get_the_codes_of_labels_one_by_one(first):
     """A long table in order is coded by its runs."""
-    from raterlens.reading import levels
-
     labels = pl.Series("rater", [first] * 40 + ["b"] * 35 + ["a", None] * 2 + [" "] * 30 + ["c"] * 50)
-    expected = levels.code(labels)
-    monkeypatch.setattr(levels, "_MANY", 10)
-    found = levels.code(labels)
+    expected, found = code(labels), code(labels, many=10)
     assert found.codes.tolist() == expected.codes.tolist()
     assert found.labels.to_list() == expected.labels.to_list() == ["a", "b", "c"]
 
@@ -171,15 +168,9 @@ def test_labels_in_runs_get_the_codes_of_labels_one_by_one(monkeypatch, first):
     ],
     ids=str,
 )
-def test_numbers_get_the_codes_of_other_labels(monkeypatch, labels):
+def test_numbers_get_the_codes_of_other_labels(labels):
     """A table of all numbers between the lowest and the highest, where it is small."""
-    from raterlens.parallel import threads as parallel
-    from raterlens.reading import levels
-
-    expected = levels.code(labels)
-    monkeypatch.setattr(levels, "_MANY", 10)
-    monkeypatch.setattr(parallel, "BLOCK", 7)
-    found = levels.code(labels)
+    expected, found = code(labels), code(labels, many=10, block=7)
     assert found.codes.tolist() == expected.codes.tolist()
     assert found.labels.to_list() == expected.labels.to_list()
     assert found.labels.dtype == expected.labels.dtype

@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError, OptionError
-from raterlens.reading import packing
+from raterlens.reading.packing import pack_ratings
 from tests.support.packed_tables import assert_same, table
 
 
@@ -28,20 +29,21 @@ def labelled(kind: str) -> pl.DataFrame:
     return frame.with_columns(student=change[kind])
 
 
-@pytest.fixture(params=["whole", "in chunks"])
-def way(request, monkeypatch):
-    """Parquet files read whole, or however small by chunks."""
-    if request.param == "in chunks":
-        monkeypatch.setattr(packing, "LARGE", 0)
-        monkeypatch.setattr(packing, "_CHUNK", 100)
+def in_chunks(source, out, **columns):
+    """As `pack`, however small the file."""
+    return pack_ratings(source, out, ReadConfig(**columns), large=0, chunk=100)
+
+
+@pytest.fixture(params=[rl.pack, in_chunks], ids=["whole", "in chunks"])
+def pack(request):
     return request.param
 
 
 @pytest.mark.parametrize("kind", ["integer", "text", "digits", "float", "boolean", "date", "categorical"])
-def test_labels_of_every_type(kind, way, tmp_path):
+def test_labels_of_every_type(kind, pack, tmp_path):
     labelled(kind).write_parquet(tmp_path / "table.parquet")
     expected = rl.read(tmp_path / "table.parquet")
-    assert_same(rl.read(rl.pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")), expected)
+    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")), expected)
 
 
 @pytest.mark.parametrize(
@@ -52,31 +54,31 @@ def test_labels_of_every_type(kind, way, tmp_path):
         {"facets": ["topic", "when"], "cut": 1},
     ],
 )
-def test_cuts_combinations_and_facets(columns, way, tmp_path):
+def test_cuts_combinations_and_facets(columns, pack, tmp_path):
     table().write_parquet(tmp_path / "table.parquet")
     expected = rl.read(tmp_path / "table.parquet", **columns)
-    assert_same(rl.read(rl.pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns)), expected)
+    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns)), expected)
 
 
-def test_wide_tables(way, tmp_path):
+def test_wide_tables(pack, tmp_path):
     wide = table().with_columns(style=pl.col("score").cast(pl.String), plot=pl.col("score").shift(3) > 1)
     wide = wide.with_columns(style=pl.col("style").replace("2.0", "NA")).drop("score", "item")
     wide.write_parquet(tmp_path / "wide.parquet")
     columns = {"items": ["style", "plot"], "cut": 1}
     expected = rl.read(tmp_path / "wide.parquet", **columns)
-    assert_same(rl.read(rl.pack(tmp_path / "wide.parquet", tmp_path / "x.rlpack", **columns)), expected)
+    assert_same(rl.read(pack(tmp_path / "wide.parquet", tmp_path / "x.rlpack", **columns)), expected)
 
 
-def test_a_table_without_items_and_one_from_csv(way, tmp_path):
+def test_a_table_without_items_and_one_from_csv(pack, tmp_path):
     frame = table().drop("item")
     frame.write_parquet(tmp_path / "table.parquet")
     frame.write_csv(tmp_path / "table.csv")
     for source in ("table.parquet", "table.csv"):
-        path = rl.pack(tmp_path / source, tmp_path / "x.rlpack")
+        path = pack(tmp_path / source, tmp_path / "x.rlpack")
         assert_same(rl.read(path), rl.read(tmp_path / source))
 
 
-def test_a_bad_score_is_answered_as_reading_does(way, tmp_path):
+def test_a_bad_score_is_answered_as_reading_does(pack, tmp_path):
     frame = table().with_columns(
         score=pl.when(pl.int_range(pl.len()) % 301 == 300).then(-1.0).otherwise("score")
     )
@@ -84,15 +86,15 @@ def test_a_bad_score_is_answered_as_reading_does(way, tmp_path):
     with pytest.raises(InputError) as expected:
         rl.read(tmp_path / "table.parquet")
     with pytest.raises(InputError) as found:
-        rl.pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")
     assert str(found.value) == str(expected.value)
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
 
-def test_nothing_is_written_where_nothing_can_be_estimated(way, tmp_path):
+def test_nothing_is_written_where_nothing_can_be_estimated(pack, tmp_path):
     table().with_columns(score=pl.lit(1)).write_parquet(tmp_path / "table.parquet")
     with pytest.raises(InputError, match="so nothing can be estimated"):
-        rl.pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
 

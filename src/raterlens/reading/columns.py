@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.patterns import likely_pattern
-from raterlens.text import listed
-
-Spec = str | Sequence[str] | None
-"""One column, several whose combination counts, or none: recognise it."""
+from raterlens.text import Message, Option, listed
 
 # The usual names, then those that are taken only where there is none of the usual ones.
 USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -52,34 +50,14 @@ class Roles:
         return self.student + self.rater + self.item + self.scores + self.facets
 
 
-def assign_roles(
-    columns: Sequence[str],
-    student: Spec = None,
-    rater: Spec = None,
-    item: Spec = None,
-    score: Spec = None,
-    items: Spec = None,
-    facets: Spec = None,
-) -> Roles:
+def assign_roles(columns: Sequence[str], config: ReadConfig) -> Roles:
     """Give each role its columns; those left out are recognised among the columns not yet taken."""
-    wide = items is not None
-    if wide and (item is not None or score is not None):
-        other = f"item={item!r}" if item is not None else f"score={score!r}"
-        raise OptionError(
-            f"both items={items!r} and {other} are given; choose one: "
-            "items= for one row an essay with a column an item, item= and score= for one row a rating"
-        )
-    if score is not None and len(_names(score)) > 1:
-        raise OptionError(f"score={score!r} names several columns; for a column an item, give them as items=")
-    given = {
-        "student": student,
-        "rater": rater,
-        "item": item,
-        "score": score,
-        "items": items,
-        "facets": facets,
+    wide = config.items is not None
+    taken = {
+        role: _present(columns, role, config.names(role))
+        for role in ("student", "rater", "item", "score", "items", "facets")
+        if getattr(config, role) is not None
     }
-    taken = {role: _given(columns, role, _names(spec)) for role, spec in given.items() if spec is not None}
     _refuse_shared(taken)
     notes = []
     for role in ("student", "rater") if wide else ("student", "rater", "item", "score"):
@@ -91,48 +69,54 @@ def assign_roles(
             elif role == "item":
                 notes.append("no item column: all ratings are of one item, 'all'")
             taken[role] = (found,) if found else ()
-    scores = taken["items"] if wide else taken["score"]
     return Roles(
-        taken["student"],
-        taken["rater"],
-        taken.get("item", ()),
-        scores,
-        taken.get("facets", ()),
-        wide,
-        tuple(notes),
+        student=taken["student"],
+        rater=taken["rater"],
+        item=taken.get("item", ()),
+        scores=taken["items"] if wide else taken["score"],
+        facets=taken.get("facets", ()),
+        wide=wide,
+        notes=tuple(notes),
     )
 
 
-def told(
-    by_file: Mapping[str, str | list[str]], by_user: Mapping[str, Spec]
-) -> tuple[dict[str, Spec], list[str]]:
+def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple[ReadConfig, list[str]]:
     """What the user says, and where the user says nothing, what the file does of columns not yet taken; and notes."""
-    taken = {name for spec in by_user.values() if spec is not None for name in _names(spec)}
-    filled: dict[str, Spec] = dict(by_user)
-    notes = []
+    roles = ("student", "rater", "item", "score", "items", "facets")
+    taken = {name for role in roles for name in config.names(role)}
+    filled: dict[str, str | list[str]] = {}
+    notes: list[str] = []
     for role, spec in by_file.items():
-        free = [name for name in _names(spec) if name not in taken]
-        if filled.get(role) is None and free:
+        free = [name for name in ([spec] if isinstance(spec, str) else spec) if name not in taken]
+        replaced = config.items is not None and role in ("item", "score")
+        if getattr(config, role) is None and free and not replaced:
             filled[role] = free if role == "facets" else free[0]
             if not free[0].startswith("{"):  # made from the names of columns, which has its own note
-                notes.append(f"{role}: {listed(free)} (told by the file; choose another with {role}=)")
-    return filled, notes
+                notes.append(
+                    Message(
+                        f"{role}: {listed(free)} (told by the file; choose another with ", Option(role), ")"
+                    )
+                )
+    return config.changed(**filled), notes
 
 
-def _names(spec: object) -> list[str]:
-    """One name or several, as text: pandas columns may be called 0, 1, 2."""
-    if isinstance(spec, str) or not isinstance(spec, Iterable):
-        return [str(spec)]
-    return [str(name) for name in spec]
-
-
-def _given(columns: Sequence[str], role: str, names: list[str]) -> tuple[str, ...]:
+def _present(columns: Sequence[str], role: str, names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
-        raise OptionError(f"{role}=[] names no column; choose from: {listed(columns, 20)}")
+        raise OptionError(
+            Message(Option(role, []), " names no column"),
+            f"choose from: {listed(columns, 20)}",
+            value=names,
+            option=role,
+        )
     for name in names:
         if name not in columns:
-            raise InputError(f"no column {name!r} for {role}; {_near(name, columns)}{_those(columns)}")
-    return tuple(names)
+            raise InputError(
+                f"no column {name!r} for {role}",
+                f"{_near(name, columns)}{those(columns)}",
+                value=name,
+                option=role,
+            )
+    return names
 
 
 def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
@@ -144,7 +128,12 @@ def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
         if len(shared) > 1:
             times = Counter(shared)
             where = " and ".join(role if n == 1 else f"{role} ({n} times)" for role, n in times.items())
-            raise OptionError(f"column {name!r} is given for {where}; give each role a column of its own")
+            raise OptionError(
+                f"column {name!r} is given for {where}",
+                "give each role a column of its own",
+                value=name,
+                option=shared[0],
+            )
 
 
 def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str | None:
@@ -153,17 +142,26 @@ def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str |
         found = [column for column, plain in names.items() if {plain, SUFFIX.sub("", plain)} & set(usual)]
         if len(found) > 1:
             raise InputError(
-                f"{listed(found)} could each be the {role} column; say which, for example {role}={found[0]!r}"
+                f"{listed(found)} could each be the {role} column",
+                Message("say which, for example ", Option(role, found[0])),
+                value=found,
+                option=role,
             )
         if found:
             return found[0]
     if role == "item":
         return None
-    wide = ", or items= where each item has a column of scores" if role == "score" else ""
-    pattern = likely_pattern(columns) if role in ("rater", "score") else None
-    if pattern:
-        wide += f", or, as columns look like one for each rater and item, give wide={pattern!r}"
-    raise InputError(f"no {role} column recognised; name it with {role}={wide}; {_those(columns)}")
+    remedy: list[str | Option] = ["name it with ", Option(role)]
+    if role == "score":
+        remedy += [", or ", Option("items"), " where each item has a column of scores"]
+    if role in ("rater", "score") and (pattern := likely_pattern(columns)):
+        remedy += [", or, as columns look like one for each rater and item, give ", Option("wide", pattern)]
+    raise InputError(
+        f"no {role} column recognised",
+        Message(*remedy, f"; {those(columns)}"),
+        value=list(columns),
+        option=role,
+    )
 
 
 def usual_role(name: str) -> str | None:
@@ -184,5 +182,6 @@ def _near(name: str, columns: Sequence[str]) -> str:
     return f"did you mean {folded[near[0]]!r}? " if near else ""
 
 
-def _those(columns: Sequence[str]) -> str:
+def those(columns: Sequence[str]) -> str:
+    """The columns that there are, for a remedy."""
     return f"the columns are: {listed(columns, 20)}" if columns else "the table has no columns"

@@ -8,12 +8,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
-from raterlens.parallel.threads import in_blocks
+from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.text import counted, listed
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
-_MANY = 10_000
+MANY = 10_000
 _NUMBERED = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
     *(pl.Categorical, pl.Enum),
@@ -32,7 +32,7 @@ class Levels:
         return Levels(*used_levels(codes, self.labels))
 
 
-def code(column: pl.Series) -> Levels:
+def code(column: pl.Series, many: int = MANY, block: int = BLOCK) -> Levels:
     """Code one column. Null, NaN and blank text are missing labels.
 
     Whole numbers of a small range, among them those that stand for a categorical's texts, are looked up in a table.
@@ -40,14 +40,14 @@ def code(column: pl.Series) -> Levels:
     looked up. Grouping the row numbers by label was the quickest of the ways tried (replace, join, rank, Enum,
     search_sorted): 0.7 s for 4,000,000 rows with 200,000 text labels, half of it for integers.
     """
-    if len(column) <= _MANY:
+    if len(column) <= many:
         return _by_groups(column)
     if (numbers := _small_numbers(column)) is not None:
-        return _by_table(column, numbers)
+        return _by_table(column, numbers, block)
     heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
     if 4 * len(heads) >= len(column):
         return _by_groups(column)
-    levels = code(column.gather(heads))
+    levels = code(column.gather(heads), many, block)
     return Levels(np.repeat(levels.codes, np.diff(heads, append=len(column))), levels.labels)
 
 
@@ -91,13 +91,13 @@ def _small_numbers(column: pl.Series) -> _Numbers | None:
     return _Numbers(physical.to_numpy(), lowest, size)
 
 
-def _by_table(column: pl.Series, numbers: _Numbers) -> Levels:
+def _by_table(column: pl.Series, numbers: _Numbers, block: int) -> Levels:
     shown_in, codes = np.full(numbers.size, -1), np.empty(len(column), dtype=np.int32)
 
     def show(rows: slice) -> None:
         shown_in[numbers.places(rows)] = np.arange(rows.start, rows.stop)
 
-    in_blocks(show, len(column))
+    in_blocks(show, len(column), block)
     present = shown_in >= 0
     labels = column.gather(shown_in[present])
     ordered = Levels(np.arange(len(labels), dtype=np.int32), labels)
@@ -108,7 +108,7 @@ def _by_table(column: pl.Series, numbers: _Numbers) -> Levels:
     def look_up(rows: slice) -> None:
         codes[rows] = table[numbers.places(rows)]
 
-    in_blocks(look_up, len(column))
+    in_blocks(look_up, len(column), block)
     return Levels(codes, levels.labels)
 
 
@@ -128,8 +128,9 @@ def combine(columns: list[pl.Series]) -> Levels:
         label = joined.filter(joined.is_duplicated())[0]
         names = listed(column.name for column in columns)
         raise InputError(
-            f"two different combinations of {names} are both {label!r} when joined with ':'; "
-            "write those labels without ':'"
+            f"two different combinations of {names} are both {label!r} when joined with ':'",
+            "write those labels without ':'",
+            value=label,
         )
     order = joined.arg_sort()
     place_of = np.append(order.arg_sort().to_numpy().astype(np.int32), np.int32(-1))

@@ -13,35 +13,37 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
+from raterlens.config import Columns, ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.long_columns import looked_up
 from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
 from raterlens.ratings.packed_writer import Chunk, Labels, count_into, write_chunks, write_ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.reading.columns import Roles, Spec, assign_roles
-from raterlens.reading.formats.lazy_table import Opening, Table, is_plain
+from raterlens.reading.assembly import Kept, assemble, item_levels, left_out, remarks
+from raterlens.reading.columns import Roles
+from raterlens.reading.formats.file_formats import open_table
+from raterlens.reading.formats.lazy_table import Table, is_plain
 from raterlens.reading.formats.parquet import damaged
-from raterlens.reading.formats.registry import open_table
+from raterlens.reading.layout import laid_out
 from raterlens.reading.levels import combine
-from raterlens.reading.reader import Kept, item_levels, left_out, read, refuse_constant, remarks
-from raterlens.reading.scores import HIGHEST, checked_cut, parse_scores
+from raterlens.reading.reader import checked
+from raterlens.reading.scores import HIGHEST, parse_scores
 
 # Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
-LARGE = 5_000_000
-_CHUNK = 2**21
+LARGE, CHUNK = 5_000_000, 2**21
 
 
 def pack(
     source: object,
     out: str | Path,
-    student: Spec = None,
-    rater: Spec = None,
-    item: Spec = None,
+    student: Columns = None,
+    rater: Columns = None,
+    item: Columns = None,
     score: str | None = None,
     *,
-    items: Spec = None,
-    facets: Spec = None,
+    items: Columns = None,
+    facets: Columns = None,
     cut: float | None = None,
     table: str | None = None,
     wide: str | None = None,
@@ -60,53 +62,73 @@ def pack(
     Examples
     --------
     >>> import polars as pl, tempfile
+    >>> from raterlens.reading.reader import read
     >>> table = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "score": [0, 1, 1, 1]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pack(table, f"{folder}/ratings.rlpack")
     ...     read(path).score.tolist()
     [0, 1, 1, 1]
     """
-    path = _target(out)
-    limit = checked_cut(cut)
-    columns: dict[str, Spec] = {
-        "student": student,
-        "rater": rater,
-        "item": item,
-        "score": score,
-        "items": items,
-        "facets": facets,
-    }
-    with open_table(source, Opening(encoding, table, format)) as opened:
-        roles = assign_roles(opened.columns, **columns) if opened.query is not None and not wide else None
-        query = _large(opened, roles) if roles else None
-        if roles and query is not None:
-            try:
-                _stream(query, roles, limit, path)
-            except (PolarsError, PanicException) as error:
-                raise damaged(opened.name, error) from error
+    config = ReadConfig(
+        student=student,
+        rater=rater,
+        item=item,
+        score=score,
+        items=items,
+        facets=facets,
+        cut=cut,
+        table=table,
+        wide=wide,
+        format=format,
+        encoding=encoding,
+    )
+    return pack_ratings(source, _target(out), config)
+
+
+def pack_ratings(
+    source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
+) -> Path:
+    """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
+    with open_table(source, config) as opened:
+        table, roles = laid_out(opened, config)
+        query = _large(table, roles, large)
+        if query is None:
+            write_ratings(checked(assemble(table, roles, config.cut), config.cut), path, config.cut)
             return path
-    ratings = read(source, **columns, cut=cut, encoding=encoding, table=table, wide=wide, format=format)  # type: ignore[arg-type]
-    write_ratings(ratings, path, limit)
+        try:
+            _stream(query, roles, config.cut, path, chunk)
+        except (PolarsError, PanicException) as error:
+            raise damaged(table.name, error) from error
     return path
 
 
 def _target(out: str | Path) -> Path:
     path = Path(out)
     if path.suffix.lower() != SUFFIX:
-        raise OptionError(f"packed ratings go to a file NAME{SUFFIX}, not {path.name!r}")
+        raise OptionError(
+            f"packed ratings go to a file NAME{SUFFIX}, not {path.name!r}",
+            f"give {path.stem}{SUFFIX}",
+            value=str(out),
+            option="out",
+        )
     if not path.parent.is_dir():
-        raise InputError(f"no such folder: {str(path.parent)!r}; make it first, or choose another")
+        raise InputError(
+            f"no such folder: {str(path.parent)!r}",
+            "make it first, or choose another",
+            value=str(out),
+            option="out",
+        )
     return path
 
 
-def _large(table: Table, roles: Roles) -> pl.LazyFrame | None:
+def _large(table: Table, roles: Roles, large: int) -> pl.LazyFrame | None:
     """The table as a query, where it can be one and has too many rows to be read whole without thinking."""
     if table.query is None:
         return None
     schema = table.query.collect_schema()
     if not all(is_plain(schema[name]) for name in roles.columns):
         return None
-    return table.query if table.query.select(pl.len()).collect().item() >= LARGE else None
+    return table.query if table.query.select(pl.len()).collect().item() >= large else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,10 +162,12 @@ class _Query:
         wanted = [_code(role) for role, names in columns.items() if names]
         return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes)
 
-    def batches(self, cut: float | None) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
+    def batches(
+        self, cut: float | None, chunk: int
+    ) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
         """What is of use: how much, the codes of each role, and the scores."""
         first = 0
-        for frame in self.coded.collect_batches(chunk_size=_CHUNK, maintain_order=True, engine="streaming"):
+        for frame in self.coded.collect_batches(chunk_size=chunk, maintain_order=True, engine="streaming"):
             codes = {
                 role: self.item_codes
                 if role == "item" and self.item_codes is not None
@@ -179,11 +203,11 @@ def _column(frame: pl.DataFrame, role: str) -> Codes:
     return frame[_code(role)].to_numpy()[:, None]
 
 
-def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path) -> None:
+def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path, chunk: int) -> None:
     query = _Query.of(rows, roles)
     given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
     found, highest, scratch, kept = Kept(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
-    for of_use, codes, scores in query.batches(cut):
+    for of_use, codes, scores in query.batches(cut, chunk):
         found += of_use
         highest = max(highest, int(scores.max(initial=0)))
         for role, chosen in codes.items():
@@ -217,9 +241,7 @@ def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path) -> 
     unchecked = path.with_name(f"{path.stem}.unchecked{SUFFIX}")
     try:
         write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, unchecked)
-        ratings = StoredRatings(open_packed(unchecked))
-        ratings.check_estimable()
-        refuse_constant(ratings, cut)
+        checked(StoredRatings(open_packed(unchecked)), cut)
         unchecked.replace(path)
     finally:
         unchecked.unlink(missing_ok=True)

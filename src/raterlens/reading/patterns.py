@@ -3,8 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from raterlens.errors import OptionError
-
 FIELDS = ("{rater}", "{item}")
 _SEPARATORS = ("_", " ", ".", "-", ":", "/", "|")
 Split = dict[str, tuple[str, ...]]
@@ -34,15 +32,6 @@ def split_names(pattern: str, fields: Sequence[str], columns: Sequence[str]) -> 
             (different, {name: tuple(part.strip() for part in labels) for name, labels in found.items()})
         )
     return min(ways, key=lambda way: way[0])[1]
-
-
-def checked_fields(pattern: str) -> list[str]:
-    fields = re.findall(r"\{[^{}]*\}", pattern)
-    if not fields or len(set(fields)) < len(fields) or not set(fields) <= set(FIELDS):
-        raise OptionError(
-            f"wide={pattern!r} should hold {{rater}} or {{item}} or both, once each, as in '{{rater}} {{item}}'"
-        )
-    return fields
 
 
 def is_grid(split: Split) -> bool:

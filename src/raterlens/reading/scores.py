@@ -1,14 +1,13 @@
 """A column of scores to whole numbers, or to pass and fail by a cut."""
 
-import math
 from collections.abc import Callable
-from numbers import Real
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.errors import InputError, OptionError
+from raterlens.errors import InputError
+from raterlens.text import Message, Option
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".")
 VERDICTS = {
@@ -17,17 +16,8 @@ VERDICTS = {
 }
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"
-CUT = "give a cut: cut=3 makes every score >= 3 a pass and every other a fail"
+CUT = Message("give the lowest passing score, for example ", Option("cut", 3))
 Place = Callable[[int], str]
-
-
-def checked_cut(cut: object) -> float | None:
-    """Return the cut as a number, or refuse it."""
-    if cut is None:
-        return None
-    if not isinstance(cut, Real) or isinstance(cut, bool | np.bool_) or not math.isfinite(cut):
-        raise OptionError(f"cut={cut!r} is not a finite number; a pass is score >= cut, for example cut=3")
-    return float(cut)
 
 
 def parse_scores(column: pl.Series, cut: float | None, place: Place) -> NDArray[np.int16]:
@@ -39,8 +29,8 @@ def parse_scores(column: pl.Series, cut: float | None, place: Place) -> NDArray[
     values = _numbers(column, place)
     _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
     if cut is None:
-        _refuse(column, values < 0, "is negative", f"{NEED}; {CUT}", place)
-        _refuse(column, values != values.floor(), "is a fraction", f"{NEED}; {CUT}", place)
+        _refuse(column, values < 0, "is negative", Message(f"{NEED}; ", CUT), place)
+        _refuse(column, values != values.floor(), "is a fraction", Message(f"{NEED}; ", CUT), place)
         _refuse(column, values > HIGHEST, f"is above {HIGHEST}, too many categories to model", CUT, place)
     else:
         values = values >= cut
@@ -75,5 +65,8 @@ def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Pl
     first = where[0]
     others = f" (the first of {len(where):,})" if len(where) > 1 else ""
     raise InputError(
-        f"score {column[first]!r} in column {column.name!r}, {place(first)}, {what}{others}; {advice}"
+        f"score {column[first]!r} in column {column.name!r}, {place(first)}, {what}{others}",
+        advice,
+        value=column[first],
+        option="score",
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from raterlens.reading.columns import Roles
-from raterlens.reading.formats.registry import Rows, Table
+from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.text import listed
 
 

@@ -1,41 +1,54 @@
-"""Tables with a column for each rater and criterion, as one row a rating."""
+"""Tables with a column for each rater and criterion, as one row per rating."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
+from raterlens.config import pattern_fields
 from raterlens.errors import InputError
+from raterlens.reading.columns import those
 from raterlens.reading.formats.headers import JOINT
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.reading.patterns import FIELDS, checked_fields, is_grid, split_names
-from raterlens.text import counted, listed
+from raterlens.reading.patterns import FIELDS, is_grid, split_names
+from raterlens.text import Message, Option, counted, listed
 
 TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
 """How columns under two header rows are called, the rater above."""
 SCORE = "{score}"
 
 
-def spread(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Table:
-    """The table with one row a rating. Columns that do not fit the pattern, or hold no number, are left as they are; so
-    are all but those of `only`, where it names any, and those of `but`."""
-    fields = checked_fields(pattern)
+def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Table:
+    """The table with one row per rating. Columns that do not fit the pattern, or hold no number, are left as they
+    are; so are all but those of `only`, where it names any, and those of `but`."""
+    fields = pattern_fields(pattern)
     split = split_names(pattern, fields, [name for name in only or table.columns if name not in but])
     for name in only:
         if name not in table.columns:
-            raise InputError(f"no column {name!r}; the columns are: {listed(table.columns, 20)}")
+            raise InputError(f"no column {name!r}", those(table.columns), value=name, option="items")
         if name not in split:
-            raise InputError(f"the column {name!r} does not fit wide={pattern!r}; leave it out of items=")
+            raise InputError(
+                Message(f"the column {name!r} does not fit ", Option("wide", pattern)),
+                Message("leave it out of ", Option("items")),
+                value=name,
+                option="items",
+            )
     if not split:
         raise InputError(
-            f"no column fits wide={pattern!r}; the columns are: {listed(table.columns, 20)}; write the names as they "
-            "are, with {rater} and {item} in place of what differs"
+            Message("no column fits ", Option("wide", pattern)),
+            f"{those(table.columns)}; write the names as they are, with {{rater}} and {{item}} in place of what "
+            "differs",
+            value=pattern,
+            option="wide",
         )
     rows = table.take(table.columns)
     scores = [name for name in split if _has_number(rows.frame[name])]
     if not scores:
         raise InputError(
-            f"the columns that fit wide={pattern!r} hold no number: {listed(split)}; check the pattern"
+            Message("the columns that fit ", Option("wide", pattern), f" hold no number: {listed(split)}"),
+            "check the pattern",
+            value=pattern,
+            option="wide",
         )
     others = [name for name in table.columns if name not in scores]
     parts = [
@@ -73,13 +86,16 @@ def spread(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[s
     )
 
 
-def spread_two_rows(table: Table) -> Table:
+def two_rows_to_long(table: Table) -> Table:
     """The same where two header rows make it plain: names from above recur over names from below."""
     split = split_names(TWO_ROWS, FIELDS, table.columns)
     if not table.two_headers or not is_grid(split):
         return table
-    found = spread(table, TWO_ROWS)
-    turn = f"two header rows, the upper taken for raters; if it is the items, give wide='{{item}}{JOINT}{{rater}}'"
+    found = to_long(table, TWO_ROWS)
+    turn = Message(
+        "two header rows, the upper taken for raters; if it is the items, give ",
+        Option("wide", f"{{item}}{JOINT}{{rater}}"),
+    )
     return replace(found, notes=(*found.notes, turn))
 
 

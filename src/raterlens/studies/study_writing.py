@@ -12,11 +12,11 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from raterlens.config import FitConfig
+from raterlens.config import FitConfig, ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.facade import Fit, fitted
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.formats.registry import Opening, open_table
+from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.reader import read
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import paper_tables as paper
@@ -54,7 +54,7 @@ def load(path: Path) -> pl.DataFrame:
     if not path.is_file():
         raise InputError(f"no such file: '{path}'", _GET, value=path, option="data")
     wanted = ["pid", "rater", "topic", *ITEMS]
-    with open_table(path, Opening()) as opened:
+    with open_table(path, ReadConfig()) as opened:
         missing = [name for name in wanted if name not in opened.columns]
         if missing:
             columns = ", ".join(opened.columns)

@@ -15,7 +15,7 @@ import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, main
 from raterlens.errors import InputError
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 LOGS = ["inspect.eval", "inspect.json.gz"]
 
 

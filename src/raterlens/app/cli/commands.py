@@ -82,10 +82,11 @@ def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
 
 def study_of(file: Path, columns: dict[str, Any], model: dict[str, Any]) -> "tuple[Ratings, dict[str, Any]]":
     """The ratings, and the model as asked for: a control file of FACETS has anchors and a scale of its own."""
-    from raterlens.reading.formats.registry import Opening, is_control_file
+    from raterlens.config import ReadConfig
+    from raterlens.reading.formats.file_formats import is_control_file
     from raterlens.reading.reader import read
 
-    if not is_control_file(file, Opening(columns["encoding"], format=columns["format"])):
+    if not is_control_file(file, ReadConfig(encoding=columns["encoding"], format=columns["format"])):
         return read(file, **columns), model
     from raterlens.reading.facets.facets_study import read_facets
 

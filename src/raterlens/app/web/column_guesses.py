@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.columns import assign_roles
 from raterlens.reading.patterns import FIELDS, is_grid, likely_pattern, split_names
@@ -92,10 +93,12 @@ def _wide_arguments(of: dict[str, list[str]], cut: float | None, wide: str) -> d
 
 def _recognised(columns: Sequence[str], role: str) -> str | None:
     """Ask for one role with stand-ins for the others; where several columns would do, none is taken."""
-    others = {other: f"\0{other}" for other in ("student", "rater", "item", "score") if other != role}
+    others: dict[str, Any] = {
+        other: f"\0{other}" for other in ("student", "rater", "item", "score") if other != role
+    }
     try:
         found = getattr(
-            assign_roles((*columns, *others.values()), **others),
+            assign_roles((*columns, *others.values()), ReadConfig(**others)),
             "scores" if role == "score" else role,
         )
     except InputError:

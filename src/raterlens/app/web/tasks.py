@@ -16,6 +16,7 @@ from raterlens.app.web.column_guesses import guess_roles, guess_spread, patterns
 from raterlens.app.web.phrasing import for_visitors
 from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
+from raterlens.config import ReadConfig
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.panel_summary import headline, judged
@@ -28,7 +29,7 @@ from raterlens.fitting import load
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.ratings.linking import examine_links
-from raterlens.reading.formats.registry import Opening, open_table
+from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read
 from raterlens.text import counted, listed, sentence
@@ -64,7 +65,7 @@ def _likeliest(path: str, name: str, sheets: list[str]) -> str:
 
 
 def _looked_at(path: str, name: str, sheet: str | None) -> dict[str, Any]:
-    with open_table(path, Opening(table=sheet)) as table:
+    with open_table(path, ReadConfig(table=sheet)) as table:
         if len(table.columns) > SHOWN_COLUMNS:
             raise InputError(
                 f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}; keep the "

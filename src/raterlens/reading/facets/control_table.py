@@ -5,11 +5,12 @@ from pathlib import Path
 
 import polars as pl
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.columns import usual_role
 from raterlens.reading.facets.observations import Observations, observe
 from raterlens.reading.facets.specification import Control, parse_control
-from raterlens.reading.formats.lazy_table import Opening, Rows, Table
+from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.text import counted, listed
 
 SCORE = "score"
@@ -19,9 +20,9 @@ RATINGS_ONLY = (
 )
 
 
-def read_control(path: Path, opening: Opening) -> Table:
+def read_control(path: Path, config: ReadConfig) -> Table:
     """Open a control file: which facet is which is told by `Inter-rater=`, names and `Positive=`."""
-    return control_table(parse_control(path, opening.encoding))
+    return control_table(parse_control(path, config.encoding))
 
 
 def control_table(control: Control) -> Table:
@@ -29,7 +30,8 @@ def control_table(control: Control) -> Table:
     if not found.scores:
         raise InputError(
             f"{control.path.name!r} has no rating that fits Labels= and Models= "
-            f"({listed(f'{n} {why}' for why, n in found.left_out.items())}); compare the numbers in them with the data"
+            f"({listed(f'{n} {why}' for why, n in found.left_out.items())})",
+            "compare the numbers in them with the data",
         )
     names = {number: control.name(number) for number in used_facets(control, found)}
     if len({name.lower() for name in names.values()}) < len(names) or SCORE in names.values():

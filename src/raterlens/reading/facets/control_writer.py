@@ -37,7 +37,10 @@ def write_facets(
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise OptionError(
-            f"cannot write {str(path)!r}: {error.strerror}; give a file you may write to"
+            f"cannot write {str(path)!r}: {error.strerror}",
+            "give a file you may write to",
+            value=str(path),
+            option="out",
         ) from error
 
 

@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from raterlens.config import Anchors
+from raterlens.config import Anchors, Columns, ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.columns import Spec, told
+from raterlens.reading.assembly import assemble
 from raterlens.reading.facets import Control, parse_control
 from raterlens.reading.facets.control_table import RATINGS_ONLY, control_table
-from raterlens.reading.reader import read
-from raterlens.text import listed
+from raterlens.reading.layout import laid_out
+from raterlens.reading.reader import checked
+from raterlens.text import Message, Option, listed
 
 COMMON_SLOPE = "tfm"
 """The model of FACETS itself: every rater has the same slope."""
@@ -47,7 +48,10 @@ class Study:
             raise OptionError(
                 f"the control file anchors raters ({listed(self.severities, 3)}) and items "
                 f"({listed(self.difficulties, 3)}), which fixes the scale of ability only where all raters have the "
-                f"same slope; use model {COMMON_SLOPE!r}, or anchor one of the two facets"
+                "same slope",
+                Message("use ", Option("model", COMMON_SLOPE), ", or anchor one of the two facets"),
+                value=model,
+                option="model",
             )
         return Anchors(
             raters={label: (1.0 if both else None, value) for label, value in self.severities.items()},
@@ -59,11 +63,11 @@ class Study:
 
 def read_facets(
     path: str | Path,
-    student: Spec = None,
-    rater: Spec = None,
-    item: Spec = None,
+    student: Columns = None,
+    rater: Columns = None,
+    item: Columns = None,
     *,
-    facets: Spec = None,
+    facets: Columns = None,
     cut: float | None = None,
     encoding: str = "utf-8",
 ) -> Study:
@@ -91,13 +95,12 @@ def read_facets(
     >>> study = rl.read_facets("study.txt")                                               # doctest: +SKIP
     >>> rl.fit(study.ratings, "tfm", scale=study.scale, anchors=study.anchors("tfm"))     # doctest: +SKIP
     """
-    control = parse_control(Path(path).expanduser(), encoding)
-    table = control_table(control)
-    roles, _ = told(table.roles, {"student": student, "rater": rater, "item": item})
-    ratings = read(table, student, rater, item, facets=facets, cut=cut)
-    held = {role: _measures(control, name) for role, name in roles.items() if isinstance(name, str)}
-    if held.get("student"):
-        line = control.named(str(roles["student"])).line
+    config = ReadConfig(student=student, rater=rater, item=item, facets=facets, cut=cut, encoding=encoding)
+    control = parse_control(Path(path).expanduser(), config.encoding)
+    table, roles = laid_out(control_table(control), config)
+    ratings = checked(assemble(table, roles, config.cut), config.cut)
+    if _held_measures(control, roles.student):
+        line = control.named(roles.student[0]).line
         assert line is not None
         line.refuse(
             "students are anchored", "Raterlens estimates them: take the A away, or anchor raters or items"
@@ -106,9 +109,9 @@ def read_facets(
     study = Study(
         ratings,
         control.title,
-        _scale(control, roles["item"], ratings),
-        _present(held.get("rater", {}), ratings.raters.to_list()),
-        _present(held.get("item", {}), ratings.items.to_list()),
+        _scale(control, roles.item, ratings),
+        _present(_held_measures(control, roles.rater), ratings.raters.to_list()),
+        _present(_held_measures(control, roles.item), ratings.items.to_list()),
         {name: values for name, values in further.items() if values},
         _thresholds(control),
     )
@@ -131,6 +134,11 @@ def _held(study: Study) -> list[str]:
     return [f"held at the anchors of the control file: {', '.join(found)}"] if found else []
 
 
+def _held_measures(control: Control, columns: tuple[str, ...]) -> dict[str, float]:
+    """Of a role that one facet plays."""
+    return _measures(control, columns[0]) if len(columns) == 1 else {}
+
+
 def _measures(control: Control, name: str) -> dict[str, float]:
     """The anchored measures of a facet in the direction of difficulty: those of a positive facet are turned round."""
     facet = control.named(name)
@@ -150,8 +158,8 @@ def _present(values: Mapping[str, float], labels: list[str]) -> dict[str, float]
     return {label: value for label, value in values.items() if label in set(labels)}
 
 
-def _scale(control: Control, item: Spec, ratings: Ratings) -> str:
-    number = control.named(item).number if isinstance(item, str) else None
+def _scale(control: Control, item: tuple[str, ...], ratings: Ratings) -> str:
+    number = control.named(item[0]).number if len(item) == 1 else None
     for model in control.models:
         for facet in (control.places[place] for place in model.partial_credit):
             if facet != number:
@@ -178,6 +186,6 @@ def _thresholds(control: Control) -> tuple[float, ...] | None:
         values = values[1:]
     if not values:
         raise InputError(
-            f"{control.path.name!r} anchors no threshold of {scale.name!r}; give each category's"
+            f"{control.path.name!r} anchors no threshold of {scale.name!r}", "give each category's"
         )
     return tuple(values)

@@ -79,7 +79,7 @@ def _check_one_scale(control: Control, found: Observations, scored: list[tuple[s
         if highest[place] != highest[min(highest)]:
             control.models[place].line.refuse(
                 f"scores up to {highest[place]} beside those up to {highest[min(highest)]} of another model",
-                "Raterlens takes one range of scores a fit: fit the items of each range on their own",
+                "Raterlens takes one range of scores per fit: fit the items of each range on their own",
             )
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from raterlens.errors import InputError, OptionError
+from raterlens.errors import InputError
 from raterlens.reading.facets.label_lines import FacetLabels, read_facet
 from raterlens.reading.facets.model_lines import Model, RatingScale, read_model, read_scale
 from raterlens.reading.facets.syntax import END, Line, fields, lines_of, name_of, numbers
-from raterlens.text import listed
+from raterlens.text import Message, Option, listed
 
 _FACETS = re.compile(r"^[ \t]*fac[a-z ]*=\s*\d", re.IGNORECASE | re.MULTILINE)
 _REST = re.compile(r"^[ \t]*(data|models?|labels?)[a-z ]*[=,]", re.IGNORECASE | re.MULTILINE)
@@ -81,7 +81,7 @@ def parse_control(path: Path, encoding: str = "utf-8") -> Control:
         _specification(control, line, lines, encoding)
     if not control.n_facets:
         raise InputError(
-            f"{path.name!r} does not say how many facets there are; add a line such as Facets = 3"
+            f"{path.name!r} does not say how many facets there are", "add a line such as Facets = 3"
         )
     # Dvalues= counts places in the data, which Entered= gives to facets.
     facet_at = dict(enumerate(control.order, 1))
@@ -90,28 +90,36 @@ def parse_control(path: Path, encoding: str = "utf-8") -> Control:
         control.facets.setdefault(number, FacetLabels(number, f"facet {number}"))
     if not control.models:
         raise InputError(
-            f"{path.name!r} has no Models=; for scores from 0 to 3 add the line Models = {'?,' * control.n_facets}R3"
+            f"{path.name!r} has no Models=",
+            f"for scores from 0 to 3 add the line Models = {'?,' * control.n_facets}R3",
         )
     for model in control.models:
         model.check(control.scales, len(control.places))
     if not control.data:
-        raise InputError(f"{path.name!r} has no data; end it with Data= and the ratings, or Data = FILE")
+        raise InputError(f"{path.name!r} has no data", "end it with Data= and the ratings, or Data = FILE")
     return control
 
 
 def read_text(path: Path, encoding: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
-    except LookupError as error:
-        raise OptionError(f"unknown encoding {encoding!r}; try 'utf-8', 'cp1252' or 'utf-16'") from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
-            "not belong there; save the file as UTF-8, or give its encoding (encoding='cp1252' for most from Windows)"
+            "not belong there",
+            Message(
+                "save the file as UTF-8, or give its encoding (",
+                Option("encoding", "cp1252"),
+                " for most from Windows)",
+            ),
+            value=encoding,
+            option="encoding",
         ) from error
     except OSError as error:
         raise InputError(
-            f"cannot read {str(path)!r}: {error.strerror}; check the name, and that you may open it"
+            f"cannot read {str(path)!r}: {error.strerror}",
+            "check the name, and that you may open it",
+            value=str(path),
         ) from error
 
 

@@ -49,7 +49,7 @@ class Line:
     file: str
 
     def refuse(self, what: str, advice: str) -> NoReturn:
-        raise InputError(f"{self.file!r}, line {self.number:,}: {what}; {advice}")
+        raise InputError(f"{self.file!r}, line {self.number:,}: {what}", advice, value=self.text)
 
 
 def lines_of(text: str, file: str) -> Iterator[Line]:

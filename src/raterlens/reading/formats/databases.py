@@ -9,21 +9,14 @@ from urllib.parse import quote
 
 import polars as pl
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.formats.lazy_table import Opening, Rows, Table, choice, rows_of, series_of
+from raterlens.reading.formats.lazy_table import Rows, Table, choice, rows_of, series_of
 from raterlens.reading.formats.optional_packages import require
-from raterlens.reading.formats.signatures import KINDS
 
 
-def read_database(path: Path, opening: Opening) -> Table:
+def read_sqlite(path: Path, config: ReadConfig) -> Table:
     """Open a table or view; its name may be left out where there is only one."""
-    with path.open("rb") as file:
-        start = file.read(16)
-    duck = next(kind for kind in KINDS if ".duckdb" in kind.suffixes).fits(start)
-    return (_duckdb if duck else _sqlite)(path, opening)
-
-
-def _sqlite(path: Path, opening: Opening) -> Table:
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
 
     def ask(query: str) -> tuple[list[str], list[tuple[object, ...]]]:
@@ -37,7 +30,7 @@ def _sqlite(path: Path, opening: Opening) -> Table:
     _, tables = ask(
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
     )
-    name = choice("table", opening.table, [str(row[0]) for row in tables], path.name)
+    name = choice("table", config.table, [str(row[0]) for row in tables], path.name)
     columns, _ = ask(f"SELECT * FROM {_quoted(name)} LIMIT 0")
 
     def take(wanted: Sequence[str]) -> Rows:
@@ -48,14 +41,15 @@ def _sqlite(path: Path, opening: Opening) -> Table:
     return Table(f"{path.name}::{name}", tuple(columns), take)
 
 
-def _duckdb(path: Path, opening: Opening) -> Table:
+def read_duckdb(path: Path, config: ReadConfig) -> Table:
+    """Open a table or view; its name may be left out where there is only one."""
     duckdb = require("duckdb", "duckdb", path.name)
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
             tables = connection.execute(
                 "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY ALL"
             ).fetchall()
-            name = choice("table", opening.table, [row[0] for row in tables], path.name)
+            name = choice("table", config.table, [row[0] for row in tables], path.name)
             columns = [
                 column[0] for column in connection.execute(f"FROM {_quoted(name)} LIMIT 0").description
             ]
@@ -82,5 +76,5 @@ def _quoted(name: str) -> str:
 def _damaged(path: Path, error: Exception) -> InputError:
     reason = (str(error).splitlines() or ["unknown"])[0]
     return InputError(
-        f"{path.name!r} cannot be read as a database ({reason}); copy it again, or export the table as csv"
+        f"{path.name!r} cannot be read as a database ({reason})", "copy it again, or export the table as csv"
     )

@@ -32,12 +32,13 @@ def read_frame(source: Any) -> Table:
     except DuplicateError as error:
         twice = "; ".join(line.strip("- ") for line in str(error).splitlines()[1:])
         raise InputError(
-            f"{NAME} has doubled column names: {twice}; give each column a name of its own"
+            f"{NAME} has doubled column names: {twice}", "give each column a name of its own"
         ) from error
     except TypeError as error:
         raise InputError(
-            f"cannot read ratings from an object of type {type(source).__name__!r}; "
-            "give the path of a file or a dataframe (polars, pandas, pyarrow)"
+            f"cannot read ratings from an object of type {type(source).__name__!r}",
+            "give the path of a file or a dataframe (polars, pandas, pyarrow)",
+            value=source,
         ) from error
 
     def take(wanted: Sequence[str]) -> Rows:

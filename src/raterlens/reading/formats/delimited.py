@@ -16,10 +16,11 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
-from raterlens.errors import InputError, OptionError
+from raterlens.config import ReadConfig
+from raterlens.errors import InputError
 from raterlens.reading.formats.headers import is_upper, joined, title_rows
-from raterlens.reading.formats.lazy_table import Opening, Rows, Table
-from raterlens.text import counted, listed
+from raterlens.reading.formats.lazy_table import Rows, Table
+from raterlens.text import Message, Option, counted, listed
 
 SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16
@@ -31,9 +32,9 @@ Record = tuple[int, list[str]]
 """The line that a row begins on, and its fields."""
 
 
-def read_delimited(path: Path, opening: Opening) -> Table:
+def read_delimited(path: Path, config: ReadConfig) -> Table:
     """Open a text table: encoding, separator and header are settled here."""
-    encoding = opening.encoding
+    encoding = config.encoding
     text = _as_utf8(path, encoding)
     try:
         text, titles = _without_titles(text, path)
@@ -61,21 +62,22 @@ def read_delimited(path: Path, opening: Opening) -> Table:
 
 def _as_utf8(path: Path, encoding: str) -> Text:
     """Return the path of a UTF-8 file, or what is in it made UTF-8."""
-    try:
-        "".encode(encoding)
-        codec = codecs.lookup(encoding).name
-    except LookupError as error:
-        raise OptionError(f"unknown encoding {encoding!r}; try 'utf-8', 'cp1252' or 'utf-16'") from error
+    codec = codecs.lookup(encoding).name
     with path.open("rb") as file:
         start = file.read(PEEK)
     if not start.removeprefix(codecs.BOM_UTF8).strip():
-        raise InputError(f"{path.name!r} is an empty file; a table needs a header line and rows under it")
+        raise _empty(path.name)
     if codec in ("utf-8", "utf-8-sig") and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path.name!r} is UTF-16, not UTF-8; save it as UTF-8, or give encoding='utf-16'")
+        raise InputError(
+            f"{path.name!r} is UTF-16, not UTF-8",
+            Message("save it as UTF-8, or give ", Option("encoding", "utf-16")),
+            value=encoding,
+            option="encoding",
+        )
     if b"\0" in start and not codec.startswith(("utf-16", "utf-32")):
         raise InputError(
-            f"{path.name!r} is not a text table: byte {start.index(0):,} is NUL, as in a binary file; "
-            "save the table as csv and give that file"
+            f"{path.name!r} is not a text table: byte {start.index(0):,} is NUL, as in a binary file",
+            "save the table as csv and give that file",
         )
     if codec in ("utf-8", "utf-8-sig"):
         return path
@@ -93,10 +95,16 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{path.name!r} is not {encoding}: byte 0x{data[error.start]:02x} at position {error.start:,} "
-            f"(line {line:,}) does not belong there; save the file as UTF-8, or give its encoding "
-            "(encoding='cp1252' for most files from Excel)"
+            f"(line {line:,}) does not belong there",
+            Message(
+                "save the file as UTF-8, or give its encoding (",
+                Option("encoding", "cp1252"),
+                " for most files from Excel)",
+            ),
+            value=encoding,
+            option="encoding",
         ) from None
-    raise InputError(f"{path.name!r} changed while it was read; try again")
+    raise InputError(f"{path.name!r} changed while it was read", "try again")
 
 
 def _without_titles(text: Text, path: Path) -> tuple[Text, list[str]]:
@@ -133,7 +141,9 @@ def _header(text: Text, path: Path) -> tuple[str, list[str], bool]:
     if len(header) < 2:
         raise InputError(
             f"{path.name!r} is not a table of ratings: its first line, {header[0][:60]!r}, has no comma, "
-            "semicolon, tab or | between columns; the first line must name the columns"
+            "semicolon, tab or | between columns",
+            "the first line must name the columns",
+            value=header[0],
         )
     if len({*header} - {""}) < len(header):
         # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
@@ -146,7 +156,11 @@ def _header(text: Text, path: Path) -> tuple[str, list[str], bool]:
 def _first(text: Text, name: str, separator: str, *, strict: bool) -> list[str]:
     for _, fields in _records(text, name, separator, strict=strict):
         return fields
-    raise InputError(f"{name!r} is an empty file; a table needs a header line and rows under it")
+    raise _empty(name)
+
+
+def _empty(name: str) -> InputError:
+    return InputError(f"{name!r} is an empty file", "a table needs a header line and rows under it")
 
 
 def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> Iterator[Record]:
@@ -163,7 +177,8 @@ def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> I
                 line = reader.line_num + 1
         except csv.Error as error:
             raise InputError(
-                f"{name!r} cannot be read from line {line:,} on: {error}; look for a quote that is not closed"
+                f"{name!r} cannot be read from line {line:,} on: {error}",
+                "look for a quote that is not closed",
             ) from error
 
 
@@ -189,8 +204,9 @@ def _even_records(text: Text, name: str, separator: str, width: int) -> Iterator
     for line, fields in _records(text, name, separator):
         if len(fields) != width and any(field.strip() for field in fields):
             raise InputError(
-                f"{name!r}, line {line:,}: {counted(len(fields), 'field')} where the header has {width}; "
-                "put quotes around a field that contains the separator, and fill or remove the row"
+                f"{name!r}, line {line:,}: {counted(len(fields), 'field')} where the header has {width}",
+                "put quotes around a field that contains the separator, and fill or remove the row",
+                value=fields,
             )
         yield line, fields if len(fields) == width else []
 

@@ -38,7 +38,7 @@ def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
 
 
 def joined(upper: Cells, lower: Cells) -> list[str]:
-    """One name a column: the upper label, carried over the gaps to its right, then the lower one."""
+    """One name per column: the upper label, carried over the gaps to its right, then the lower one."""
     names, over = [], ""
     for top, bottom in zip(upper, lower, strict=True):
         top, bottom = (top or "").strip(), (bottom or "").strip()

@@ -15,10 +15,11 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import polars as pl
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.formats.lazy_table import Opening, Table, rows_of
+from raterlens.reading.formats.lazy_table import Table, rows_of, suffix_of
 from raterlens.reading.formats.optional_packages import require
-from raterlens.text import counted
+from raterlens.text import Message, Option, counted
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -43,20 +44,21 @@ def is_log(start: bytes) -> bool:
     return all(mark in start for mark in (b'"version"', b'"status"', b'"eval"'))
 
 
-def read_inspect(path: Path, opening: Opening) -> Table:
+def read_inspect(path: Path, config: ReadConfig) -> Table:
     """Open a log: the columns student, rater, item, score, epoch and model."""
     try:
-        log = _archived(path) if opening.suffix(path) == ".eval" else _document(path)
+        log = _archived(path) if suffix_of(path, config) == ".eval" else _document(path)
     except (BadZipFile, json.JSONDecodeError, UnicodeDecodeError, struct.error) as error:
-        raise InputError(f"{path.name!r} is not a whole log of Inspect AI ({error}); {AGAIN}") from error
+        raise InputError(f"{path.name!r} is not a whole log of Inspect AI ({error})", AGAIN) from error
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{path.name!r} is not a log of Inspect AI as this release knows them ({error} is missing); {AGAIN}"
+            f"{path.name!r} is not a log of Inspect AI as this release knows them ({error} is missing)", AGAIN
         ) from error
     rows = list(_rows(log, path.name))
     if not rows:
         raise InputError(
-            f"{path.name!r} (task {log.task!r}, status {log.status!r}) has no scores; score it first: inspect score"
+            f"{path.name!r} (task {log.task!r}, status {log.status!r}) has no scores",
+            "score it first: inspect score",
         )
     frame = pl.DataFrame(rows, infer_schema_length=None)
     epochs = frame["epoch"].n_unique()
@@ -65,8 +67,11 @@ def read_inspect(path: Path, opening: Opening) -> Table:
     ]
     if epochs > 1:
         notes.append(
-            f"{counted(epochs, 'epoch')}: repeated ratings of a sample. Where each epoch is an answer of its own, "
-            "give student=['student', 'epoch']"
+            Message(
+                f"{counted(epochs, 'epoch')}: repeated ratings of a sample. Where each epoch is an answer of its own, "
+                "give ",
+                Option("student", ["student", "epoch"]),
+            )
         )
     if log.status != "success":
         notes.append(f"the log's status is {log.status!r}: only samples that were scored are read")
@@ -155,5 +160,7 @@ def _number(value: object, where: str) -> float | None:
         except ValueError:
             pass
     raise InputError(
-        f"{where}: the value {value!r} is neither a number nor one of {', '.join(GRADES)}; have the scorer give one"
+        f"{where}: the value {value!r} is neither a number nor one of {', '.join(GRADES)}",
+        "have the scorer give one",
+        value=value,
     )

@@ -1,4 +1,4 @@
-"""JSON: a list of records, or one record a line."""
+"""JSON: a list of records, or one record per line."""
 
 import json
 from collections.abc import Iterator
@@ -8,22 +8,24 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
-from raterlens.reading.formats.lazy_table import Opening, Table, table_of
+from raterlens.reading.formats.lazy_table import Table, table_of
+from raterlens.text import Message, Option
 
 NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
 
 
-def read_json(path: Path, opening: Opening) -> Table:
+def read_json(path: Path, config: ReadConfig) -> Table:
     """Open JSON lines, or an array of records; fields of records within records are called `outer.inner`."""
     with path.open("rb") as file:
         start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
-        raise InputError(f"{path.name!r} is an empty file; {NEED}")
+        raise InputError(f"{path.name!r} is an empty file", NEED)
     if is_log(start):
-        return read_inspect(path, opening)
-    frame = _array(path, opening.encoding) if start.startswith(b"[") else _lines(path, opening.encoding)
+        return read_inspect(path, config)
+    frame = _array(path, config.encoding) if start.startswith(b"[") else _lines(path, config.encoding)
     return table_of(path.name, _flat(frame))
 
 
@@ -44,11 +46,12 @@ def _parsed_lines(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise InputError(
-                f"{path.name!r}, line {number:,}, is not JSON ({error.msg} at character {error.colno}): {line[:60]!r}; "
-                "give one whole record a line, or write the file again if it was cut short"
+                f"{path.name!r}, line {number:,}, is not JSON ({error.msg} at character {error.colno}): {line[:60]!r}",
+                "give one whole record per line, or write the file again if it was cut short",
+                value=line,
             ) from error
         if not isinstance(record, dict):
-            raise InputError(f"{path.name!r}, line {number:,}, is {line[:60]!r}; {NEED}")
+            raise InputError(f"{path.name!r}, line {number:,}, is {line[:60]!r}", NEED, value=record)
         yield record
 
 
@@ -57,12 +60,14 @@ def _array(path: Path, encoding: str) -> pl.DataFrame:
         records = json.loads(_text(path, encoding))
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path.name!r} is not JSON from line {error.lineno:,} on: {error.msg}; "
-            "write the file again if it was cut short"
+            f"{path.name!r} is not JSON from line {error.lineno:,} on: {error.msg}",
+            "write the file again if it was cut short",
         ) from error
     for place, record in enumerate(records, 1):
         if not isinstance(record, dict):
-            raise InputError(f"{path.name!r}: element {place:,} of the list is {str(record)[:60]!r}; {NEED}")
+            raise InputError(
+                f"{path.name!r}: element {place:,} of the list is {str(record)[:60]!r}", NEED, value=record
+            )
     return _frame(records, path)
 
 
@@ -72,13 +77,18 @@ def _text(path: Path, encoding: str) -> str:
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
-            "not belong there; JSON is UTF-8 as a rule: write the file again, or give its encoding"
+            "not belong there",
+            Message(
+                "JSON is UTF-8 as a rule: write the file again, or give its encoding, ", Option("encoding")
+            ),
+            value=encoding,
+            option="encoding",
         ) from error
 
 
 def _frame(records: list[dict[str, Any]], path: Path) -> pl.DataFrame:
     if not records:
-        raise InputError(f"{path.name!r} has no records; {NEED}")
+        raise InputError(f"{path.name!r} has no records", NEED)
     try:
         return pl.DataFrame(records, infer_schema_length=None)
     except (PolarsError, TypeError):

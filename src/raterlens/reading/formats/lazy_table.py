@@ -7,23 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError, choose
 from raterlens.ratings.coded import Backend
-from raterlens.text import listed
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How a file is to be opened."""
-
-    encoding: str = "utf-8"
-    table: str | None = None
-    """The sheet of a workbook, the table of a database, the data frame among R's objects."""
-    format: str | None = None
-    """What the file is, where its extension does not say."""
-
-    def suffix(self, path: Path) -> str:
-        return f".{self.format.lower().removeprefix('.')}" if self.format else path.suffix.lower()
+from raterlens.text import Message, Option, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +46,15 @@ class Table:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]
         if doubled:
             raise InputError(
-                f"{self.name} has more than one column named {listed(doubled)}; "
-                "give each column a name of its own, in a header line"
+                f"{self.name} has more than one column named {listed(doubled)}",
+                "give each column a name of its own, in a header line",
+                value=doubled,
             )
+
+
+def suffix_of(path: Path, config: ReadConfig) -> str:
+    """What the file is: as the user says, else by its extension."""
+    return f".{config.format.lower().removeprefix('.')}" if config.format else path.suffix.lower()
 
 
 def is_plain(dtype: pl.DataType) -> bool:
@@ -74,12 +67,15 @@ def is_plain(dtype: pl.DataType) -> bool:
 def choice(what: str, asked: str | None, names: Sequence[str], file: str) -> str:
     """The name asked for, or the only one there is."""
     if not names:
-        raise InputError(f"{file!r} has no {what} in it; check that it is the right file")
+        raise InputError(f"{file!r} has no {what} in it", "check that it is the right file")
     if asked is not None:
-        return choose(f"{what} in {file!r}", asked, names)
+        return choose(f"{what} in {file!r}", asked, names, option="table")
     if len(names) > 1:
         raise InputError(
-            f"{file!r} has {len(names)} {what}s: {listed(names)}; say which, for example table={names[0]!r}"
+            f"{file!r} has {len(names)} {what}s: {listed(names)}",
+            Message("say which, for example ", Option("table", names[0])),
+            value=list(names),
+            option="table",
         )
     return names[0]
 

@@ -12,6 +12,7 @@ def require(package: str, extra: str, file: str) -> Any:
         return import_module(package)
     except ImportError as error:
         raise InputError(
-            f"to read {file!r} the package {package} is needed; run: pip install 'raterlens[{extra}]', or save "
-            "the table as csv"
+            f"to read {file!r} the package {package} is needed",
+            f"run: pip install 'raterlens[{extra}]', or save the table as csv",
+            value=package,
         ) from error

@@ -6,44 +6,47 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.formats.lazy_table import Opening, Rows, Table, rows_of
-from raterlens.reading.formats.signatures import check_kind
+from raterlens.reading.formats.lazy_table import Rows, Table, rows_of
 
 MARK = b"PAR1"
 SUFFIX = ".parquet"
+AGAIN = "copy or write it again"
 
 
-def read_parquet(path: Path, opening: Opening) -> Table:
+def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
-    _check_end(path)
+    _check_ends(path)
     return _scanned(path.name, pl.scan_parquet(path, glob=False))
 
 
-def read_folder(folder: Path, opening: Opening) -> Table:
+def read_folder(folder: Path, config: ReadConfig) -> Table:
     """Open all parquet files in a folder and those within it, as one table; `year=2025/` makes a column `year`."""
     files = sorted(folder.rglob(f"*{SUFFIX}"))
     files = [file for file in files if not file.name.startswith((".", "_"))]
     if not files:
         raise InputError(
-            f"{str(folder)!r} is a folder without parquet files; give the path of one file in it, or a folder of them"
+            f"{str(folder)!r} is a folder without parquet files",
+            "give the path of one file in it, or a folder of them",
+            value=str(folder),
         )
     for file in files:
-        check_kind(file, SUFFIX)
-        _check_end(file)
+        _check_ends(file)
     partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
     lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
     return _scanned(folder.name, lazy)
 
 
-def _check_end(path: Path) -> None:
+def _check_ends(path: Path) -> None:
     with path.open("rb") as file:
+        start = file.read(4)
         file.seek(max(path.stat().st_size - 4, 0))
         end = file.read(4)
+    if start != MARK:
+        raise InputError(f"{path.name!r} is not a parquet file: it begins with {start!r}", AGAIN, value=start)
     if end != MARK:
-        raise InputError(
-            f"{path.name!r} is cut short: it ends with {end!r}, not {MARK!r}; copy or write it again"
-        )
+        raise InputError(f"{path.name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
 
 
 def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
@@ -62,4 +65,4 @@ def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
 
 def damaged(name: str, error: BaseException) -> InputError:
     reason = (str(error).splitlines() or ["unknown"])[0]
-    return InputError(f"{name!r} is a damaged parquet file ({reason}); copy or write it again")
+    return InputError(f"{name!r} is a damaged parquet file ({reason})", AGAIN)

@@ -8,26 +8,27 @@ from typing import Any
 
 import polars as pl
 
+from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.dataframes import read_frame
-from raterlens.reading.formats.lazy_table import Opening, Rows, Table, choice, rows_of
+from raterlens.reading.formats.lazy_table import Rows, Table, choice, rows_of, suffix_of
 from raterlens.reading.formats.optional_packages import require
 
 END_OF_STATA = b"</stata_dta>"
 
 
-def read_spss_or_stata(path: Path, opening: Opening) -> Table:
+def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     """Open a .sav or .dta file; value labels become the labels of students, raters and items."""
     pyreadstat = require("pyreadstat", "stats", path.name)
-    read = pyreadstat.read_dta if opening.suffix(path) == ".dta" else pyreadstat.read_sav
+    read = pyreadstat.read_dta if suffix_of(path, config) == ".dta" else pyreadstat.read_sav
     _check_end(path)
 
     def ask(**how: Any) -> Any:
         try:
-            return read(path, encoding=None if opening.encoding == "utf-8" else opening.encoding, **how)
+            return read(path, encoding=None if config.encoding == "utf-8" else config.encoding, **how)
         except pyreadstat.ReadstatError as error:
             raise InputError(
-                f"{path.name!r} is damaged or cut short ({error}); copy it again, or save it as csv"
+                f"{path.name!r} is damaged or cut short ({error})", "copy it again, or save it as csv"
             ) from error
 
     _, about = ask(metadataonly=True)
@@ -39,10 +40,10 @@ def read_spss_or_stata(path: Path, opening: Opening) -> Table:
     return Table(path.name, tuple(about.column_names), take, labels=about.variable_value_labels)
 
 
-def read_r(path: Path, opening: Opening) -> Table:
+def read_r(path: Path, config: ReadConfig) -> Table:
     """Open the data frame in an .rda, .RData or .rds file."""
     rdata = require("rdata", "rda", path.name)
-    is_rds = opening.suffix(path) == ".rds"
+    is_rds = suffix_of(path, config) == ".rds"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter(
@@ -51,16 +52,16 @@ def read_r(path: Path, opening: Opening) -> Table:
             found = rdata.read_rds(path) if is_rds else rdata.read_rda(path)
     except Exception as error:  # whatever the decompressor or the parser stumbles over
         raise InputError(
-            f"{path.name!r} is damaged or cut short, or no file of R ({type(error).__name__}: {error}); "
-            "save it again with R's save() or saveRDS(), or as csv"
+            f"{path.name!r} is damaged or cut short, or no file of R ({type(error).__name__}: {error})",
+            "save it again with R's save() or saveRDS(), or as csv",
         ) from error
     objects: Mapping[str, Any] = {path.stem: found} if is_rds else found
     frames = {name: value for name, value in objects.items() if hasattr(value, "columns")}
     if not frames:
         kinds = ", ".join(f"{name} ({type(value).__name__})" for name, value in objects.items())
-        raise InputError(f"{path.name!r} holds no data frame, but {kinds or 'nothing'}; save one in R")
+        raise InputError(f"{path.name!r} holds no data frame, but {kinds or 'nothing'}", "save one in R")
     frame = (
-        frames[path.stem] if is_rds else frames[choice("data frame", opening.table, list(frames), path.name)]
+        frames[path.stem] if is_rds else frames[choice("data frame", config.table, list(frames), path.name)]
     )
     table = read_frame(frame)
 
@@ -87,5 +88,5 @@ def _check_end(path: Path) -> None:
         file.seek(max(path.stat().st_size - 64, 0))
         if modern and END_OF_STATA not in file.read():
             raise InputError(
-                f"{path.name!r} is cut short: it does not end as a Stata file does; copy it again"
+                f"{path.name!r} is cut short: it does not end as a Stata file does", "copy it again"
             )

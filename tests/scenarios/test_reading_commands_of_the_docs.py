@@ -10,7 +10,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.reading.formats.registry import READERS
+from raterlens.reading.formats.file_formats import SUFFIXES
 from tests.support.reading_files import FILES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -56,4 +56,4 @@ def test_there_are_commands() -> None:
 
 def test_every_extension_is_named() -> None:
     page = (DOCS / "files.md").read_text()
-    assert [suffix for suffix in READERS if not re.search(rf"\b{suffix[1:]}\b", page, re.IGNORECASE)] == []
+    assert [suffix for suffix in SUFFIXES if not re.search(rf"\b{suffix[1:]}\b", page, re.IGNORECASE)] == []

@@ -1,12 +1,12 @@
 """Rows that stand in a table twice are kept, counted and shown."""
 
-from importlib import import_module
-
+import numpy as np
 import polars as pl
 import pytest
 
 from raterlens.app.cli.main import main
 from raterlens.reading.reader import read
+from raterlens.reading.repeated_rows import rows_alike
 
 TABLE = pl.DataFrame(
     {
@@ -35,15 +35,16 @@ def test_a_copy_is_kept_and_shown():
 
 
 @pytest.mark.parametrize("row", [None, 0, 17, 39])
-def test_a_table_in_order_is_searched_by_stretches(row, monkeypatch):
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_table_in_order_is_searched_by_stretches(row, in_order):
     """Of whole students: a copy may be the last of its student, across what would be the end of a stretch."""
-    monkeypatch.setattr(import_module("raterlens.reading.copies"), "BLOCK", 7)
-    students = [f"s{n:02}" for n in range(10) for _ in range(4)]
-    table = pl.DataFrame(
-        {"student": students, "rater": ["Ann", "Bob", "Cid", "Dee"] * 10, "score": [0, 1] * 20}
-    )
-    copied = table if row is None else again(table, row).sort("student", maintain_order=True)
-    assert len(about_copies(copied)) == (row is not None)
+    rows = np.column_stack([np.repeat(np.arange(10), 4), np.tile(np.arange(4), 10)])
+    if row is not None:
+        rows = np.vstack([rows, rows[row]])
+    rows = rows[np.argsort(rows[:, 0], kind="stable")] if in_order else rows[::-1]
+    pairs = list(map(tuple, rows.tolist()))
+    expected = [pairs.count(pair) > 1 for pair in pairs]
+    assert rows_alike([rows[:, 0], rows[:, 1]], block=7).tolist() == expected
 
 
 def test_every_copy_counts():

@@ -309,14 +309,18 @@ SCORES: dict[str, tuple[list[object], dict[str, object], tuple[str, ...]]] = {
     "all pass": (
         [1, 1, 1],
         {},
-        ("all 3 ratings are passes (score 1)", "nothing can be estimated", "give a cut"),
+        (
+            "all 3 ratings are passes (score 1)",
+            "nothing can be estimated",
+            "give the lowest passing score, for example cut=3",
+        ),
     ),
     "all fail": ([0, 0, 0], {}, ("all 3 ratings are fails (score 0)", "check the score column")),
     "all the same": ([2, 2, 2], {}, ("all 3 ratings are the same (score 2)",)),
     "all pass by the cut": (
         [3, 4, 5],
         {"cut": 2.5},
-        ("all 3 ratings are passes (score >= cut=2.5)", "and the cut"),
+        ("all 3 ratings are passes (score >= cut=2.5)", "whether cut=2.5 is the lowest passing score"),
     ),
     "all fail by the cut": ([3, 4, 5], {"cut": 6}, ("all 3 ratings are fails (score < cut=6)",)),
     "one rating": ([1, None, None], {}, ("1 rating in the table", "at least two")),

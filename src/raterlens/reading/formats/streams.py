@@ -1,4 +1,4 @@
-"""Standard input and compressed files, laid down as plain files while they are read."""
+"""Standard input and compressed files, as plain files while they are read."""
 
 import bz2
 import gzip
@@ -65,7 +65,9 @@ def _decompress(source: Path, open_: Callable[[Path], Any], path: Path) -> None:
 def _damaged(source: Path, error: Exception) -> InputError:
     return InputError(
         f"{source.name!r} cannot be decompressed ({error}): it is cut short, or not what its extension "
-        f"{source.suffix!r} says; copy or compress it again"
+        f"{source.suffix!r} says",
+        "copy or compress it again",
+        value=str(source),
     )
 
 

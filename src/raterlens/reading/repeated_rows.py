@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.reading.columns import Roles
-from raterlens.reading.formats.registry import Rows, Table
+from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.text import counted
 from raterlens.types import Mask
 
@@ -19,13 +19,13 @@ Whole = NDArray[np.integer[Any]]
 _ROW = "\0row"
 
 
-def copies(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable[Whole]) -> list[str]:
+def repeated_rows(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable[Whole]) -> list[str]:
     """Say how many rows repeat another in every column, also those that are not used: a date, say, tells them apart.
 
     Codes that rows have in common with their copies are enough to see that there are none.
     """
     alike = of_use.copy()
-    alike[of_use] = _alike([*codes] if of_use.all() else [code[of_use] for code in codes])
+    alike[of_use] = rows_alike([*codes] if of_use.all() else [code[of_use] for code in codes])
     if not alike.any():
         return []
     suspects = rows.frame.filter(alike).unique()
@@ -52,7 +52,7 @@ def copies(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable
     ]
 
 
-def _alike(codes: list[Whole]) -> Mask:
+def rows_alike(codes: list[Whole], block: int = BLOCK) -> Mask:
     """Which rows have all their codes, the student's first, in common with another row."""
     sizes = [int(code.max(initial=0)) + 1 for code in codes]
 
@@ -68,14 +68,14 @@ def _alike(codes: list[Whole]) -> Mask:
         ordered = np.sort(keys(slice(*span)))
         return bool((ordered[1:] == ordered[:-1]).any())
 
-    if not any(in_threads(found, list(pairwise(_edges(codes[0]))))):
+    if not any(in_threads(found, list(pairwise(_edges(codes[0], block))))):
         return np.zeros(len(codes[0]), dtype=np.bool_)
     return pl.Series(keys(slice(None))).is_duplicated().to_numpy()
 
 
-def _edges(student: Whole) -> list[int]:
+def _edges(student: Whole, block: int) -> list[int]:
     """Rows between which no student stands on both sides: short stretches of a table in order, else all rows."""
     n = len(student)
-    if n <= BLOCK or not (student[1:] >= student[:-1]).all():
+    if n <= block or not (student[1:] >= student[:-1]).all():
         return [0, n]
-    return [*np.unique(np.searchsorted(student, student[::BLOCK])).tolist(), n]
+    return [*np.unique(np.searchsorted(student, student[::block])).tolist(), n]

@@ -1,0 +1,155 @@
+"""The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+
+import numpy as np
+import polars as pl
+
+from raterlens.errors import InputError
+from raterlens.ratings.coded import Codes, Facet, Ratings
+from raterlens.reading.columns import Roles
+from raterlens.reading.formats.lazy_table import Table
+from raterlens.reading.levels import Levels, alike, code, combine
+from raterlens.reading.repeated_rows import Whole, repeated_rows
+from raterlens.reading.scores import parse_scores
+from raterlens.reading.value_labels import labelled
+from raterlens.text import Message, Option, counted, listed
+from raterlens.types import Mask
+
+ONE_ITEM = "all"
+
+
+def assemble(table: Table, roles: Roles, cut: float | None) -> Ratings:
+    """Put codes and scores together, without the ratings that miss a label or a score."""
+    taken = table.take(roles.columns)
+    if taken.frame.is_empty():
+        raise InputError(
+            f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings under it"
+        )
+    rows = labelled(table, roles, taken)
+    frame = rows.frame
+    students = _levels(frame, "student", roles.student)
+    raters = _levels(frame, "rater", roles.rater)
+    items, item_codes = item_levels(frame, roles)
+    facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
+    complete = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
+    complete &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
+    if not complete.all():
+        # A line of totals below the table has no rater: what it holds is no score.
+        given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
+        frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
+    scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
+    scored = scores >= 0
+    kept = scored & complete[:, None]
+    if not complete.all():
+        scored |= given & ~complete[:, None]
+    notes = [*table.notes, *roles.notes, *rows.notes, *left_out(roles, Kept.of(complete, scored, kept))]
+    coded: list[Whole] = [students.codes, raters.codes, *(levels.codes for levels in facets.values())]
+    coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
+    notes += repeated_rows(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
+
+    everything = kept.shape[1] == 1 and bool(kept.all())
+
+    def used(levels: Levels, codes: Codes) -> Levels:
+        if everything and codes.shape == kept.shape:
+            return levels
+        return levels.used_in(np.broadcast_to(codes, kept.shape)[kept])
+
+    students, raters = (used(levels, levels.codes[:, None]) for levels in (students, raters))
+    items = used(items, item_codes)
+    facets = {name: used(levels, levels.codes[:, None]) for name, levels in facets.items()}
+    named = {f"level of {name}": levels for name, levels in facets.items()}
+    roles_of = {"student": students, "rater": raters, "item": items} | named
+    notes += remarks({role: levels.labels for role, levels in roles_of.items()})
+    return Ratings(
+        student=students.codes,
+        rater=raters.codes,
+        item=items.codes,
+        score=scores[:, 0] if everything else scores[kept],
+        students=students.labels.alias("student"),
+        raters=raters.labels.alias("rater"),
+        items=items.labels.alias("item"),
+        notes=tuple(notes),
+        backend=table.backend,
+        facets=tuple(Facet(name, levels.codes, levels.labels.alias(name)) for name, levels in facets.items()),
+    )
+
+
+def _levels(frame: pl.DataFrame, role: str, names: tuple[str, ...]) -> Levels:
+    levels = combine([frame[name] for name in names])
+    if levels.labels.is_empty():
+        option = "facets" if role == "facet" else role
+        raise InputError(
+            f"the {role} column {listed(names)} is blank in all {counted(len(frame), 'row')}",
+            Message("fill it in, or name another with ", Option(option)),
+            value=names,
+            option=option,
+        )
+    return levels
+
+
+def item_levels(frame: pl.DataFrame, roles: Roles) -> tuple[Levels, Codes]:
+    """Return the items, and their codes as an array that broadcasts to rows x score columns."""
+    if roles.item:
+        levels = _levels(frame, "item", roles.item)
+        return levels, levels.codes[:, None]
+    levels = code(pl.Series(roles.scores if roles.wide else [ONE_ITEM]))
+    return levels, levels.codes[None, :]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many rows and scores there are, and how many of them are of use."""
+
+    rows: int
+    labelled: int
+    scores: int
+    scored: int
+    kept: int
+
+    @staticmethod
+    def of(labelled: Mask, scored: Mask, kept: Mask) -> "Kept":
+        masks = (int(mask.sum()) for mask in (labelled, scored, kept))
+        of_labels, of_scores, of_both = masks
+        return Kept(len(labelled), of_labels, scored.size, of_scores, of_both)
+
+    def __add__(self, other: "Kept") -> "Kept":
+        return Kept(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+def left_out(roles: Roles, found: Kept) -> list[str]:
+    """Count the rows without a label and, of the others, the ratings without a score."""
+    if not found.scored:
+        raise InputError(
+            f"all {counted(found.scores, 'score')} in {listed(roles.scores)} are missing",
+            "check that these are the columns of scores",
+            value=roles.scores,
+            option="items" if roles.wide else "score",
+        )
+    if not found.kept:
+        names = listed((*roles.student, *roles.rater, *roles.item, *roles.facets))
+        raise InputError(
+            f"none of the {counted(found.rows, 'row')} has a score and a label in each of {names}",
+            "fill in what is missing, or name other columns",
+        )
+    notes = []
+    unlabelled = found.rows - found.labelled
+    if unlabelled:
+        parts = ["student", "rater", *["item"] * bool(roles.item), *(repr(name) for name in roles.facets)]
+        what = f"{', '.join(parts[:-1])} or {parts[-1]}"
+        combined = [names for names in (roles.student, roles.rater, roles.item) if len(names) > 1]
+        each = "".join(f"; a label takes each of {listed(names)}" for names in combined)
+        notes.append(f"{unlabelled:,} of {counted(found.rows, 'row')} left out: no {what} label{each}")
+    unscored = found.labelled * len(roles.scores) - found.kept
+    if unscored:
+        notes.append(f"{unscored:,} of {counted(found.scores, 'rating')} left out: no score")
+    return notes
+
+
+def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
+    """What labels give reason to say, by role."""
+    notes = [note for role, series in labels.items() for note in alike(series, role)]
+    if len(raters := labels["rater"]) == 1:
+        notes.append(f"one rater, {raters[0]!r}: with no other to compare, capability is relative to itself")
+    return notes

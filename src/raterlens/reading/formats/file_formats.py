@@ -1,0 +1,119 @@
+"""Where tables come from: a file, by its extension, or a dataframe. A file format is one entry of `FORMATS`."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+
+from raterlens.config import ReadConfig
+from raterlens.errors import InputError, choose
+from raterlens.ratings.packed_file import SUFFIX as PACKED
+from raterlens.reading.facets import is_control, read_control
+from raterlens.reading.formats.databases import read_duckdb, read_sqlite
+from raterlens.reading.formats.dataframes import read_frame
+from raterlens.reading.formats.delimited import read_delimited
+from raterlens.reading.formats.inspect_log import read_inspect
+from raterlens.reading.formats.json_records import read_json
+from raterlens.reading.formats.lazy_table import Table, suffix_of
+from raterlens.reading.formats.parquet import read_folder, read_parquet
+from raterlens.reading.formats.signatures import OLE, Format, format_of
+from raterlens.reading.formats.statistical_packages import read_r, read_spss_or_stata
+from raterlens.reading.formats.streams import STANDARD_INPUT, plain_file
+from raterlens.reading.formats.workbook import WORKBOOKS, read_workbook
+from raterlens.text import Message, Option
+
+_ZIP = b"PK\x03\x04"
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
+# Stata before version 13 has no better mark than its release number and the byte order.
+_OLD_STATA = tuple(
+    bytes([release, order]) for release in (104, 105, 108, 110, 111, 113, 114, 115) for order in (1, 2)
+)
+
+FORMATS = (
+    Format("a text table", (".csv", ".tsv", ".txt"), read_delimited),
+    Format("a parquet file", (".parquet",), read_parquet, (b"PAR1",)),
+    Format(
+        "an Excel or OpenDocument workbook",
+        tuple(suffix for suffix in WORKBOOKS if suffix != ".xls"),
+        read_workbook,
+        (_ZIP,),
+    ),
+    Format("an old Excel workbook", (".xls",), read_workbook, (OLE,)),
+    Format("an SPSS file", (".sav", ".zsav"), read_spss_or_stata, (b"$FL2", b"$FL3")),
+    Format("a Stata file", (".dta",), read_spss_or_stata, (b"<stata_dta>", *_OLD_STATA)),
+    Format("an R data file", (".rda", ".rdata"), read_r, (b"RDX", b"RDA", *_COMPRESSED)),
+    Format("an R object", (".rds",), read_r, (b"X\n", b"A\n", *_COMPRESSED)),
+    Format("a JSON file", (".jsonl", ".ndjson", ".json"), read_json),
+    Format("a log of Inspect AI", (".eval",), read_inspect, (_ZIP,)),
+    Format("a control file of FACETS", (".facets",), read_control),
+    Format("an SQLite database", (".sqlite", ".sqlite3", ".db"), read_sqlite, (b"SQLite format 3\0",)),
+    Format("a DuckDB database", (".duckdb", ".db"), read_duckdb, (b"DUCK",), offset=8),
+)
+SUFFIXES = tuple(dict.fromkeys(suffix for known in FORMATS for suffix in known.suffixes))
+WITHIN = "::"
+"""Between a file and the table in it: ratings.db::essays."""
+
+
+@contextmanager
+def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
+    """Open a path or a dataframe: its column names now, its rows when asked for."""
+    if config.format is not None:
+        choose("format", config.format.lower().removeprefix("."), [suffix[1:] for suffix in SUFFIXES])
+    if not isinstance(source, str | os.PathLike):
+        yield source if isinstance(source, Table) else read_frame(source)
+        return
+    path, config = located(source, config)
+    try:
+        with plain_file(path, config.format) as file:
+            yield _opened(file, config)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, ReadConfig]:
+    """The file that is there, and how to read it; of `ratings.db::essays` the two parts."""
+    path = Path(os.fsdecode(source)).expanduser()
+    if str(path) == STANDARD_INPUT or path.exists():
+        return path, config
+    file, within, table = str(path).rpartition(WITHIN)
+    if within and Path(file).exists():
+        return Path(file), config.changed(table=table)
+    raise InputError(f"no such file: {file or str(path)!r}", _hint(Path(file or path)), value=str(path))
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot read {str(path)!r}: {error.strerror}", "check that you may open it", value=str(path)
+    )
+
+
+def is_control_file(path: Path, config: ReadConfig) -> bool:
+    """Whether the path leads to a control file of FACETS, by what the user says or by what is in it."""
+    suffix = suffix_of(path, config)
+    return suffix == ".facets" or (suffix == ".txt" and path.is_file() and is_control(path, config.encoding))
+
+
+def _opened(path: Path, config: ReadConfig) -> Table:
+    if path.is_dir():
+        return read_folder(path, config)
+    suffix = suffix_of(path, config)
+    if suffix not in SUFFIXES:
+        raise InputError(
+            f"{path.name!r} has the unknown extension {suffix!r}",
+            Message(
+                f"those known are {', '.join((*SUFFIXES, PACKED))}: save the table as one of them, or say what it is "
+                "with ",
+                Option("format"),
+            ),
+            value=suffix,
+            option="format",
+        )
+    found = format_of(path, suffix, FORMATS)
+    return read_control(path, config) if is_control_file(path, config) else found.read(path, config)
+
+
+def _hint(path: Path) -> str:
+    neighbours = os.listdir(path.parent) if path.parent.is_dir() else []
+    near = get_close_matches(path.name, neighbours, n=1)
+    return f"did you mean {near[0]!r}?" if near else "check the spelling and the folder you are in"
