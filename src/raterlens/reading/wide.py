@@ -10,7 +10,7 @@ from raterlens.errors import InputError
 from raterlens.reading.columns import those
 from raterlens.reading.formats.headers import JOINT
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.reading.patterns import FIELDS, is_grid, split_names
+from raterlens.reading.patterns import FIELDS, Split, is_grid, split_names
 from raterlens.text import Message, Option, counted, listed
 
 TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
@@ -22,25 +22,7 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
     """The table with one row per rating. Columns that do not fit the pattern, or hold no number, are left as they
     are; so are all but those of `only`, where it names any, and those of `but`."""
     fields = pattern_fields(pattern)
-    split = split_names(pattern, fields, [name for name in only or table.columns if name not in but])
-    for name in only:
-        if name not in table.columns:
-            raise InputError(f"no column {name!r}", those(table.columns), value=name, option="items")
-        if name not in split:
-            raise InputError(
-                Message(f"the column {name!r} does not fit ", Option("wide", pattern)),
-                Message("leave it out of ", Option("items")),
-                value=name,
-                option="items",
-            )
-    if not split:
-        raise InputError(
-            Message("no column fits ", Option("wide", pattern)),
-            f"{those(table.columns)}; write the names as they are, with {{rater}} and {{item}} in place of what "
-            "differs",
-            value=pattern,
-            option="wide",
-        )
+    split = _matching(table.columns, pattern, only, but)
     rows = table.take(table.columns)
     scores = [name for name in split if _has_number(rows.frame[name])]
     if not scores:
@@ -84,6 +66,32 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         notes=(*table.notes, note),
         roles=roles,
     )
+
+
+def _matching(columns: Sequence[str], pattern: str, only: Sequence[str], but: Sequence[str]) -> Split:
+    """The labels in the name of every column that fits; raises where one of `only` does not, or none does."""
+    split = split_names(
+        pattern, pattern_fields(pattern), [name for name in only or columns if name not in but]
+    )
+    for name in only:
+        if name not in columns:
+            raise InputError(f"no column {name!r}", those(columns), value=name, option="items")
+        if name not in split:
+            raise InputError(
+                Message(f"the column {name!r} does not fit ", Option("wide", pattern)),
+                Message("leave it out of ", Option("items")),
+                value=name,
+                option="items",
+            )
+    if not split:
+        raise InputError(
+            Message("no column fits ", Option("wide", pattern)),
+            f"{those(columns)}; write the names as they are, with {{rater}} and {{item}} in place of what "
+            "differs",
+            value=pattern,
+            option="wide",
+        )
+    return split
 
 
 def two_rows_to_long(table: Table) -> Table:

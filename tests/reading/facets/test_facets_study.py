@@ -91,7 +91,7 @@ def test_anchored_raters_and_items_leave_the_students_free(tmp_path: Path) -> No
     population = fit.table("population").row(0, named=True)
     assert population["mean"] == pytest.approx(0.7, abs=0.15)
     assert population["sd"] == pytest.approx(1.5, abs=0.12)
-    with pytest.raises(rl.RaterlensError, match="use model 'tfm'"):
+    with pytest.raises(rl.RaterlensError, match="use model='tfm'"):
         study.anchors("gmf")
 
 
