@@ -7,11 +7,12 @@ from scipy import sparse
 
 from raterlens.capability.links import Link
 from raterlens.engine.protocol import Matrix
-from raterlens.errors import InputError, OptionError, choose
+from raterlens.errors import InputError, OptionError
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.marginal import marginal
 from raterlens.estimation.methods import Estimate
 from raterlens.ratings.coded import Ratings
+from raterlens.text import Message, Option
 from raterlens.uncertainty.conditional_information import (
     LaplaceCurvature,
     information_given_abilities,
@@ -41,14 +42,19 @@ Invert = Callable[[Matrix], Covariance]
 
 def check_kind(kind: str, method: str, link: Link) -> None:
     """Raise where a covariance is not offered."""
-    choose("covariance", kind, dict.fromkeys(kind for kinds in KINDS.values() for kind in kinds))
     if kind not in KINDS[method]:
         raise OptionError(
-            f"covariance={kind!r} is not offered for method {method!r}; choose one of: {', '.join(KINDS[method])}"
+            f"covariance {kind!r} is not offered for method {method!r}",
+            f"choose one of: {', '.join(KINDS[method])}",
+            value=kind,
+            option="covariance",
         )
     if link.name == "log" and kind != OBSERVED:
         raise OptionError(
-            f"covariance={kind!r} is not offered for link 'log', whose likelihood has corners; use 'observed'"
+            f"covariance {kind!r} is not offered for link 'log', whose likelihood has corners",
+            Message("use ", Option("covariance", OBSERVED)),
+            value=kind,
+            option="covariance",
         )
 
 
@@ -102,7 +108,9 @@ def _enough(information: sparse.csr_array, ratings: Ratings) -> sparse.csr_array
     size = information.shape[0]
     if ratings.n_students <= size:
         raise InputError(
-            f"covariance='opg' needs more students than parameters, and there are {ratings.n_students:,} students for "
-            f"{size:,} parameters; use 'observed' or 'sandwich'"
+            f"covariance 'opg' needs more students than parameters, and there are {ratings.n_students:,} students for "
+            f"{size:,} parameters",
+            Message("use ", Option("covariance", OBSERVED), " or ", Option("covariance", SANDWICH)),
+            option="covariance",
         )
     return information

@@ -1,0 +1,41 @@
+"""What users give, as a request keeps it."""
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.errors import InputError, OptionError
+from raterlens.pipeline.request import recorded
+
+
+def test_a_fit_anchors_by_what_it_holds_and_brings_its_scale(small):
+    fit = rl.fit(small, origin="absolute")
+    anchors = recorded({"anchors": fit})["anchors"]
+    assert set(anchors.raters) == set(small.raters)
+    assert anchors.earlier is not None
+    assert anchors.earlier.sigma == fit.sigma
+    slope, severity = anchors.raters[small.raters[0]]
+    assert slope == pytest.approx(fit.raters["rho"][0] * fit.sigma)
+    assert severity == pytest.approx(fit.raters["eta"][0] - fit.alpha)
+
+
+def test_a_fit_without_slopes_cannot_anchor(small):
+    with pytest.raises(OptionError, match="a fit of model 'dawid-skene' cannot anchor another"):
+        recorded({"anchors": rl.fit(small, model="dawid-skene", starts=1)})
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, dict])
+def test_covariates_are_kept_by_column(kind):
+    given = {"rater": ["a", "b"], "years": [1, 2]}
+    assert recorded({"covariates": kind(given)})["covariates"] == given
+
+
+def test_covariates_that_are_no_table_are_refused():
+    with pytest.raises(InputError, match="covariates are a str") as caught:
+        recorded({"covariates": "raters.csv"})
+    assert caught.value.option == "covariates"
+
+
+def test_other_options_stay_as_they_are():
+    assert recorded({"model": "tfm", "anchors": None}) == {"model": "tfm", "anchors": None}

@@ -1,0 +1,87 @@
+"""What can be done with a fit: again, elsewhere, and otherwise."""
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import raterlens as rl
+from raterlens.errors import OptionError
+from raterlens.facade import Fit, fitted
+from raterlens.pipeline.steps import Run
+
+
+@pytest.fixture(scope="module")
+def ratings() -> rl.Ratings:
+    return rl.simulate(students=90, raters=5, items=3, raters_per_student=3, seed=4).ratings
+
+
+OPTIONS = [
+    {},
+    {"model": "tfm", "link": "probit"},
+    {"item_slopes": True, "reference": "quantile 0.75"},
+    {"method": "laplace", "origin": "absolute"},
+    {"method": "hl", "covariance": "conditional"},
+    {"covariance": "sandwich", "population": rl.Window(0.2, 0.5)},
+    {"allow_reversed": True, "reference": 1.5, "standard_errors": False},
+    {"shrink": True, "reference": "max corrected"},
+    {"model": "dawid-skene", "starts": 2, "seed": 5},
+    {"model": "hrm", "link": "probit", "starts": 2},
+    {"model": "probit", "method": "laplace"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_same_request_again_finds_the_same(ratings, options, tmp_path):
+    fit = rl.fit(ratings, **options)
+    again = rl.load(fit.save(tmp_path / "fit.json")).refit(ratings)
+    assert isinstance(again, Fit)
+    assert again.config == fit.config
+    assert again.yardstick == fit.yardstick
+    for name, table in fit.tables.items():
+        assert_frame_equal(again.table(name), table, check_exact=True)
+
+
+def test_a_change_changes_that_and_nothing_else(ratings):
+    fit = rl.fit(ratings, item_slopes=True, reference="quantile 0.5", covariance="sandwich")
+    changed = fit.refit(ratings, model="tfm")
+    by_hand = rl.fit(ratings, model="tfm", item_slopes=True, reference="quantile 0.5", covariance="sandwich")
+    assert_frame_equal(changed.raters, by_hand.raters, check_exact=True)
+    assert changed.config == by_hand.config
+
+
+def test_an_unknown_change_is_named(ratings):
+    with pytest.raises(OptionError, match="unknown option 'links'; did you mean 'link'"):
+        rl.fit(ratings).refit(ratings, links="probit")
+
+
+def test_a_refit_can_be_anchored_by_a_fit_and_saved(ratings, tmp_path):
+    fit = rl.fit(ratings)
+    held = fit.refit(ratings, anchors=fit)
+    assert held.raters["flag"].to_list() == ["anchored"] * 5
+    assert held.raters["kappa"].to_list() == pytest.approx(fit.raters["kappa"].to_list(), abs=1e-9)
+    again = rl.load(held.save(tmp_path / "held.json")).refit(ratings)
+    assert_frame_equal(again.raters, held.raters, check_exact=True)
+
+
+def test_covariates_are_kept_with_the_request(ratings, tmp_path):
+    known = pl.DataFrame({"rater": ratings.raters, "years": [1.0, 4.0, 2.0, 8.0, 3.0]})
+    fit = rl.fit(ratings, covariates=known)
+    again = rl.load(fit.save(tmp_path / "fit.json")).refit(ratings)
+    assert_frame_equal(again.table("covariates"), fit.table("covariates"), check_exact=True)
+    assert fit.config.covariates is not None
+    assert fit.config.covariates["years"] == [1.0, 4.0, 2.0, 8.0, 3.0]
+
+
+def test_how_a_fit_is_carried_out_is_not_part_of_the_request(ratings, tmp_path):
+    plain = fitted(ratings, rl.FitConfig())
+    run = Run(checkpoint=tmp_path / "work", start=plain)
+    assert fitted(ratings, rl.FitConfig(), run).config == plain.config
+
+
+def test_verbs_that_need_slopes_say_so():
+    fit = rl.fit(
+        rl.simulate(students=60, raters=4, items=2, model="hrm", seed=1).ratings, model="hrm", starts=1
+    )
+    with pytest.raises(OptionError, match="model 'hrm' has no slopes") as caught:
+        fit.capability()
+    assert caught.value.option == "model"
