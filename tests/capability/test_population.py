@@ -142,36 +142,6 @@ def test_two_ordered_categories_have_the_binary_kappa():
     np.testing.assert_allclose(kappa, capability.gmf(rho=A[:3] / 2.5, eta=ETA[:3], sigma=2.5), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["adjacent", "graded"])
-def test_the_density_is_the_slope_of_the_expected_score(name):
-    curve, s, h = CURVES[name], np.linspace(-4, 4, 33), 1e-5
-    np.testing.assert_allclose(
-        curve.density(s), (curve.mean(s + h) - curve.mean(s - h)) / (2 * h), atol=DIFFERENCE
-    )
-    assert curve.mean(np.array(-30.0)) == pytest.approx(0, abs=1e-12)
-    assert curve.mean(np.array(30.0)) == pytest.approx(1, abs=1e-12)
-
-
-def test_the_expected_score_of_adjacent_categories_from_its_definition():
-    s, tau = 0.3, THRESHOLDS[0]
-    weights = np.exp([0, s - tau[0], 2 * s - tau[:2].sum(), 3 * s - tau.sum()])
-    expected = weights @ np.arange(4) / weights.sum() / 3
-    assert float(AdjacentCurve(tau[None]).mean(np.array(s))) == pytest.approx(expected, abs=1e-15)
-
-
-@pytest.mark.parametrize("categories", [2, 3, 6, 11])
-def test_moments_of_many_categories(categories):
-    """The poles of the density come nearer with every category; the grid must follow."""
-    tau = np.linspace(-1, 1, categories - 1)[None]
-    curve = AdjacentCurve(tau)
-    for a in (0.9, 1.1, 4.0):
-        found = curve.moments(np.array([a]), np.array([0.6]), 2)[:, 0]
-        t = np.linspace(-10, 10, 100_001)
-        values = curve.density(a * t - 0.6) * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
-        expected = [np.sum(values * t**k) * (t[1] - t[0]) for k in range(3)]
-        np.testing.assert_allclose(found, expected, atol=1e-11)
-
-
 # -------------------------------------------------------------------------------------------------- refusals
 
 

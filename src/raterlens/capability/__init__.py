@@ -7,17 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from raterlens.capability.formulas import (
-        best_severity,
-        delta,
-        delta_approximation,
-        gmf,
-        gmf_approximation,
-        gmf_gradient,
-        hrm,
-        probit,
-        tfm,
-    )
+    from raterlens.capability.approximations import delta_approximation, gmf_approximation
+    from raterlens.capability.formulas import best_severity, delta, gmf, gmf_gradient, hrm, probit, tfm
 
 __all__ = [
     "best_severity",
@@ -34,7 +25,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("raterlens.capability.formulas"), name)
+        module = "approximations" if name.endswith("_approximation") else "formulas"
+        return getattr(import_module(f"raterlens.capability.{module}"), name)
     raise AttributeError(f"module 'raterlens.capability' has no attribute {name!r}")
 
 

@@ -9,25 +9,20 @@ array of their common shape (a NumPy scalar where all are scalars). Integrals ar
 κ(θ) may exceed 1 at some ability; only κ-bar is at most 1.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from raterlens.capability.arguments import normal_students, number, plain, positive
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.density_moments import highest
+from raterlens.capability.index import Gradient
 from raterlens.capability.links import get_link
-from raterlens.capability.population import Normal
-from raterlens.errors import OptionError
 from raterlens.types import Array
 
 __all__ = [
-    "Gradient",
     "best_severity",
     "delta",
-    "delta_approximation",
     "gmf",
-    "gmf_approximation",
     "gmf_gradient",
     "hrm",
     "probit",
@@ -87,16 +82,16 @@ def gmf(
     array([[0.569, 0.605, 0.569],
            [0.508, 0.952, 1.21 ]])
     """
-    discrimination = _number("rho", rho, "divide the slopes by the largest of them", low=-1.0, high=1.0)
-    severity = _number("eta", eta, "leave out raters without an estimate")
-    scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    students, curve = _students(mean, sd), PassCurve(get_link(link))
+    discrimination = number("rho", rho, "divide the slopes by the largest of them", low=-1.0, high=1.0)
+    severity = number("eta", eta, "leave out raters without an estimate")
+    scale = positive("sigma", sigma, "it is the slope of the most discriminating rater")
+    students, curve = normal_students(mean, sd), PassCurve(get_link(link))
     slope = discrimination * scale
     best_rate = students.best(curve, scale)
     if theta is not None:
-        ability = _number("theta", theta, "leave out students without an ability")
-        return _plain(slope / best_rate * curve.density(slope * ability - severity))
-    return _plain(students.rate(curve, slope, severity) / best_rate)
+        ability = number("theta", theta, "leave out students without an ability")
+        return plain(slope / best_rate * curve.density(slope * ability - severity))
+    return plain(students.rate(curve, slope, severity) / best_rate)
 
 
 def tfm(
@@ -165,15 +160,15 @@ def probit(*, noise: ArrayLike, threshold: ArrayLike, theta: ArrayLike | None = 
     >>> probit(noise=[0.0, 0.75, 1.75], threshold=0.5).round(4)
     array([0.8825, 0.7385, 0.4811])
     """
-    scatter = _number("noise", noise, "a standard deviation is not negative", low=0.0)
-    cut = _number("threshold", threshold, "leave out raters without an estimate")
+    scatter = number("noise", noise, "a standard deviation is not negative", low=0.0)
+    cut = number("threshold", threshold, "leave out raters without an estimate")
     rho = 1 / np.sqrt(1 + scatter**2)
     if theta is None:
-        return _plain(rho * np.exp(-((rho * cut) ** 2) / 2))
-    ability = _number("theta", theta, "leave out students without an ability")
+        return plain(rho * np.exp(-((rho * cut) ** 2) / 2))
+    ability = number("theta", theta, "leave out students without an ability")
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = np.exp(-(((ability - cut) / scatter) ** 2) / 2) / scatter
-    return _plain(np.where(scatter > 0, kappa, np.where(ability == cut, np.inf, 0.0)))
+    return plain(np.where(scatter > 0, kappa, np.where(ability == cut, np.inf, 0.0)))
 
 
 def hrm(
@@ -209,13 +204,13 @@ def hrm(
     >>> hrm(criterion=[0.5, 1.5], slope=[1.0, 3.0]).round(4)
     array([0.2449, 0.6351])
     """
-    line = _number("criterion", criterion, "leave out raters without an estimate")
-    distance = _number("slope", slope, "leave out raters without an estimate")
+    line = number("criterion", criterion, "leave out raters without an estimate")
+    distance = number("slope", slope, "leave out raters without an estimate")
     kappa = get_link(link).mass(line, distance)
     if theta is not None:
-        ability = _number("theta", theta, "leave out students without an ability")
+        ability = number("theta", theta, "leave out students without an ability")
         kappa = np.broadcast_to(kappa, np.broadcast_shapes(kappa.shape, ability.shape)).copy()
-    return _plain(kappa)
+    return plain(kappa)
 
 
 def delta(sigma: ArrayLike, link: str = "logit") -> Array:
@@ -240,8 +235,8 @@ def delta(sigma: ArrayLike, link: str = "logit") -> Array:
     >>> delta([1.0, 2.51], link="cloglog").round(6)
     array([0.262631, 0.358653])
     """
-    scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    return _plain(highest(scale, get_link(link)).rate)
+    scale = positive("sigma", sigma, "it is the slope of the most discriminating rater")
+    return plain(highest(scale, get_link(link)).rate)
 
 
 def best_severity(sigma: ArrayLike, link: str = "logit") -> Array:
@@ -259,16 +254,8 @@ def best_severity(sigma: ArrayLike, link: str = "logit") -> Array:
     >>> best_severity(1.0, link="cloglog").round(4)
     np.float64(0.2451)
     """
-    scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    return _plain(highest(scale, get_link(link)).severity)
-
-
-class Gradient(NamedTuple):
-    """Derivatives of κ-bar, each in the common shape of the arguments."""
-
-    slope: Array
-    severity: Array
-    sigma: Array
+    scale = positive("sigma", sigma, "it is the slope of the most discriminating rater")
+    return plain(highest(scale, get_link(link)).severity)
 
 
 def gmf_gradient(
@@ -305,115 +292,11 @@ def gmf_gradient(
     >>> print(by_slope.round(4), by_severity.round(4), by_sigma.round(4))
     0.4766 -0.0987 -0.1313
     """
-    a = _number("slope", slope, "leave out raters without an estimate")
-    severity = _number("eta", eta, "leave out raters without an estimate")
-    scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    students, curve = _students(mean, sd), PassCurve(get_link(link))
+    a = number("slope", slope, "leave out raters without an estimate")
+    severity = number("eta", eta, "leave out raters without an estimate")
+    scale = positive("sigma", sigma, "it is the slope of the most discriminating rater")
+    students, curve = normal_students(mean, sd), PassCurve(get_link(link))
     rate, by_slope, by_severity = students.sensitivity(curve, a, severity)
     best, rise = students.best(curve, scale), students.best_rise(curve, scale)
     parts = (by_slope / best, by_severity / best, -rate * rise / best**2)
-    return Gradient(*(_plain(part) for part in np.broadcast_arrays(*parts)))
-
-
-def delta_approximation(sigma: ArrayLike) -> Array:
-    r"""The paper's approximation of Δ for the logit link, :math:`\frac14\sqrt{2\sigma^2/(2 + \sigma^2)}`.
-
-    Use `delta`. This one is low: by 1.2 % at σ = 1, 6.1 % at σ = 2.51, and 11.4 % as σ grows.
-
-    Examples
-    --------
-    >>> round(float(delta_approximation(1.0) / delta(1.0)), 4)
-    0.9879
-    """
-    scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    return _plain(np.sqrt(2 * scale**2 / (2 + scale**2)) / 4)
-
-
-def gmf_approximation(rho: ArrayLike, eta: ArrayLike, sigma: ArrayLike = 1.0) -> Array:
-    r"""The paper's closed form of κ-bar under the GMF with the logit link: Laplace's method.
-
-    .. math::
-
-        \bar\kappa \approx 4\rho\sqrt{\frac{2 + \sigma^2}{2}}\;
-        \frac{\exp\{x^* - (x^* - \eta)^2 / (2\rho^2\sigma^2)\}}
-             {(1 + e^{x^*})\sqrt{(1 + e^{x^*})^2 + 2\rho^2\sigma^2 e^{x^*}}}, \qquad
-        x^* = \rho^2\sigma^2\,\frac{1 - e^{x^*}}{1 + e^{x^*}} + \eta
-
-    Use `gmf`. This one is too high, most for an average severity and a middling slope: by up to 0.007 at
-    σ = 1, 0.03 at σ = 2.51, 0.064 as σ grows. Where it is too low, it is by less than 0.002.
-
-    Parameters
-    ----------
-    rho
-        Discrimination in [0, 1].
-    eta, sigma
-        As in `gmf`.
-
-    Examples
-    --------
-    >>> round(float(gmf_approximation(0.5, -1.57, 2.51) - gmf(rho=0.5, eta=-1.57, sigma=2.51)), 3)
-    0.027
-    """
-    discrimination = _number("rho", rho, "divide the slopes by the largest of them", low=0.0, high=1.0)
-    severity = _number("eta", eta, "leave out raters without an estimate")
-    scale = _positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    a = discrimination * scale
-    # x + a² tanh(x/2) = η. For η > 0 the left side is concave, so Newton from 0 climbs to the root.
-    x = np.zeros(np.broadcast_shapes(a.shape, severity.shape))
-    for _ in range(100):
-        bend = np.tanh(x / 2)
-        step = (severity - x - a**2 * bend) / (1 + a**2 * (1 - bend**2) / 2)
-        x = x + step
-        if np.all(np.abs(step) < 1e-13 * (1 + np.abs(x))):
-            break
-    density = get_link("logit").density(x)
-    return _plain(
-        4
-        * discrimination
-        * np.sqrt((2 + scale**2) / 2)
-        * density
-        * np.exp(-((a * np.tanh(x / 2)) ** 2) / 2)
-        / np.sqrt(1 + 2 * a**2 * density)
-    )
-
-
-# -------------------------------------------------------------------------------------------- checks
-
-
-def _number(name: str, value: ArrayLike, advice: str, *, low: float = -np.inf, high: float = np.inf) -> Array:
-    """`value` as an array of finite numbers in [low, high], or an error with the first that is not."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise OptionError(f"{name} is {value!r}, not a number or an array of numbers") from None
-    wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
-    if wrong.any():
-        seen = float(array[wrong].flat[0])
-        span = (
-            "finite"
-            if np.isinf(low)
-            else f"at least {low:g}"
-            if np.isinf(high)
-            else f"in [{low:g}, {high:g}]"
-        )
-        raise OptionError(f"{name} is {seen:g}; it must be {span}: {advice}")
-    return array
-
-
-def _positive(name: str, value: ArrayLike, advice: str) -> Array:
-    array = _number(name, value, advice)
-    if not (array > 0).all():
-        raise OptionError(f"{name} is {float(array[array <= 0].flat[0]):g}; it must be above 0: {advice}")
-    return array
-
-
-def _students(mean: float, sd: float) -> Normal:
-    return Normal(
-        float(_number("mean", mean, "give the students' mean ability")),
-        float(_positive("sd", sd, "it is the standard deviation of the students' abilities")),
-    )
-
-
-def _plain(array: Array) -> Array:
-    """A NumPy scalar for a result without axes, as NumPy's own functions return."""
-    return np.asarray(array)[()]
+    return Gradient(*(plain(part) for part in np.broadcast_arrays(*parts)))

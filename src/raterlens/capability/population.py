@@ -13,6 +13,7 @@ from scipy import special
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.density_moments import highest, moments
 from raterlens.errors import OptionError
+from raterlens.text import Message, Option
 from raterlens.types import Array
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
@@ -72,7 +73,10 @@ class Normal:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean) and np.isfinite(self.sd) and self.sd > 0):
             raise OptionError(
-                f"a normal population has a mean and a standard deviation above 0, not {self.mean:g} and {self.sd:g}"
+                f"a normal population has a mean and a standard deviation above 0, not {self.mean:g} and {self.sd:g}",
+                Message("give, for example, ", Option("population", "normal 0.5 1.2")),
+                value=(self.mean, self.sd),
+                option="population",
             )
 
     @property
@@ -175,8 +179,14 @@ def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads 
     """
     if not (np.isfinite(centre) and np.isfinite(half_width) and half_width > 0):
         raise OptionError(
-            f"a window has a centre and a half-width above 0, not {centre:g} and {half_width:g}; "
-            "for example Window(0.3, 0.5) for abilities from -0.2 to 0.8"
+            f"a window has a centre and a half-width above 0, not {centre:g} and {half_width:g}",
+            Message(
+                "give, for example, ",
+                Option("population", "window 0.3 0.5"),
+                " for abilities from -0.2 to 0.8",
+            ),
+            value=(centre, half_width),
+            option="population",
         )
     edges = np.array([centre - half_width, centre + half_width], np.float64)
     return Histogram(edges, np.ones(1), f"window {centre:.12g} {half_width:.12g}")
@@ -198,6 +208,7 @@ def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float,
 
 def _best_at(population: Population, curve: Curve, sigma: float, span: tuple[float, float]) -> float:
     """Δ at one σ: T may have several peaks in η, so the best of many severities is refined."""
+    # Slow to load, and pass or fail in a normal population does without.
     from scipy.optimize import minimize_scalar
 
     low, high = sigma * span[0] - curve.reach[1], sigma * span[1] - curve.reach[0]

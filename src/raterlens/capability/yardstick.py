@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.capability.population import Histogram, Normal, Population, Window
 from raterlens.errors import OptionError
-from raterlens.text import listed
+from raterlens.text import Message, Option, listed
 from raterlens.types import Array
 
 Reference = str | float
@@ -61,7 +61,7 @@ class Measure:
 
     constant: float
     weights: Array
-    """One a rater."""
+    """One per rater."""
 
     def of(self, values: Array) -> float:
         return self.constant + float(self.weights @ values)
@@ -89,8 +89,10 @@ def slope_of_yardstick(reference: Reference, raters: pl.Series, slopes: Array) -
     found = Measure(0.0, nobody)
     if found.of(size) == 0 and reference not in (MAX, CORRECTED, NOISELESS):
         raise OptionError(
-            f"reference={reference!r} has a slope of 0 and cannot be a yardstick; choose a rater who tells students "
-            "apart, or reference='max'"
+            Message(Option("reference", reference), " has a slope of 0 and cannot be a yardstick"),
+            Message("choose a rater who tells students apart, or ", Option("reference", MAX)),
+            value=reference,
+            option="reference",
         )
     return found
 
@@ -114,7 +116,7 @@ def students_of(population: str, ability: Array, error: Array) -> Population:
 
 def _reference(reference: Reference, raters: pl.Series, default: Yardstick) -> Reference:
     if isinstance(reference, bool) or not isinstance(reference, str | int | float | np.number):
-        raise OptionError(f"reference={reference!r}; give 'max', 'quantile 0.9', a rater's label or a number")
+        raise _refused("reference", reference, "give 'max', 'quantile 0.9', a rater's label or a number")
     if not isinstance(reference, str):
         return _positive(float(reference))
     if reference in (MAX, CORRECTED, default.reference, *_labels(raters)) or _quantile(reference) is not None:
@@ -125,8 +127,10 @@ def _reference(reference: Reference, raters: pl.Series, default: Yardstick) -> R
         near = get_close_matches(reference, [*_labels(raters), MAX], n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise OptionError(
-            f"no rater {reference!r} to be the reference; {hint}choose 'max', 'quantile 0.9', a slope such as 2.0, "
-            f"or one of the raters: {listed(_labels(raters))}"
+            f"no rater {reference!r} to be the reference",
+            f"{hint}choose 'max', 'quantile 0.9', a slope such as 2.0, or one of the raters: {listed(_labels(raters))}",
+            value=reference,
+            option="reference",
         ) from None
 
 
@@ -136,7 +140,7 @@ def _labels(raters: pl.Series) -> list[str]:
 
 def _positive(sigma: float) -> float:
     if not (np.isfinite(sigma) and sigma > 0):
-        raise OptionError(f"reference={sigma:g}; as a number it is the yardstick's slope and must be above 0")
+        raise _refused("reference", sigma, "as a number it is the yardstick's slope and must be above 0")
     return sigma
 
 
@@ -144,11 +148,9 @@ def _quantile(reference: Reference) -> float | None:
     words = str(reference).split()
     if len(words) != 2 or words[0] != "quantile":
         return None
-    (q,) = _numbers(words[1:], f"reference={reference!r}; write it like 'quantile 0.9'")
+    (q,) = _numbers(words[1:], _refused("reference", reference, "write it like 'quantile 0.9'"))
     if not 0 <= q <= 1:
-        raise OptionError(
-            f"reference={reference!r}; a quantile is between 0 and 1, for example 'quantile 0.9'"
-        )
+        raise _refused("reference", reference, "a quantile is between 0 and 1, for example 'quantile 0.9'")
     return q
 
 
@@ -166,8 +168,8 @@ def _made(words: Sequence[object], chosen: object) -> Normal | Histogram:
         return Normal()
     kind = str(words[0]) if len(words) == 3 else ""
     if kind not in _KINDS:
-        raise OptionError(f"population={chosen!r}; {_POPULATIONS}")
-    return _KINDS[kind](*_numbers(words[1:], f"population={chosen!r}; {_POPULATIONS}"))
+        raise _refused("population", chosen, _POPULATIONS)
+    return _KINDS[kind](*_numbers(words[1:], _refused("population", chosen, _POPULATIONS)))
 
 
 _KINDS: dict[str, Callable[[float, float], Normal | Histogram]] = {"normal": Normal, "window": Window}
@@ -182,17 +184,27 @@ def _origin(origin: Origin) -> Origin:
         return origin
     (number,) = _numbers(
         [origin],
-        f"unknown origin {origin!r}; choose 'average' (relative to the average rater), 'absolute' (with the items' "
-        "actual difficulty), or the severity that counts as 0",
+        OptionError(
+            f"unknown origin {origin!r}",
+            "choose 'average' (relative to the average rater), 'absolute' (with the items' actual difficulty), or the "
+            "severity that counts as 0",
+            value=origin,
+            option="origin",
+        ),
     )
     return number
 
 
-def _numbers(values: Sequence[object], message: str) -> list[float]:
+def _numbers(values: Sequence[object], otherwise: OptionError) -> list[float]:
+    """Finite numbers, or the error."""
     try:
         numbers = [float(value) for value in values]  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise OptionError(message) from None
+        raise otherwise from None
     if not np.isfinite(numbers).all():
-        raise OptionError(message)
+        raise otherwise
     return numbers
+
+
+def _refused(option: str, value: object, remedy: str) -> OptionError:
+    return OptionError(Message(Option(option, value)), remedy, value=value, option=option)

@@ -1,4 +1,4 @@
-"""What ratings differ in besides rater, student and item, as codes: one label a rating, and times in periods."""
+"""What ratings differ in besides rater, student and item, as codes: one label per rating, and times in periods."""
 
 from typing import Any
 
@@ -13,26 +13,35 @@ from raterlens.text import counted
 MOST_PERIODS = 12
 PERIODS = 4
 
-# Values a label, from which on looking labels up is quicker than sorting all values.
+# Values per label, from which on looking labels up is quicker than sorting all values.
 _FEW = 16
 
 
 def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
-    """Codes of labels, one a rating."""
+    """Codes of labels, one per rating."""
     known = isinstance(values, pl.Series) or (isinstance(values, np.ndarray) and values.dtype.kind in "iufM")
     column = pl.Series(name, values if known else list(values))
     if len(column) != ratings.n_ratings:
         raise InputError(
-            f"{name} has {len(column):,} values for {ratings.n_ratings:,} ratings; give one for every rating, in their "
-            "order"
+            f"{name} has {len(column):,} values for {ratings.n_ratings:,} ratings",
+            "give one for every rating, in their order",
+            value=len(column),
+            option=name,
         )
     if column.null_count():
         raise InputError(
-            f"{name} is missing for {counted(column.null_count(), 'rating')}; fill it in, or leave it out"
+            f"{name} is missing for {counted(column.null_count(), 'rating')}",
+            "fill it in, or leave it out",
+            option=name,
         )
     distinct = column.unique().sort()
     if len(distinct) < 2:
-        raise InputError(f"{name} is {moment_words(distinct[0])!r} for every rating; leave it out")
+        raise InputError(
+            f"{name} is {moment_words(distinct[0])!r} for every rating",
+            "leave it out",
+            value=distinct[0],
+            option=name,
+        )
     if len(distinct) < len(column) // _FEW:
         places = pl.Series(np.arange(len(distinct), dtype=np.int32))
         return column.replace_strict(distinct, places).to_numpy(), distinct
@@ -81,7 +90,10 @@ def times(labels: pl.Series) -> pl.Series:
     strange = labels.filter(text.cast(pl.Float64, strict=False).is_null())[0]
     raise InputError(
         f"{strange!r} in the column of times, {labels.name!r}, is neither a number nor a date such as 2024-05-31 or "
-        "2024-05-31 09:30:00; write all times in one of these ways"
+        "2024-05-31 09:30:00",
+        "write all times in one of these ways",
+        value=strange,
+        option="time",
     )
 
 

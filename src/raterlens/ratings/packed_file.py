@@ -34,7 +34,7 @@ VERSION = 1
 SUFFIX = ".rlpack"
 _PREFIX = struct.Struct("<8sIIQQQ")
 _PREFIX_SIZE, _PAGE = 64, 4096
-AGAIN = "pack the ratings again"
+AGAIN = "copy it again, or pack the ratings again"
 
 AnyArray = NDArray[Any]
 
@@ -117,7 +117,9 @@ class Packed:
             return np.memmap(self.path, kind, "r", offset=found["first"], shape=shape)
         except FileNotFoundError as error:
             raise InputError(
-                f"no such file: {str(self.path)!r}; workers of a cluster need the packed ratings under the same name"
+                f"no such file: {str(self.path)!r}",
+                "workers of a cluster need the packed ratings under the same name",
+                value=str(self.path),
             ) from error
 
     def labels(self, name: str) -> pl.Series:
@@ -134,27 +136,29 @@ def open_packed(path: Path) -> Packed:
         start = file.read(_PREFIX_SIZE)
         if not start.startswith(MARK):
             raise InputError(
-                f"{path.name!r} is not a file of packed ratings: it begins with {start[:8]!r}; give one that "
-                "`raterlens pack` wrote, or rename it to what it is"
+                f"{path.name!r} is not a file of packed ratings: it begins with {start[:8]!r}",
+                "give one that `raterlens pack` wrote, or rename it to what it is",
+                value=start,
             )
         if len(start) < _PREFIX_SIZE:
-            raise InputError(f"{path.name!r} is cut short after {size:,} bytes; copy it again, or {AGAIN}")
+            raise InputError(f"{path.name!r} is cut short after {size:,} bytes", AGAIN, value=size)
         _, version, checksum, first, length, whole = _PREFIX.unpack_from(start)
         if version != VERSION:
             raise InputError(
-                f"{path.name!r} has pack version {version}, this release reads {VERSION}; {AGAIN}, or use the release "
-                "that wrote it"
+                f"{path.name!r} has pack version {version}, this release reads {VERSION}",
+                "pack the ratings again, or use the release that wrote it",
+                value=version,
             )
         if size != whole:
             raise InputError(
-                f"{path.name!r} has {size:,} bytes of {whole:,}: it is cut short or damaged; copy it again, or {AGAIN}"
+                f"{path.name!r} has {size:,} bytes of {whole:,}: it is cut short or damaged",
+                AGAIN,
+                value=size,
             )
         file.seek(first)
         header = file.read(length)
     if zlib.crc32(header) != checksum:
-        raise InputError(
-            f"{path.name!r} is damaged: its header has another checksum; copy it again, or {AGAIN}"
-        )
+        raise InputError(f"{path.name!r} is damaged: its header has another checksum", AGAIN)
     content = json.loads(header)
     return Packed(path, content["about"], checksum, content["arrays"])
 

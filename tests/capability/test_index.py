@@ -1,0 +1,56 @@
+"""The index as a function of slope, severity and yardstick: the formulas, and finite differences."""
+
+import numpy as np
+import pytest
+
+from raterlens import capability
+from raterlens.capability.curves import AdjacentCurve, PassCurve
+from raterlens.capability.index import Index
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Normal, Window
+
+A, ETA, SIGMA = np.array([0.5, 1.2, -0.4]), np.array([0.3, -0.8, 1.1]), np.full(3, 1.7)
+# Central differences with step 1e-5 of functions of order one; those of Delta have errors of their own.
+DIFFERENCE = 1e-6
+INDICES = {
+    "logit": Index(PassCurve(get_link("logit")), Normal()),
+    "cloglog": Index(PassCurve(get_link("cloglog")), Normal(0.4, 1.3)),
+    "window": Index(PassCurve(get_link("probit")), Window(0.2, 0.7)),
+    "ordered": Index(AdjacentCurve(np.array([[-0.5, 0.5]])), Normal()),
+    "noiseless": Index(PassCurve(get_link("probit")), Normal(), noiseless=True),
+}
+
+
+def test_kappa_is_that_of_the_formulas():
+    index = INDICES["logit"]
+    expected = capability.gmf(rho=A / SIGMA, eta=ETA, sigma=SIGMA)
+    np.testing.assert_allclose(index.kappa(A, ETA, SIGMA), expected, atol=1e-13)
+    at = capability.gmf(rho=A / SIGMA, eta=ETA, sigma=SIGMA, theta=0.6)
+    np.testing.assert_allclose(index.kappa_at(0.6, A, ETA, SIGMA), at, atol=1e-13)
+
+
+def test_a_rater_without_noise_is_the_yardstick_of_the_probit_model():
+    noise = 1 / A[:2]
+    found = INDICES["noiseless"].kappa(A[:2], ETA[:2], SIGMA[:2])
+    expected = capability.probit(noise=noise, threshold=ETA[:2] * noise)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_gradients_are_differences(name):
+    index, h = INDICES[name], 1e-5
+    for value, gradient in (
+        (index.kappa, index.gradient(A, ETA, SIGMA)),
+        (lambda a, eta, sigma: index.rho(a, sigma)[0], index.rho(A, SIGMA)[1]),
+    ):
+        for which, part in enumerate(gradient):
+            steps = [
+                [h * (place == which) for place in range(3)],
+                [-h * (place == which) for place in range(3)],
+            ]
+            above, below = (
+                value(*(one + step for one, step in zip((A, ETA, SIGMA), move, strict=True)))
+                for move in steps
+            )
+            difference = (above - below) / (2 * h)
+            np.testing.assert_allclose(np.broadcast_to(part, A.shape), difference, atol=DIFFERENCE)
