@@ -1,7 +1,5 @@
 """The whole pipeline: invariances, every format, difficult raters, saving and loading."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,10 +8,6 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens.errors import InputError, OptionError
-
-COLUMNS = (
-    "rater n mean_score rho rho_se eta eta_se kappa kappa_se kappa_low kappa_high flag".split()  # noqa: SIM905
-)
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +21,6 @@ def frame() -> pl.DataFrame:
             "score": ratings.score,
         }
     )
-
-
-def test_tables_have_the_promised_columns(small):
-    fit = rl.fit(small)
-    assert fit.raters.columns == COLUMNS
-    assert fit.items.columns == ["item", "n", "mean_score", "delta", "delta_se"]
-    assert fit.students.columns == ["student", "n", "mean_score", "theta", "theta_se"]
-    assert fit.raters["rho"].max() == 1
-    assert fit.raters["eta"].mean() == pytest.approx(0, abs=1e-12)
-    assert fit.items["delta"].sum() == pytest.approx(0, abs=1e-12)
-    assert fit.aic == 2 * fit.n_parameters - 2 * fit.loglik
-    assert fit.n_parameters == 2 * 5 + 3 - 1
 
 
 @pytest.mark.parametrize("method", ["mml", "laplace", "hl"])
@@ -154,32 +136,6 @@ def test_rater_estimates_recover_the_truth():
     for name, true in (("rho", made.truth.rho), ("eta", made.truth.severity), ("kappa", made.truth.kappa)):
         se = np.maximum(raters[f"{name}_se"].to_numpy(), 1e-3)
         assert np.abs((raters[name].to_numpy() - true) / se).max() < 4, name
-
-
-@pytest.mark.parametrize("model", ["tfm", "gmf", "probit"])
-def test_save_and_load(small, tmp_path, model):
-    fit = rl.fit(small, model=model)
-    loaded = rl.load(fit.save(tmp_path / "fit.json"))
-    for name in ("raters", "items", "students"):
-        assert_frame_equal(fit.table(name), loaded.table(name), check_exact=True)
-    assert (loaded.loglik, loaded.sigma, loaded.optimiser) == (fit.loglik, fit.sigma, fit.optimiser)
-    content = json.loads((tmp_path / "fit.json").read_text())
-    for key in ("model", "method", "link", "loglik", "sigma", "alpha", "converged", "n_parameters"):
-        assert key in content
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "not JSON"),
-        ("[]", "not a saved fit"),
-        ('{"format": "raterlens fit", "version": 99}', "version 99"),
-    ],
-)
-def test_a_file_that_is_no_fit_is_refused(tmp_path, content, message):
-    (tmp_path / "fit.json").write_text(content)
-    with pytest.raises(InputError, match=message):
-        rl.load(tmp_path / "fit.json")
 
 
 @pytest.mark.parametrize(

@@ -13,27 +13,10 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.agreement import agreement
-from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.rating_pairs import couples_of, rater_pairs
-from raterlens.diagnostics.reliability import reliability
+from tests.support.three_raters import panel, read, units
 
 EXACT = 1e-12
-
-
-def panel() -> np.ndarray:
-    random = np.random.default_rng(5)
-    truth = random.integers(0, 4, (40, 1))
-    return np.clip(truth + random.integers(-1, 2, (40, 3)), 0, 3)
-
-
-def read(y: np.ndarray, kept: np.ndarray | None = None) -> rl.Ratings:
-    unit, rater = np.indices(y.shape)
-    table = pl.DataFrame({"student": unit.ravel(), "rater": rater.ravel(), "score": y.ravel()})
-    return rl.read(table if kept is None else table.filter(pl.Series(kept.ravel())))
-
-
-def units(ratings: rl.Ratings) -> Groups:
-    return grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)
 
 
 def values(ratings: rl.Ratings) -> dict[str, float]:
@@ -63,31 +46,6 @@ def test_alpha_with_missing_ratings_equals_krippendorff():
     assert found["Krippendorff's alpha (interval)"] == pytest.approx(0.6953049232700097, rel=EXACT)
 
 
-def test_cohens_kappa_equals_statsmodels_and_scikit_learn():
-    ratings = read(panel())
-    table = rater_pairs(ratings, couples_of(ratings, units(ratings)))
-    assert table["kappa"].to_list() == pytest.approx(
-        [0.19259882253994953, 0.29765886287625415, 0.3570219966159053], rel=EXACT
-    )
-    assert table["kappa_se"].to_list() == pytest.approx(
-        [0.10194449195075292, 0.10158511277818547, 0.10208020754725616], rel=EXACT
-    )
-    y = panel()
-    assert table["agreement"][0] == np.mean(y[:, 0] == y[:, 1])
-
-
-def test_weighted_kappa_equals_statsmodels_and_scikit_learn():
-    # statsmodels: cohens_kappa(table, wt="quadratic"), .kappa and .std_kappa;
-    # scikit-learn: cohen_kappa_score(y[:, a], y[:, b], weights="quadratic")
-    ratings = read(panel())
-    table = rater_pairs(ratings, couples_of(ratings, units(ratings)))
-    kappa = [0.7013574660633485, 0.6202531645569622, 0.7383966244725739]
-    error = [0.06911965535245934, 0.09195356315552557, 0.07037401243736977]
-    assert table["weighted_kappa"].to_list() == pytest.approx(kappa, rel=EXACT)
-    assert table["weighted_kappa_se"].to_list() == pytest.approx(error, rel=EXACT)
-    assert (table["weighted_kappa_low"] < table["weighted_kappa"]).all()
-
-
 @pytest.mark.parametrize("thresholds", [None, (-1.0, 0.0, 1.0)])
 def test_the_model_expects_the_agreement_that_it_draws(thresholds):
     ratings = rl.simulate(
@@ -104,48 +62,3 @@ def test_nothing_to_agree_on():
     alone = rl.read(pl.DataFrame({"student": [1, 2, 3], "rater": ["A", "A", "B"], "score": [0, 1, 1]}))
     assert agreement(alone, units(alone))["value"].is_nan().all()
     assert rater_pairs(alone, couples_of(alone, units(alone))).height == 0
-
-
-def test_reliability_of_students_is_the_squared_correlation_with_the_truth():
-    drawn = rl.simulate(students=2_000, raters=10, items=4, raters_per_student=3, seed=3)
-    fit = rl.fit(drawn.ratings)
-    table = reliability(fit.table("students"), fit.table("raters"), fit.table("items"))
-    students = table.row(0, named=True)
-    truth = np.corrcoef(drawn.truth.ability, fit.table("students")["theta"])[0, 1] ** 2
-    assert students["reliability"] == pytest.approx(truth, abs=0.02)
-    assert students["reliability"] == pytest.approx(
-        students["separation"] ** 2 / (1 + students["separation"] ** 2)
-    )
-
-
-def test_chi_square_of_equal_raters_is_what_chance_gives_and_of_different_ones_is_not():
-    same = rl.fit(
-        rl.simulate(students=400, raters=10, items=4, raters_per_student=3, severity=0.0, seed=2).ratings
-    )
-    other = rl.fit(rl.simulate(students=400, raters=10, items=4, raters_per_student=3, seed=2).ratings)
-    p = [
-        reliability(fit.table("students"), fit.table("raters"), fit.table("items")).row(1, named=True)["p"]
-        for fit in (same, other)
-    ]
-    assert p[0] > 0.01
-    assert p[1] < 1e-6
-
-
-def test_fair_averages_forgive_severity():
-    """Raters of one slope: a fair average is the pass rate of an average student, whoever else was rated."""
-    severity = np.array([1.0, -1.0, 0.0, 0.0])
-    drawn = rl.simulate(
-        students=800,
-        raters=4,
-        items=3,
-        raters_per_student=2,
-        severity=severity,
-        slope=1.0,
-        difficulty=0.0,
-        seed=2,
-    )
-    found = rl.fit(drawn.ratings, model="tfm").diagnose(drawn.ratings)
-    fair = found.table("raters")["fair_average"].to_numpy()
-    assert fair == pytest.approx(1 / (1 + np.exp(severity)), abs=0.05)
-    students = found.table("students")["fair_average"].to_numpy()
-    assert np.corrcoef(students, 1 / (1 + np.exp(-drawn.truth.ability)))[0, 1] > 0.7

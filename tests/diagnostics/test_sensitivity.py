@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from benchmarks.planted_faults import panel
 from raterlens.diagnostics.sensitivity import sensitivity
 
 
@@ -28,17 +27,3 @@ def test_groups_are_left_out_in_turn(small):
     school = np.where(small.student % 2 == 0, "a", "b")
     table = sensitivity(rl.fit(small), small, links=(), models=(), groups={"school": school})
     assert {"without school a", "without school b"} <= set(table["change"])
-
-
-def test_periods_show_the_planted_shift():
-    ratings = panel(2, "drift")
-    first = np.flatnonzero(ratings.rater == 0)
-    late = np.where(np.arange(ratings.n_ratings) >= np.median(first), "late", "early")
-    table = rl.fit(ratings).diagnose(ratings, time=late).drift()
-    early, after = (
-        table.filter(pl.col("rater") == "R01", pl.col("period") == p).row(0, named=True)
-        for p in ("early", "late")
-    )
-    error = np.hypot(early["eta_se"], after["eta_se"])
-    assert abs(after["eta"] - early["eta"] - 1.5) < 3 * error
-    assert {"rho", "kappa", "kappa_low", "kappa_high"} <= set(table.columns)

@@ -6,12 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-import raterlens as rl
 from raterlens.capability.curves import curve_of
-from raterlens.capability.formulas import gmf, probit
+from raterlens.capability.formulas import gmf
 from raterlens.capability.links import get_link
 from raterlens.diagnostics.capability_scale import Scale
-from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
 from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdict, verdicts
 
 SIGMA = 2.0
@@ -122,15 +120,6 @@ def test_ordered_scores_are_spoken_of_as_scores() -> None:
     assert "pass" not in (strict.sentence + strict.advice).lower()
 
 
-def test_probit_yardstick_is_the_closed_form() -> None:
-    noise, threshold = np.array([0.3, 1.0, 2.5]), np.array([-1.0, 0.4, 2.0])
-    rho, eta = 1 / np.sqrt(1 + noise**2), threshold / noise
-    scale = Scale(link="probit", model="probit")
-    np.testing.assert_allclose(
-        scale.capability(rho, eta), probit(noise=noise, threshold=threshold), rtol=1e-12
-    )
-
-
 def test_slope_at_zero() -> None:
     found = verdict(
         kappa=0.0,
@@ -166,78 +155,9 @@ def test_without_intervals_the_estimate_decides(nothing: float | None) -> None:
     assert verdicts(table, SCALE)["label"].to_list() == ["weak discrimination", "capable"]
 
 
-@pytest.fixture
-def panel() -> pl.DataFrame:
-    rho, eta = [1.0, 0.3, 1.0, 0.45, 0.9], [0.0, 0.0, 3.5, 0.0, 1.2]
-    kappa = gmf(rho=rho, eta=eta, sigma=SIGMA)
-    table = pl.DataFrame(
-        {"rater": list("ABCDE"), "rho": rho, "eta": eta, "kappa": kappa, "eta_se": 0.2, "n": 300}
-    )
-    return table.with_columns(kappa_low=kappa - 0.1, kappa_high=kappa + 0.1, flag=pl.lit(""))
-
-
-def test_table_is_sorted_and_agrees_with_single_verdicts(panel: pl.DataFrame) -> None:
-    table = judged(panel, SCALE)
-    assert table["kappa"].is_sorted(descending=True)
-    for row in table.iter_rows(named=True):
-        assert row["label"] == rate(row["rho"], row["eta"], margin=0.1).label
-
-
-def test_clear_cases_come_first_then_borderline(panel: pl.DataFrame) -> None:
-    wanting = attention(judged(panel, SCALE))
-    assert wanting["standing"].to_list() == ["attention", "attention", "borderline"]
-    assert wanting["rater"].to_list()[2] == "D"
-    assert wanting["kappa"][0] <= wanting["kappa"][1]
-
-
-def test_headline(panel: pl.DataFrame) -> None:
-    table = judged(panel, SCALE)
-    assert headline(table) == (
-        "2 of 5 raters need attention",
-        "1 is borderline; 1 capable one is rather severe or lenient",
-    )
-    assert headline(table.filter(pl.col("standing") == "fine")).text == "All 2 raters are capable"
-    assert (
-        headline(table.filter(pl.col("standing") == "borderline")).text == "No rater clearly needs attention"
-    )
-    assert headline(table.filter(pl.col("standing") == "attention")).text == "All 2 raters need attention"
-    assert headline(table.filter(rater="A")).text == "The rater is capable"
-
-
-def test_a_model_of_severity_only_says_so() -> None:
-    assert "severity" in caveats("tfm")[0]
-    assert caveats("gmf") == ()
-
-
-@pytest.mark.parametrize("link", ["logit", "probit"])
-def test_latent_class_scale_gives_back_the_capability_of_the_model(link) -> None:
-    from raterlens.capability.formulas import hrm
-    from raterlens.capability.links import get_link
-
-    slope, criterion = np.array([0.5, 2.0, 4.0]), np.array([0.1, 2.5, 1.0])
-    shape = get_link(link)
-    rho = np.exp(shape.log_pass(slope / 2)) - np.exp(shape.log_pass(-slope / 2))
-    found = Scale(1.0, link, "hrm").capability(rho, criterion - slope / 2)
-    np.testing.assert_allclose(found, hrm(criterion=criterion, slope=slope, link=link), rtol=1e-9)
-
-
 def test_a_sharp_but_strict_latent_class_rater_is_too_severe() -> None:
     facts = {"kappa": 0.52, "kappa_low": 0.45, "kappa_high": 0.59, "eta_se": 0.2, "n": 365}
     strict = verdict(**facts, rho=0.87, eta=2.55, scale=Scale(1.0, "logit", "hrm"))
     assert strict.label == "too severe"
     blunt = verdict(**facts, rho=0.53, eta=0.3, scale=Scale(1.0, "logit", "hrm"))
     assert blunt.label == "weak discrimination"
-
-
-def test_the_scale_of_ordered_scores_is_that_of_the_fit():
-    """Capability from rho and eta is the kappa of the table, thresholds and all."""
-    ratings = rl.simulate(
-        students=400, raters=6, items=3, raters_per_student=3, thresholds=(-2.0, 0.0, 2.0), seed=2
-    ).ratings
-    fit = rl.fit(ratings, standard_errors=False)
-    scale, raters = Scale.of(fit), fit.table("raters")
-    found = scale.capability(raters["rho"].to_numpy(), raters["eta"].to_numpy())
-    assert found == pytest.approx(raters["kappa"].to_numpy(), abs=1e-9)
-    binary = Scale(fit.sigma).capability(raters["rho"].to_numpy(), raters["eta"].to_numpy())
-    assert np.abs(binary - found).max() > 0.02
-    assert scale.pass_rate(np.array([0.0, 1.0]))[1] < scale.pass_rate(0.0)

@@ -1,7 +1,5 @@
 """Latent class estimates: recovered, finite and flagged at the ends, from several starts."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -13,8 +11,6 @@ from raterlens.estimation import latent_class as latent_class_module
 from raterlens.estimation.latent_class import estimate_latent_class
 from raterlens.estimation.latent_class_fit import fit_latent_class
 from raterlens.estimation.latent_marginal import NO_ABILITY
-from raterlens.uncertainty.latent_class_covariance import latent_class_spread
-from raterlens.uncertainty.latent_class_warnings import latent_class_cautions
 from tests.support.latent_class import BOTH, as_ratings, long, problem_on, rows_of, somewhere
 
 
@@ -48,15 +44,6 @@ def test_parameters_are_recovered_within_their_standard_errors(link):
     np.testing.assert_allclose(items["probability"], fit.prevalence, atol=0.02)
 
 
-def test_standard_errors_do_not_depend_on_the_parametrisation_of_f():
-    ratings = rl.simulate(model="hrm", students=300, raters=6, items=2, raters_per_student=3, seed=5).ratings
-    logit, probit = (fit_latent_class(ratings, link=link) for link in ("logit", "probit"))
-    assert logit.loglik == pytest.approx(probit.loglik, abs=1e-4)
-    np.testing.assert_allclose(logit.kappa, probit.kappa, atol=1e-3)
-    np.testing.assert_allclose(logit.kappa_se, probit.kappa_se, atol=2e-3)
-    np.testing.assert_allclose(logit.sigma_se, probit.sigma_se, rtol=1e-2)
-
-
 def test_repeated_ratings_share_the_true_category():
     """Ratings that merely repeat an earlier one are no second student: the model must not take them for agreement."""
     ratings = rl.simulate(model="hrm", students=200, raters=4, items=1, raters_per_student=2, seed=8).ratings
@@ -71,62 +58,6 @@ def test_repeated_ratings_share_the_true_category():
     prevalence = np.log(one.model.prevalence(x, NO_ABILITY.points)[:, 0, 0])
     expected = special.logsumexp(2 * given + prevalence, axis=1).sum()
     assert twice.value(x, NO_ABILITY).loglik == pytest.approx(expected, abs=1e-9)
-
-
-def test_perfect_passing_and_failing_raters_are_finite_and_flagged():
-    sample = rl.simulate(
-        model="hrm",
-        students=150,
-        raters=3,
-        items=2,
-        slope=[3.0, 3.0, 3.0],
-        criterion=[1.5, 1.5, 1.5],
-        seed=11,
-    )
-    rows = [(s, f"R{r}", i, y) for s, r, i, y in rows_of(sample.ratings)]
-    majority = {(s, i): [] for s, _, i, _ in rows}
-    for s, _, i, y in rows:
-        majority[s, i].append(y)
-    for (s, i), scores in majority.items():
-        rows += [(s, "all pass", i, 1), (s, "all fail", i, 0), (s, "perfect", i, int(np.mean(scores) > 0.5))]
-    fit = fit_latent_class(long(rows))
-    assert fit.flags == ["", "", "", "all fail", "all pass", "slope at limit"]
-    assert fit.record.converged
-    for name in ("criterion", "slope", "kappa", "kappa_se", "kappa_low", "kappa_high"):
-        assert np.isfinite(getattr(fit, name)).all(), name
-    assert (fit.kappa[3:5] < 0.01).all()
-    assert (fit.kappa_high[3:5] < 0.1).all()
-    assert fit.kappa[5] > 0.98
-    assert 0.9 < fit.kappa_low[5] < fit.kappa[5]
-    assert ((fit.kappa_low <= fit.kappa) & (fit.kappa <= fit.kappa_high)).all()
-    assert any(w.startswith("no error of 'perfect'") for w in fit.warnings)
-
-
-def test_a_rater_who_guesses_has_capability_zero_and_a_one_sided_interval():
-    sample = rl.simulate(
-        model="hrm", students=400, raters=4, items=1, slope=[4, 4, 4, 0], criterion=[2, 2, 2, 0], seed=2
-    )
-    fit = fit_latent_class(sample.ratings, rasch=False)
-    assert fit.kappa[3] < 0.12
-    assert fit.kappa_low[3] == 0
-    assert 0.02 < fit.kappa_high[3] < 0.25
-    rows = rows_of(sample.ratings)
-    rows += [(s, 4, i, 1 - y) for s, r, i, y in rows if r == 0 and s < 200]
-    against = fit_latent_class(long(rows), rasch=False)
-    assert against.flags[4] == "slope at 0"
-    assert against.kappa[4] == 0
-    assert against.kappa_low[4] == 0
-    assert 0 < against.kappa_high[4] < 0.2
-
-
-def test_single_ratings_are_counted_and_said_plainly():
-    sample = rl.simulate(model="hrm", students=80, raters=4, items=2, raters_per_student=1, seed=1)
-    fit = fit_latent_class(sample.ratings, starts=2)
-    assert fit.warnings[0].startswith("160 of 160 student-items (100%) have a single rating")
-    assert "rated by two or more" in fit.warnings[0]
-    assert np.nanmin(fit.kappa_high) > 0.3  # next to nothing is known, and the intervals say so
-    with pytest.raises(InputError, match="single rating"):
-        fit_latent_class(sample.ratings, rasch=False)
 
 
 def test_starts_are_seeded_and_stop_when_three_agree(annotations):
@@ -157,25 +88,6 @@ def test_starts_on_a_sample_of_students_end_at_the_same_maximum(monkeypatch, ras
     np.testing.assert_allclose(sampled.parameters[:5], whole.parameters[:5], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("reached", "said"),
-    [
-        ([-100.0, -100.05, -100.09], None),
-        (
-            [-100.0, -100.05, -103.2, -104.6],
-            "of 4 starts, 2 reached the best, and the others fell short by up to 4.6",
-        ),
-        ([-100.0, -100.3], "no second start found it"),
-    ],
-)
-def test_several_maxima_are_said_plainly(panel, reached, said):
-    found = estimate_latent_class(panel, problem_on(panel, rasch=False).model, starts=1)
-    found = replace(found, reached=np.array(reached))
-    spread = latent_class_spread(found, panel, standard_errors=False)
-    warnings = [w for w in latent_class_cautions(panel, found, spread) if "several maxima" in w]
-    assert (len(warnings) == 0) if said is None else (said in warnings[0])
-
-
 def test_reported_gradient_vanishes_at_the_estimate(panel):
     found = estimate_latent_class(panel, problem_on(panel).model, starts=1)
     value = found.problem.value(found.parameters, found.nodes)
@@ -192,10 +104,3 @@ def test_wrong_requests_say_what_to_do(writing_scores, panel):
         fit_latent_class(panel, link="cloglog")
     with pytest.raises(OptionError, match="starts=0"):
         fit_latent_class(panel, starts=0)
-
-
-def test_without_standard_errors_everything_else_stays(panel):
-    quick, full = (fit_latent_class(panel, starts=1, standard_errors=wanted) for wanted in (False, True))
-    np.testing.assert_array_equal(quick.kappa, full.kappa)
-    assert np.isnan(quick.kappa_se).all()
-    assert quick.flags == full.flags

@@ -198,19 +198,6 @@ def test_each_of_many_students_is_integrated_well():
     np.testing.assert_allclose(exact.gradient, found.value.gradient, atol=1e-3)
 
 
-def test_a_fit_that_is_stopped_early_says_so(small):
-    fit = rl.fit(small, max_iterations=1)
-    assert not fit.converged
-    assert any("not converged" in warning and "Try" in warning for warning in fit.warnings)
-
-
-def test_item_slopes_are_the_first_to_go_where_a_fit_does_not_converge(small):
-    """The other models get by with few ratings."""
-    plain, sloped = (rl.fit(small, max_iterations=1, item_slopes=given).warnings for given in (False, True))
-    assert any("Try, in this order: model 'tfm';" in warning for warning in plain)
-    assert any("Try, in this order: no item slopes" in warning for warning in sloped)
-
-
 def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small, tmp_path):
     """On millions of ratings; here the rounding is made coarse instead."""
     monkeypatch.setattr("raterlens.estimation.optimiser._ROUNDING", 1e-9)

@@ -5,7 +5,6 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli.main import main
 from raterlens.errors import InputError, OptionError
 
 
@@ -61,21 +60,3 @@ def test_ordered_scores_are_refused():
     frame = pl.DataFrame({"student": [1, 1, 2, 2], "rater": list("abab"), "score": [0, 4, 2, 1]})
     with pytest.raises(InputError, match=r"from 0 to 4.*cut=4"):
         rl.fit(frame, model="hrm")
-
-
-def test_from_the_command_line(made, tmp_path, capsys):
-    ratings = made.ratings
-    pl.DataFrame(
-        {
-            "student": ratings.students.gather(ratings.student),
-            "rater": ratings.raters.gather(ratings.rater),
-            "item": ratings.items.gather(ratings.item),
-            "score": ratings.score,
-        }
-    ).write_parquet(tmp_path / "ratings.parquet")
-    for model in ("hrm", "tfm", "gmf"):
-        out = str(tmp_path / model)
-        assert main(["fit", str(tmp_path / "ratings.parquet"), "--model", model, "--out", out]) == 0
-    capsys.readouterr()
-    assert main(["compare", *(str(tmp_path / model / "fit.json") for model in ("tfm", "gmf"))]) == 0
-    assert "likelihood" in capsys.readouterr().out

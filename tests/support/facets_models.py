@@ -73,6 +73,13 @@ def shifted(made):
     return ShiftedModel.of(model), response
 
 
+def ratings_of(ratings: Ratings, kind: str) -> Ratings:
+    """The ratings that a model of this kind is for."""
+    if kind in ("rating scale", "partial credit", "graded"):
+        return ordered(ratings)
+    return with_facet(ratings) if "facet" in kind else ratings
+
+
 def somewhere(model) -> np.ndarray:
     x = np.random.default_rng(5).normal(scale=0.5, size=model.blocks.size)
     x[model.blocks["slope"]] = 0.3 + np.abs(x[model.blocks["slope"]])

@@ -27,3 +27,31 @@ def test_covariance_is_that_of_the_parameters_within_their_constraints(small, ki
     expected = basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
     found = covariance(sparse.csr_array(information), redundant, held).matrix
     np.testing.assert_allclose(found, expected, atol=1e-7 * np.abs(expected).max())
+
+
+def test_covariance_gives_centred_directions_no_variance():
+    random = np.random.default_rng(0)
+    root = random.normal(size=(9, 4))
+    direction, constraint = np.array([[1.0, 1, -1, -1]]), np.array([[0.0, 0, 1, 1]])
+    information = root.T @ root
+    project = np.eye(4) - direction.T @ direction / 4
+    information = project @ information @ project
+    from raterlens.models.redundancy import Redundancy
+
+    found = covariance(
+        sparse.csr_array(information), Redundancy(constraint, direction), np.zeros(4, dtype=bool)
+    ).matrix
+    basis = np.linalg.svd(constraint)[2][1:].T  # parameters that meet the constraint
+    np.testing.assert_allclose(
+        found, basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T, atol=1e-10
+    )
+
+
+def test_undetermined_parameters_are_named_and_finite():
+    from raterlens.models.redundancy import Redundancy
+
+    nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
+    found = covariance(sparse.csr_array(np.diag([4.0, 0.0, 1.0])), nothing, np.zeros(3, dtype=bool))
+    assert found.undetermined.tolist() == [1]
+    assert np.isfinite(found.matrix).all()
+    assert found.matrix[0, 0] == pytest.approx(0.25)
