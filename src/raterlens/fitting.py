@@ -52,8 +52,8 @@ def fit(
     item_slopes
         Let items differ in how strongly they reflect ability.
     covariates
-        A dataframe with the column `rater` and columns of numbers: severity and the logarithm of discrimination
-        are linear functions of them, in `fit.table("covariates")`, instead of a number for each rater.
+        A dataframe, or the path of a table, with the column `rater` and columns of numbers: severity and the logarithm
+        of discrimination are linear functions of them, in `fit.table("covariates")`, instead of a number per rater.
     anchors
         Parameters to hold: `rl.Anchors(...)`, or an earlier fit, all of whose raters, items, levels and thresholds
         that occur here are held. Numbers are then on the earlier fit's scale: its yardstick and origin are the default,

@@ -96,7 +96,7 @@ def test_the_command_writes_it_beside_the_rest(tmp_path, capsys):
     }
     pl.DataFrame(columns).write_csv(path)
     assert main(["fit", str(path), "--xlsx"]) == 2
-    assert "say which with --out DIR" in capsys.readouterr().err
+    assert "name the folder with --out DIR" in capsys.readouterr().err
     assert main(["fit", str(path), "--xlsx", "--out", str(out), "--quiet"]) == 0
     assert openpyxl.load_workbook(out / "results.xlsx")["Raters"].max_row == 4
     assert (out / "raters.csv").exists()

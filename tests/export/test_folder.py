@@ -11,19 +11,24 @@ import pytest
 import raterlens.report
 from raterlens.errors import OptionError
 from raterlens.export.folder import FILES, check_folder, write_results
+from raterlens.report.reproduce import Reproduction
 
 
 @pytest.fixture
 def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Something that can be written; the real pages have their own tests."""
-    monkeypatch.setattr(raterlens.report, "render", lambda fit, command, **_: f"<p>{command}</p>")
+
+    def page(fit: Any, reproduction: Reproduction | None, *_: object) -> str:
+        return f"<p>{reproduction and reproduction.command}</p>"
+
+    monkeypatch.setattr(raterlens.report, "render", page)
     table = pl.DataFrame({"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0]})
     return SimpleNamespace(table=lambda name: table, save=lambda path: path.write_text("{}"))
 
 
 def test_five_files(fit: Any, tmp_path: Path) -> None:
     out = tmp_path / "new" / "results"
-    write_results(fit, out, command="raterlens demo")
+    write_results(fit, out, reproduction=Reproduction("fit = ...", "raterlens demo"))
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     assert pl.read_csv(out / "raters.csv").equals(fit.table("raters"))
     assert (out / "report.html").read_text() == "<p>raterlens demo</p>"

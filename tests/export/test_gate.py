@@ -100,7 +100,7 @@ def test_a_latent_class_fit_has_a_capability_but_no_infit(ratings):
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ({}, "without a bound"),
+        ({}, "no bound is set"),
         ({"min_kappa": -0.1}, r"min_kappa=-0\.1"),
         ({"min_kappa": float("nan")}, "min_kappa=nan"),
         ({"max_severity": "1"}, "max_severity='1'"),
@@ -110,6 +110,17 @@ def test_a_latent_class_fit_has_a_capability_but_no_infit(ratings):
 def test_bad_bounds_are_refused(fit, bounds, message):
     with pytest.raises(OptionError, match=message):
         rl.gate(fit, **bounds)
+
+
+def test_the_summary_says_who_fails_what_and_how_surely(fit):
+    severe = fit.table("raters").row(by_predicate=pl.col("rater") == "R5", named=True)["eta"]
+    first, line = rl.gate(fit, min_kappa=0.0, max_severity=1.5).summary().splitlines()
+    assert first == "failed: 1 of 6 raters below kappa 0 or above severity 1.5"
+    assert line.startswith(f"  R5: severity {severe:.2f} (")
+    assert line.endswith(", needs at most 1.5")
+    close = rl.gate(fit, max_severity=severe - 0.01).summary()
+    assert close.endswith(f", needs at most {severe - 0.01:g}; the interval includes it")
+    assert rl.gate(fit, min_ratings=1).summary() == "passed: none of 6 raters below ratings 1"
 
 
 def test_checks_are_the_kind_of_frame_that_came_in(ratings):
@@ -136,7 +147,7 @@ def test_exit_codes_tell_a_pipeline_what_happened(table, capsys):
     assert main(["check", table, "--model", "tfm"]) == AT_FAULT
     assert main(["check", "nowhere.csv", "--min-kappa", "0.5"]) == AT_FAULT
     errors = capsys.readouterr().err
-    assert "add a bound, such as --min-kappa 0.6" in errors
+    assert "add one, such as --min-kappa 0.6" in errors
 
 
 def test_the_result_is_machine_readable(table, fit, capsys):

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from raterlens.errors import InputError, OptionError
-from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of, times
+from raterlens.ratings.grouping_columns import levels_of, periods_of, set_aside, time_of, times
+from raterlens.reading.reader import read
 from raterlens.simulation.simulate import simulate
 
 
@@ -72,3 +73,16 @@ def test_text_that_is_no_time_is_named():
         InputError, match="'May' in the column of times, 'week', is neither a number nor a date"
     ):
         times(pl.Series("week", ["1", "May"]))
+
+
+def test_columns_set_aside_are_no_part_of_the_model():
+    table = {"student": [1, 1, 2, 2], "rater": list("ABAB"), "score": [0, 1, 1, 0]}
+    table |= {"day": ["10", "9", "9", "10"], "school": list("xxyy"), "topic": list("pqpq")}
+    ratings = read(pl.DataFrame(table), facets=["topic", "day", "school"])
+    rest, besides = set_aside(ratings, "day", ["school"])
+    assert [facet.name for facet in rest.facets] == ["topic"]
+    assert besides["time"].to_list() == [10.0, 9.0, 9.0, 10.0]
+    assert besides["groups"]["school"].to_list() == list("xxyy")
+    same = read(pl.DataFrame(table | {"school": ["x"] * 4}), facets=["school"])
+    with pytest.raises(InputError, match="column 'school' is 'x' in every row"):
+        set_aside(same, groups=["school"])

@@ -10,10 +10,12 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.formulas import gmf
+from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.facade import Fit
 from raterlens.models.calibration import Calibration
 from raterlens.report import render
+from raterlens.report.reproduce import Reproduction
 
 MakeFit = Callable[..., Fit]
 
@@ -77,8 +79,7 @@ def made(
     )
     effects = {"slope": sigma * rho, "severity": eta, "difficulty": np.zeros(1)}
     return Fit(
-        model="gmf",
-        method="mml",
+        config=FitConfig(),
         link="logit",
         loglik=-3297.7409,
         sigma=sigma,
@@ -121,7 +122,7 @@ def _rendered(n_raters: int, n_students: int, hostile: bool) -> str:
     names = HOSTILE if hostile else ()
     warnings = (HOSTILE[0],) if hostile else ()
     fit = made(n_raters, names=names, n_students=n_students, warnings=warnings, notes=warnings)
-    return render(fit, command=HOSTILE[1] if hostile else None)
+    return render(fit, Reproduction(HOSTILE[0], HOSTILE[1]) if hostile else None)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from raterlens.report import render
+from raterlens.report.reproduce import Reproduction
 from tests.report.conftest import HOSTILE, MakeFit
 
 VOID = {"meta", "input", "br", "hr", "img", "link"}
@@ -126,10 +127,10 @@ def test_warnings_and_missing_convergence_are_announced_at_the_top(make_fit: Mak
 @pytest.mark.usefixtures("no_pictures")
 def test_how_to_reproduce(make_fit: MakeFit) -> None:
     fit = make_fit(2)
-    assert 'fit = raterlens.fit(ratings, model="gmf", method="mml", link="logit")' in html.unescape(
-        render(fit)
-    )
-    assert "raterlens fit a.csv</pre>" in render(fit, command="raterlens fit a.csv")
+    assert "fit = rl.fit(ratings)</pre>" in html.unescape(render(fit))
+    page = render(fit, Reproduction("fit = rl.fit(...)", "raterlens fit a.csv"))
+    assert "raterlens fit a.csv</pre>" in page
+    assert "fit = rl.fit(...)</pre>" in page
     assert "-3297.7409" in render(fit)
 
 

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.app.cli import commands
+from raterlens.app.cli import fit_command
 from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, INTERRUPTED, main
-from tests.support.command_line import RUN, Captured
+from tests.support.command_line import RUN, Captured, small_table
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "ratings.csv"
+    small_table().write_csv(path)
+    return path
 
 
 def broken(error: BaseException) -> Callable[..., None]:
@@ -20,7 +27,7 @@ def broken(error: BaseException) -> Callable[..., None]:
 
 
 def test_a_bug_says_how_to_report_it(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr(commands, "fit", broken(RuntimeError("unlucky")))
+    monkeypatch.setattr(fit_command, "read_config", broken(RuntimeError("unlucky")))
     monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
     assert main(["fit", str(table)]) == FAILED
     message = capsys.readouterr().err
@@ -35,15 +42,15 @@ def test_a_bug_says_how_to_report_it(table: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk_is_not_called_a_bug(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(commands, "fit", broken(OSError(28, "No space left on device")))
+    monkeypatch.setattr(fit_command, "read_config", broken(OSError(28, "No space left on device")))
     assert main(["fit", str(table)]) == FAILED
     message = capsys.readouterr().err
     assert "No space left on device" in message
-    assert "fault in Raterlens" not in message
+    assert "bug in Raterlens" not in message
 
 
 def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr(commands, "fit", broken(KeyboardInterrupt()))
+    monkeypatch.setattr(fit_command, "read_config", broken(KeyboardInterrupt()))
     assert main(["fit", str(table)]) == INTERRUPTED
     assert capsys.readouterr().err == "raterlens: interrupted\n"
 

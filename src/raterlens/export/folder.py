@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
+    from raterlens.report.reproduce import Reproduction
 
 TABLES = ("raters", "items", "students")
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
@@ -47,10 +49,11 @@ def check_folder(out: Path) -> None:
 def write_results(
     fit: "Fit",
     out: Path,
-    command: str | None = None,
+    *,
+    reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
     diagnosis: "Diagnosis | None" = None,
-    *,
+    cautions: tuple[str, ...] = (),
     xlsx: bool = False,
 ) -> None:
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
@@ -68,13 +71,14 @@ def write_results(
         for part in TABLES:
             harmless(fit.table(part)).write_csv(draft / f"{part}.csv")
         fit.save(draft / "fit.json")
-        page = render(fit, command=command, ratings=ratings, diagnosis=diagnosis)
+        page = render(fit, reproduction, ratings, diagnosis, cautions)
         (draft / "report.html").write_text(page, encoding="utf-8")
         found = {} if diagnosis is None else diagnosis.files()
         for file, table in found.items():
             harmless(table).write_csv(draft / file)
         if xlsx:
-            fit.to_excel(draft / WORKBOOK)
+            found_too = () if diagnosis is None else diagnosis.warnings()
+            replace(fit, warnings=(*fit.warnings, *found_too, *cautions)).to_excel(draft / WORKBOOK)
         out.mkdir(parents=True, exist_ok=True)
         for file in (*FILES, *found, *([WORKBOOK] * xlsx)):
             os.replace(draft / file, out / file)

@@ -1,4 +1,4 @@
-"""A gate for pipelines: does every rater keep within the bounds that were set?"""
+"""A gate for pipelines: does every rater stay within the bounds?"""
 
 import json
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from scipy import special
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import OptionError, choose
+from raterlens.export.bounds import Bounds
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result, as_came
-from raterlens.text import counted
+from raterlens.text import Message, Option, counted
 from raterlens.types import Array
 
 NORMAL = float(special.ndtri(0.975))
@@ -23,18 +24,18 @@ NORMAL = float(special.ndtri(0.975))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
-    """What became of every rater at every bound."""
+    """How every rater did at every bound."""
 
     passed: bool
-    """Nobody failed, and the fit converged."""
+    """No rater failed, and the fit converged."""
     failed: tuple[str, ...]
-    """Raters beyond a bound."""
+    """Raters outside a bound."""
     bounds: dict[str, float]
     confident: bool
     converged: bool
     table: pl.DataFrame
-    """A row for every rater and bound: rater, measure, bound, value, low, high, passed, certain (the 95 % interval
-    lies wholly on one side of the bound)."""
+    """One row per rater and bound: rater, measure, bound, value, low, high, passed, certain (the 95 % interval lies
+    entirely on one side of the bound)."""
     notes: tuple[str, ...] = ()
     """What was read, and what was left out: a rater whose rows were left out is not judged."""
     backend: Any = "polars"
@@ -49,20 +50,13 @@ class Gate:
         n = self.table["rater"].n_unique()
         if self.passed:
             unsure = self.table.filter(~pl.col("certain"))["rater"].n_unique()
-            aside = f"; {counted(unsure, 'rater')} too near a bound to be certain" if unsure else ""
-            return f"passed: {counted(n, 'rater')} within {self._asked()}{aside}"
-        lines = [f"failed: {len(self.failed):,} of {counted(n, 'rater')} beyond {self._asked()}"]
+            aside = f"; {counted(unsure, 'rater')} too close to a bound to be certain" if unsure else ""
+            return f"passed: none of {counted(n, 'rater')} {self._outside()}{aside}"
+        lines = [f"failed: {len(self.failed):,} of {counted(n, 'rater')} {self._outside()}"]
         if not self.converged:
-            lines.append("  the fit did not converge: no bound can be relied on; give it more iterations")
-        for row in (
-            self.table.filter(~pl.col("passed")).sort("rater", maintain_order=True).iter_rows(named=True)
-        ):
-            sure = "" if row["certain"] else ", not certain"
-            interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
-            value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
-            lines.append(
-                f"  {row['rater']}: {row['measure']} {value}{interval}, {row['bound']:g} asked{sure}"
-            )
+            lines.append("  the fit did not converge, so its numbers cannot be judged; allow more iterations")
+        rows = self.table.filter(~pl.col("passed")).sort("rater", maintain_order=True)
+        lines += [f"  {_in_words(row)}" for row in rows.iter_rows(named=True)]
         return "\n".join(lines)
 
     def to_json(self) -> str:
@@ -81,8 +75,19 @@ class Gate:
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
-    def _asked(self) -> str:
-        return ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in self.bounds.items())
+    def _outside(self) -> str:
+        """Where a rater who fails would be: "below kappa 0.6 or above severity 1.5"."""
+        sides = {"min": "below", "max": "above"}
+        return " or ".join(f"{sides[name[:3]]} {name[4:]} {value:g}" for name, value in self.bounds.items())
+
+
+def _in_words(row: dict[str, Any]) -> str:
+    """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
+    interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
+    value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
+    most = "at most " * (row["measure"] in ("severity", "infit", "outfit"))
+    sure = "" if row["certain"] else "; the interval includes it"
+    return f"{row['rater']}: {row['measure']} {value}{interval}, needs {most}{row['bound']:g}{sure}"
 
 
 def gate(
@@ -98,28 +103,27 @@ def gate(
     confident: bool = False,
     raters: Sequence[str] | None = None,
 ) -> Gate:
-    """Judge raters by bounds, for a pipeline to go on or to stop.
+    """Judge raters by bounds, so that a pipeline can go on or stop.
 
     Parameters
     ----------
     fit
-        What is judged.
+        The fit whose raters are judged.
     ratings
-        Those that were fitted; `max_infit` and `max_outfit` are computed from them.
+        The ratings that were fitted; `max_infit` and `max_outfit` need them.
     min_kappa, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
-        The bounds. `max_severity` is a distance from the origin, so it fails the lenient as it does the severe.
+        The bounds. `max_severity` is a distance from the origin, so it fails lenient raters as well as severe ones.
     confident
-        By default the estimate decides: nobody passes for being little known, but somebody within chance of a bound
-        may fail. With `confident=True` only raters fail whose 95 % interval lies wholly beyond a bound: nobody fails
-        by chance alone, but a rater with few ratings passes for want of evidence; ask for `min_ratings` too.
-        Where a rater has no interval, the estimate decides.
+        By default the estimate decides, so a rater close to a bound may fail by chance. With `confident=True` only
+        raters whose 95 % interval lies entirely outside a bound fail, so a rater with few ratings passes for lack of
+        evidence; set `min_ratings` too. Where a rater has no interval, the estimate decides.
     raters
         Judge only these, such as the LLM judges of a panel with human raters.
 
     Returns
     -------
     Gate
-        `passed`, `failed`, `checks`, `summary()` and `to_json()`. A fit that did not converge does not pass.
+        `passed`, `failed`, `checks`, `summary()` and `to_json()`. A fit that did not converge fails.
 
     Examples
     --------
@@ -129,49 +133,52 @@ def gate(
     >>> result.passed, result.failed
     (False, ('AM:Sport', 'AM:Work'))
     >>> print(result.summary())
-    failed: 2 of 16 raters beyond min kappa 0.6
-      AM:Sport: kappa 0.38 (0.23 to 0.52), 0.6 asked
-      AM:Work: kappa 0.45 (0.32 to 0.57), 0.6 asked
+    failed: 2 of 16 raters below kappa 0.6
+      AM:Sport: kappa 0.38 (0.23 to 0.52), needs 0.6
+      AM:Work: kappa 0.45 (0.32 to 0.57), needs 0.6
     """
-    asked = _asked(
+    bounds = Bounds(
         min_kappa=min_kappa,
         max_severity=max_severity,
         min_discrimination=min_discrimination,
         max_infit=max_infit,
         max_outfit=max_outfit,
         min_ratings=min_ratings,
+        confident=confident,
+        raters=raters,
     )
-    table = fit.table("raters")
+    return judge(fit, ratings, bounds)
+
+
+def judge(fit: Result, ratings: Ratings | None, bounds: Bounds) -> Gate:
+    """`gate`, with the bounds in one record."""
+    bounds.check_any()
+    table, asked = fit.table("raters"), bounds.given()
     labels = table["rater"].cast(pl.String)
+    raters = [bounds.raters] if isinstance(bounds.raters, str) else bounds.raters
     chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
-    misfit = None
-    if "max_infit" in asked or "max_outfit" in asked:
-        misfit = _misfit(fit, ratings)
-    found = pl.concat([_judged(name, bound, table, misfit, confident) for name, bound in asked.items()])
+    misfit = _misfit(fit, ratings) if {"max_infit", "max_outfit"} & asked.keys() else None
+    found = pl.concat(
+        [_judged(name, bound, table, misfit, bounds.confident) for name, bound in asked.items()]
+    )
     found = found.filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
     passed = not failed and fit.converged
-    return Gate(passed, failed, asked, confident, fit.converged, found, tuple(fit.notes), fit.backend)
-
-
-def _asked(**bounds: float | None) -> dict[str, float]:
-    """The bounds that were given, once they are seen to be numbers."""
-    asked = {name: value for name, value in bounds.items() if value is not None}
-    if not asked:
-        raise OptionError(f"a gate without a bound lets everybody pass; give one of {', '.join(bounds)}")
-    for name, value in asked.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < np.inf:
-            raise OptionError(f"{name}={value!r}; give a number, 0 or more")
-    return asked
+    return Gate(passed, failed, asked, bounds.confident, fit.converged, found, tuple(fit.notes), fit.backend)
 
 
 def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
     if ratings is None:
         raise OptionError(
-            "infit and outfit follow from the ratings; give them too: rl.gate(fit, ratings, ...)"
+            "infit and outfit are computed from the ratings", "give them too: rl.gate(fit, ratings, ...)"
         )
     if fit.calibration is None:
-        raise OptionError(f"model {fit.model!r} has no infit or outfit; fit 'gmf', 'tfm' or 'probit'")
+        raise OptionError(
+            f"model {fit.model!r} has no infit or outfit",
+            Message("leave these bounds out, or use ", Option("model", "gmf")),
+            value=fit.model,
+            option="model",
+        )
     return rater_fit(residuals(fit, ratings))
 
 

@@ -1,5 +1,6 @@
 """What is known of raters beforehand, to explain severity and discrimination by."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.errors import InputError
+from raterlens.reading.rater_table import read_rater_table
 from raterlens.text import listed
 from raterlens.types import Array
 
@@ -44,7 +46,9 @@ class Covariates:
 
 
 def covariate_columns(source: Any) -> dict[str, list[Any]]:
-    """A dataframe, or columns by name, as columns by name."""
+    """The path of a table, a dataframe, or columns by name, as columns by name."""
+    if isinstance(source, str | os.PathLike):
+        source = read_rater_table(source)
     if isinstance(source, Mapping):
         return {str(name): list(values) for name, values in source.items()}
     import narwhals as nw  # most fits have no covariates

@@ -1,5 +1,7 @@
 """What ratings differ in besides rater, student and item, as codes: one label per rating, and times in periods."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,39 @@ def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np
     starts = labels.gather(np.append(0, edges))
     names = pl.Series([f"{place + 1}: from {moment_words(start)}" for place, start in enumerate(starts)])
     return np.searchsorted(edges, moment, side="right").astype(np.int32), names
+
+
+def set_aside(
+    ratings: Ratings, time: str | None = None, groups: Sequence[str] = ()
+) -> tuple[Ratings, dict[str, Any]]:
+    """Take columns that are no part of the model out of the facets; return them as `Fit.diagnose` wants them.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> table = {"student": [1, 1, 2, 2], "rater": list("ABAB"), "score": [0, 1, 1, 0], "day": [1, 2, 1, 2]}
+    >>> ratings = rl.read(pl.DataFrame(table), facets=["day"])
+    >>> ratings, besides = set_aside(ratings, time="day")
+    >>> ratings.facets, besides["time"].to_list(), besides["groups"]
+    ((), [1, 2, 1, 2], {})
+    """
+    names = [*([time] if time else []), *groups]
+    found = {facet.name: facet for facet in ratings.facets if facet.name in names}
+    for name, facet in found.items():
+        if len(facet.labels) < 2:
+            raise InputError(
+                f"column {name!r} is {facet.labels[0]!r} in every row, so nothing can differ by it",
+                "leave it out",
+                value=facet.labels[0],
+                option="time" if name == time else "groups",
+            )
+    besides: dict[str, Any] = {
+        "groups": {name: found[name].labels.gather(found[name].codes) for name in groups}
+    }
+    if time:
+        besides["time"] = times(found[time].labels).gather(found[time].codes)
+    rest = tuple(facet for facet in ratings.facets if facet.name not in names)
+    return replace(ratings, facets=rest), besides
 
 
 def times(labels: pl.Series) -> pl.Series:

@@ -1,8 +1,9 @@
-"""What was fitted, how, what it takes for granted, and how to do it again."""
+"""What was fitted, how, under which assumptions, and how to do it again."""
 
 from typing import TYPE_CHECKING
 
 from raterlens.report import english as words
+from raterlens.report.reproduce import Reproduction, from_python
 from raterlens.text import counted, number
 
 if TYPE_CHECKING:
@@ -10,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
-    """What was fitted and how it went, as (what, value)."""
-    stopped = f"{'yes' if fit.converged else 'no'}, after {counted(fit.optimiser.iterations, 'iteration')}"
+    """What was fitted and how it went, as (setting, value)."""
+    ended = f"{'yes, in' if fit.converged else 'no, after'} {counted(fit.optimiser.iterations, 'iteration')}"
     errors = words.COVARIANCES.get(fit.covariance, fit.covariance)
     found = {
         "model": words.MODELS.get(fit.model, fit.model),
@@ -25,7 +26,7 @@ def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
         "alpha": number(fit.alpha, 4),
         "yardstick": f"{fit.yardstick.reference}, {fit.yardstick.population}, {fit.yardstick.origin}",
         "covariance": errors if has_errors(fit) else words.NO_ERRORS,
-        "converged": f"{stopped}: {fit.optimiser.stopped}",
+        "converged": ended if fit.converged else f"{ended}: {fit.optimiser.stopped}",
     }
     return tuple((words.SETTINGS[name], value) for name, value in found.items())
 
@@ -38,10 +39,8 @@ def assumptions(fit: "Result") -> tuple[str, ...]:
     return words.ASSUMPTIONS if fit.model in words.NORMAL_FREE else words.LATENT_ASSUMPTIONS
 
 
-def call(fit: "Result") -> str:
-    """The call from Python that makes this fit."""
-    given = {"model": fit.model, "method": fit.method, "link": fit.link}
-    if not has_errors(fit):
-        given["standard_errors"] = False  # type: ignore[assignment]
-    arguments = ", ".join(f"{name}={value!r}".replace("'", '"') for name, value in given.items())
-    return f"fit = raterlens.fit(ratings, {arguments})"
+def reproduced(fit: "Result", reproduction: Reproduction | None) -> tuple[tuple[str, str], ...]:
+    """How to make the fit again, as (where, what to type)."""
+    found = reproduction or from_python(fit.config)
+    command = () if found.command is None else ((words.IN_SHELL, found.command),)
+    return (*command, (words.IN_PYTHON, found.call))

@@ -9,7 +9,7 @@ from raterlens.ratings.linking import TARGET_SE, examine_links
 from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.report.encode import embedded
-from raterlens.report.method import assumptions, call, settings
+from raterlens.report.method import assumptions, reproduced, settings
 from raterlens.report.page_tables import MOST_STUDENTS, design_tables, item_table, student_table
 from raterlens.report.pictures import pictures
 from raterlens.report.rater_pages import rater_data
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
+    from raterlens.report.reproduce import Reproduction
 
 ROWS = {"raters": FIRST_ROWS, "others": FEW_ROWS}
 
 
 def render(
     fit: "Fit",
-    command: str | None = None,
+    reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
     diagnosis: "Diagnosis | None" = None,
+    cautions: tuple[str, ...] = (),
 ) -> str:
     """The report as HTML.
 
@@ -35,16 +37,18 @@ def render(
     ----------
     fit
         The fit to report on.
-    command
-        The command line that made it, to be shown under "how to reproduce"; the call from Python otherwise.
+    reproduction
+        How to make the fit again; by default the call from Python.
     ratings
         Those that were fitted: adds what stands out in them, fit statistics, and what would mend the design.
     diagnosis
         `fit.diagnose(ratings)`, where it is known already.
+    cautions
+        What else to read the report with.
     """
     page = environment().get_template("report.html")
     return page.render(
-        it=content(fit, command, ratings, diagnosis),
+        it=content(fit, reproduction, ratings, diagnosis, cautions),
         style=style(),
         script=script(),
         version=version("raterlens"),
@@ -53,9 +57,10 @@ def render(
 
 def content(
     fit: "Fit",
-    command: str | None = None,
+    reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
     diagnosis: "Diagnosis | None" = None,
+    cautions: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
     linking = None if ratings is None else examine_links(ratings)
@@ -68,7 +73,13 @@ def content(
         "students": student_table(fit),
         **design_tables(linking),
     }
-    warnings = (*caveats(fit.model), *fit.warnings, *(() if linking is None else linking.warnings))
+    warnings = (
+        *caveats(fit.model),
+        *fit.warnings,
+        *(() if diagnosis is None else diagnosis.warnings()),
+        *cautions,
+        *(() if linking is None else linking.warnings),
+    )
     drawn = pictures(fit, numbers)
     return {
         "overview": overview(fit, raters, diagnosis),
@@ -80,7 +91,7 @@ def content(
         "sections": [name for name in words.SECTIONS if name not in drawn or drawn[name]],
         "settings": settings(fit),
         "assumptions": assumptions(fit),
-        "command": command or call(fit),
+        "reproduce": reproduced(fit, reproduction),
         "notes": fit.notes,
         "ordered": scale_of(fit).ordered,
         "line": f"{CAPABLE:.2f}",

@@ -37,8 +37,8 @@ def test_convert_there_and_back(panel: rl.Ratings, tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--out", "x.txt"], "'x.txt' does not say what to write; add --to csv"),
-        (["--out", "nowhere/x.csv"], "give a file in a folder that exists"),
+        (["--out", "x.txt"], "'x.txt' does not say what kind of file to write; add --to csv"),
+        (["--out", "nowhere/x.csv"], "give a file in an existing folder"),
         (["--out", "x.csv", "--to", "cvs"], "did you mean 'csv'?"),
     ],
 )

@@ -1,77 +1,130 @@
-"""`raterlens fit --time --groups`: columns besides the model, tested for drift and bias and written."""
+"""Every option of reading, of a fit and of a gate is an option of the command line, with a help text."""
 
-from pathlib import Path
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import polars as pl
 import pytest
 
-from benchmarks.planted_faults import panel
+from raterlens.app.cli import options
 from raterlens.app.cli.main import main
-from raterlens.errors import InputError
-from raterlens.ratings.grouping_columns import times
+from raterlens.app.cli.options import (
+    BOUND_HELP,
+    FILES,
+    FIT_HELP,
+    READ_HELP,
+    bounds_of,
+    fit_config,
+    read_config,
+    several,
+)
+from raterlens.config import FitConfig, ReadConfig
+from raterlens.errors import OptionError
+from raterlens.export.bounds import Bounds
+from raterlens.models.registry import MODELS
+from raterlens.report.reproduce import flag
+from raterlens.text import Option
+from tests.support.command_line import Captured
 
 
-@pytest.fixture(scope="module")
-def table() -> pl.DataFrame:
-    """The first rater is 1.5 logits more severe from the middle on; rows in any order, some without a score."""
-    ratings = panel(2, "drift")
-    frame = pl.DataFrame(
-        {
-            "student": ratings.students.gather(ratings.student),
-            "rater": ratings.raters.gather(ratings.rater),
-            "item": ratings.items.gather(ratings.item),
-            "score": pl.Series(ratings.score, dtype=pl.Int64),
-            "day": [f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in np.arange(ratings.n_ratings) // 40],
-            "school": np.array(["north", "south"])[ratings.student % 2],
-        }
+@pytest.mark.parametrize(
+    ("config", "texts"), [(ReadConfig, READ_HELP), (FitConfig, FIT_HELP), (Bounds, BOUND_HELP)]
+)
+def test_every_field_has_a_help_text_and_an_option(
+    config: type, texts: dict[str, str], capsys: Captured
+) -> None:
+    names = [field.name for field in dataclasses.fields(config)]
+    assert list(texts) == names
+    assert all(text.endswith(".") for text in texts.values())
+    main(["check", "--help"])
+    shown = capsys.readouterr().out
+    for field in dataclasses.fields(config):
+        (word, *_) = flag(Option(field.name, False if field.default is True else None))
+        assert f" {word} " in shown
+
+
+def test_help_lists_every_model(capsys: Captured) -> None:
+    main(["fit", "--help"])
+    shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for spec in MODELS.values():
+        assert f"{spec.name}: {spec.about}." in shown
+
+
+VALUES: dict[str, Any] = {
+    "model": "tfm",
+    "method": "laplace",
+    "link": "probit",
+    "scale": "graded",
+    "covariance": "sandwich",
+    "reference": "quantile 0.9",
+    "population": "normal 0.5 1.2",
+    "origin": "absolute",
+    "score": "mark",
+    "table": "Sheet 2",
+    "wide": "{rater} {item}",
+    "format": "csv",
+    "encoding": "cp1252",
+    "cut": -1.5,
+}
+
+
+def other_value(field: "dataclasses.Field[Any]") -> Any:
+    """A value that is not the default."""
+    if field.name in VALUES:
+        return VALUES[field.name]
+    if isinstance(field.default, bool):
+        return not field.default
+    return field.default + 7 if isinstance(field.default, int) else ("a", "b, c")
+
+
+def parsed(command: str, *words: str) -> dict[str, Any]:
+    """The records that cyclopts makes of a command line."""
+    from raterlens.app.cli.commands import app
+
+    _, bound, _ = app.parse_args([command, "file.csv", *words], exit_on_error=False, print_error=False)
+    return dict(bound.arguments)
+
+
+@pytest.mark.parametrize(
+    "name", [field.name for field in dataclasses.fields(FitConfig) if field.name not in FILES]
+)
+def test_an_option_of_a_fit_arrives_as_it_was_given(name: str) -> None:
+    (field,) = (field for field in dataclasses.fields(FitConfig) if field.name == name)
+    value = other_value(field)
+    for command in ("fit", "check"):
+        found = parsed(command, *flag(Option(name, value)))
+        assert fit_config(found["model"]).given() == {name: value}
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(ReadConfig), ids=lambda field: field.name)
+def test_an_option_of_reading_arrives_as_it_was_given(field: "dataclasses.Field[Any]") -> None:
+    value = other_value(field)
+    found = parsed("fit", *flag(Option(field.name, value)))
+    assert read_config(found["columns"]).given() == {field.name: value}
+
+
+def test_bounds_arrive_as_they_were_given() -> None:
+    found = parsed("check", "--min-kappa", "0.6", "--min-ratings", "20", "--confident", "--only", 'a,"b, c"')
+    assert bounds_of(found["bounds"]) == Bounds(
+        min_kappa=0.6, min_ratings=20, confident=True, raters=["a", "b, c"]
     )
-    frame = frame.sample(fraction=1.0, shuffle=True, seed=1)
-    blank = pl.int_range(pl.len()) % 50 == 7
-    return frame.with_columns(score=pl.when(blank).then(None).otherwise("score"))
 
 
-def test_drift_and_bias_are_tested_and_written(table: pl.DataFrame, tmp_path: Path, capsys):
-    table.write_csv(tmp_path / "ratings.csv")
-    out = tmp_path / "results"
-    options = ["--time", "day", "--groups", "school", "--out", str(out)]
-    assert main(["fit", str(tmp_path / "ratings.csv"), *options]) == 0
-    flags = pl.read_csv(out / "flags.csv")
-    assert flags.filter(rater="R01", effect="drift").height == 1
-    change = pl.read_csv(out / "change.csv")
-    assert change.height == 12
-    bias = pl.read_csv(out / "bias.csv")
-    assert bias.columns[:3] == ["rater", "of", "level"]
-    assert bias.height == 24
-    assert (bias["n"].sum(), set(bias["level"])) == (
-        table["score"].drop_nulls().len(),
-        {"north", "south"},
-    )
-    drift = pl.read_csv(out / "drift.csv").filter(rater="R01")
-    assert drift["eta"][-1] > drift["eta"][0] + 0.5
-    said = " ".join(capsys.readouterr().out.split())  # lines break where the terminal ends
-    assert "logits more severe since about 2024-0" in said
+def test_a_new_field_is_an_option_without_further_work() -> None:
+    @dataclass(frozen=True)
+    class Wider(FitConfig):
+        halo: str = "none"
+        strict: bool = True
+
+    record = options._record(Wider, {**FIT_HELP, "halo": "Halo.", "strict": "Not strict."}, options._MODEL)
+    kinds = {field.name: field.type for field in dataclasses.fields(record)}
+    assert record().halo == "none"
+    assert kinds["halo"].__metadata__[0].help == "Halo."
+    assert kinds["strict"].__metadata__[0].name == ("--no-strict",)
 
 
-def test_columns_at_fault_are_named(table: pl.DataFrame, tmp_path: Path, capsys):
-    path = tmp_path / "ratings.csv"
-    strange = pl.lit("week 1") + pl.col("day").str.slice(6)
-    table.with_columns(day=strange, country=pl.lit("NL")).write_csv(path)
-    for options, message in (
-        (["--time", "dya"], "no column 'dya'"),
-        (["--time", "day"], "neither a number nor a date"),
-        (["--groups", "school,"], "--groups 'school,' has an empty name"),
-        (["--groups", "school,school"], "'school' is given more than once for --time and --groups"),
-        (["--groups", "item"], "by its name it is the column of items"),
-        (["--groups", "country"], "column 'country' is 'NL' in every row"),
-    ):
-        assert main(["fit", str(path), *options, "--out", str(tmp_path / "results")]) == 2
-        assert message in capsys.readouterr().err
-        assert not (tmp_path / "results").exists()
-
-
-def test_times_sort_as_times():
-    assert times(pl.Series("t", ["10", "9", "2"])).arg_sort().to_list() == [2, 1, 0]
-    assert times(pl.Series("t", ["2024-05-31 09:30:00"])).dtype == pl.Datetime
-    with pytest.raises(InputError, match=r"'week 2' in the column of times"):
-        times(pl.Series("t", ["1", "week 2"]))
+def test_names_between_commas() -> None:
+    assert several("rater", 'judge, "class, year"') == ["judge", "class, year"]
+    with pytest.raises(OptionError) as refused:
+        several("rater", "judge,")
+    assert refused.value.option == "rater"

@@ -66,7 +66,7 @@ def test_every_chart_is_written(name, files, tmp_path, capsys):
         (["drift", "FIT", "--ratings", "RATINGS"], "the chart 'drift' needs --time: the column"),
         (["what_if", "FIT"], "--show names 0 raters, and the chart 'what_if' shows one rater"),
         (["what_if", "FIT", "--show", "nobody"], "no rater 'nobody' in this fit; give one of: 'R1', 'R2'"),
-        (["severity", "FIT", "--show", "R1"], "the chart 'severity' shows all raters; leave --show out"),
+        (["severity", "FIT", "--show", "R1"], "the chart 'severity' shows all raters; leave out --show"),
         (["wright", "FIT", "--ratings", "RATINGS"], "the chart 'wright' takes no --ratings; leave it out"),
         (["capability", "FIT", "--theme", "sepia"], "unknown theme 'sepia'; choose one of: light, dark"),
         (["capability", "FIT", "--width", "20"], "width=20; give pixels from 280"),

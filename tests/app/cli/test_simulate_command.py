@@ -33,10 +33,10 @@ def test_ordered_scores(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--out", "ratings.txt"], "does not say what to write; add --to csv"),
-        (["--out", "nowhere/ratings.csv"], "give a file in a folder that exists"),
-        (["--out", "a.csv", "--categories", "1"], "1 categories; give 2"),
-        (["--out", "a.csv", "--categories", "4", "--model", "hrm"], "leave --categories out"),
+        (["--out", "ratings.txt"], "does not say what kind of file to write; add --to csv"),
+        (["--out", "nowhere/ratings.csv"], "give a file in an existing folder"),
+        (["--out", "a.csv", "--categories", "1"], "--categories 1; give 2"),
+        (["--out", "a.csv", "--categories", "4", "--model", "hrm"], "leave out --categories"),
         (["--out", "a.csv", "--truth", "a.csv"], "a csv file of its own"),
         (["--out", "a.csv", "--truth", "a.parquet"], "a csv file of its own"),
         (["--out", "a.csv", "--students", "1"], "give a whole number of at least 2"),

@@ -9,11 +9,11 @@ from raterlens.app.cli.main import main
     ("arguments", "message"),
     [
         (["studie1"], "unknown study 'studie1'; did you mean 'study1'?"),
-        (["noise", "--replications", "0"], "--replications is 0; give a whole number from 1 on"),
-        (["noise", "--workers", "0"], "--workers is 0"),
-        (["noise", "--seed", "-1"], "--seed is -1"),
+        (["noise", "--replications", "0"], "--replications 0; give a whole number of at least 1"),
+        (["noise", "--workers", "0"], "--workers 0"),
+        (["noise", "--seed", "-1"], "--seed=-1"),
         (["noise", "--data", "x.csv"], "the study 'noise' simulates its ratings"),
-        (["writing"], "the study 'writing' needs --data PATH"),
+        (["writing"], "the study 'writing' needs the dataset data.cqc04; name the file with --data"),
         (["writing", "--data", "nothing.rda"], "no such file: 'nothing.rda'"),
     ],
 )

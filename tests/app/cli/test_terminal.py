@@ -1,16 +1,12 @@
-"""Terminals of every kind, and progress."""
+"""Terminals of every kind."""
 
 import json
-import sys
-from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from raterlens.app.cli.main import DONE, main
-from raterlens.app.cli.progress import watching
 from tests.support.command_line import Captured, run
 
 
@@ -51,25 +47,3 @@ def test_json_survives_a_plain_terminal(foreign: Path) -> None:
     done = run("fit", foreign, "--json", PYTHONIOENCODING="ascii")
     assert done.stderr == b""
     assert "Åsa 王" in json.loads(done.stdout)["tables"]["raters"]["rater"]
-
-
-class Screen(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    with watching("reading") as silent:
-        assert silent is None
-    screen = Screen()
-    monkeypatch.setattr(sys, "stderr", screen)
-    with watching("reading", unless=True) as silent:
-        assert silent is None
-    assert screen.getvalue() == ""
-    with watching("reading [bold]a.csv"):
-        pass
-    assert "reading [bold]a.csv" in screen.getvalue()
-    with watching("reading") as report:
-        assert report is not None
-        report(SimpleNamespace(stage="mml", iteration=3, loglik=-3297.7409))
-    assert "mml: step 3, log-likelihood -3,297.7409" in screen.getvalue()

@@ -65,7 +65,7 @@ def test_from_a_file_with_hostile_labels_to_two_fits_compared(server, hostile, n
 
     page.select_option("select[name=role-3]", "none")
     page.wait_for_selector("#findings .fault", timeout=WAIT)
-    assert "No column is said to be the score" in page.inner_text("#findings")
+    assert "No column is marked as the score" in page.inner_text("#findings")
     page.select_option("select[name=role-3]", "score")
     page.wait_for_selector("#findings strong", timeout=WAIT)
 
@@ -167,7 +167,7 @@ def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page,
     other.get_by_role("button", name="Cancel").click()
     other.wait_for_selector("text=This fit was cancelled", timeout=WAIT)
 
-    page.wait_for_selector("#phase:text-matches('Reading|Finding')", timeout=WAIT)
+    page.wait_for_selector("#phase:text-matches('Reading|Fitting')", timeout=WAIT)
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_selector("text=This fit was cancelled", timeout=WAIT)
     assert page.url == running

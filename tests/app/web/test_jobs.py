@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.app.web.jobs import Pool, State
+from raterlens.app.web.jobs import JobState, Pool
 from raterlens.app.web.refusals import RefusedError
 from raterlens.simulation.simulate import simulate
 
@@ -32,11 +32,8 @@ def slow(tmp_path_factory):
     return {
         "path": str(path),
         "name": "slow.parquet",
-        "sheet": None,
-        "roles": {name: name for name in columns},
-        "cut": None,
-        "wide": None,
-        "model": {"model": "gmf"},
+        "read": {name: name for name in columns},
+        "fit": {"model": "gmf"},
         "folder": str(folder / "out"),
     }
 
@@ -60,26 +57,30 @@ def test_fits_are_bounded_queued_cancelled_and_told_when_interrupted(tmp_path, s
     async def story():
         pool = Pool(tmp_path, size=1, max_waiting=2)
         first, second, third = (pool.submit("fit", **slow) for _ in range(3))
-        assert [job.state for job in (first, second, third)] == [State.RUNNING, State.WAITING, State.WAITING]
+        assert [job.state for job in (first, second, third)] == [
+            JobState.RUNNING,
+            JobState.WAITING,
+            JobState.WAITING,
+        ]
         assert [pool.ahead(job) for job in (first, second, third)] == [0, 1, 2]
-        with pytest.raises(RefusedError, match="2 tasks are waiting already"):
+        with pytest.raises(RefusedError, match="2 tasks are already waiting"):
             pool.submit("fit", **slow)
 
         await pool.cancel(second)
-        assert second.state is State.CANCELLED
+        assert second.state is JobState.CANCELLED
         assert pool.ahead(third) == 1
 
         await until(lambda: first.progress)
         process = pool._workers[first]._process.pid
         assert alive(process)
         await pool.cancel(first)
-        assert first.state is State.CANCELLED
+        assert first.state is JobState.CANCELLED
         assert not alive(process)
 
         await until(lambda: third.progress)
         os.kill(pool._workers[third]._process.pid, signal.SIGKILL)  # as the system does for want of memory
         await asyncio.wait_for(third.over.wait(), 10)
-        assert third.state is State.FAILED
+        assert third.state is JobState.FAILED
         assert "interrupted" in third.message
         with pytest.raises(RefusedError, match="interrupted"):
             await third.answer()

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from raterlens.app.cli.serve_command import serve
+from raterlens.app.web.server import serve
+from raterlens.app.web.settings import Settings
 from raterlens.errors import OptionError
 from tests.support.web_servers import serving
 
@@ -58,20 +59,9 @@ def test_other_machines_need_the_token_that_is_printed(tmp_path):
         assert ask(here, f"/?{parts.query}")[0] == 303
 
 
-def test_a_port_in_use_and_options_out_of_range_are_told(tmp_path):
+def test_a_port_in_use_is_told(tmp_path):
     with serving(tmp_path) as server:
         port = urlsplit(server.address).port
-        with pytest.raises(OptionError, match=f"port {port}.*--port 0"):
-            serve("127.0.0.1", port, False, 200, 1000, None, None)
-    with pytest.raises(OptionError, match="--port 70000 is out of range"):
-        serve("127.0.0.1", 70_000, False, 200, 1000, None, None)
-    with pytest.raises(OptionError, match="--max-rows 0"):
-        serve("127.0.0.1", 0, False, 200, 0, None, None)
-    with pytest.raises(OptionError, match="--max-memory -1 "):
-        serve("127.0.0.1", 0, False, 200, 1000, -1, None)
-
-
-def test_the_extra_is_named_where_it_is_missing(monkeypatch):
-    monkeypatch.setattr("raterlens.app.cli.serve_command.find_spec", lambda name: None)
-    with pytest.raises(OptionError, match=r"pip install 'raterlens\[web\]'"):
-        serve("127.0.0.1", 0, False, 200, 1000, None, None)
+        with pytest.raises(OptionError, match=f"port {port}.*port=0") as refused:
+            serve(Settings(port=port))
+    assert refused.value.option == "port"

@@ -7,12 +7,12 @@ from io import BytesIO
 from pathlib import Path
 
 import polars as pl
-import pytest
 from openpyxl import Workbook
 
 from raterlens.app.cli.main import main
-from raterlens.app.web.tasks import check, fit, preview
-from raterlens.errors import OptionError
+from raterlens.app.web.column_roles import read_config
+from raterlens.app.web.tasks import check, preview
+from raterlens.app.web.tasks import fit as fit_table
 from raterlens.facade import Fit
 from raterlens.fitting import load
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
@@ -57,7 +57,7 @@ def test_the_sheet_that_looks_like_ratings_is_taken_and_another_can_be_chosen():
 def test_a_book_of_one_sheet_asks_for_none():
     with visiting() as client:
         where = send(client, workbook(Only=RATINGS), "panel.xlsx").headers["location"]
-        assert "Take this sheet" not in client.get(where).text
+        assert "Use this sheet" not in client.get(where).text
 
 
 def test_the_command_in_the_report_does_the_same(tmp_path: Path, monkeypatch):
@@ -72,14 +72,11 @@ def test_the_command_in_the_report_does_the_same(tmp_path: Path, monkeypatch):
     chosen = {
         "path": str(path),
         "name": path.name,
-        "sheet": "Marks",
-        "roles": roles,
-        "cut": None,
-        "wide": None,
+        "read": read_config(roles, sheet="Marks").given(),
     }
     assert "of 12 students by 3 raters on 2 items" in check(**chosen, progress=print)["data"]
     (tmp_path / "app").mkdir()
-    fit(**chosen, model={"model": "tfm"}, folder=str(tmp_path / "app"), progress=lambda said: None)
+    fit_table(**chosen, fit={"model": "tfm"}, folder=str(tmp_path / "app"), progress=lambda said: None)
     assert same_again(tmp_path, "app", monkeypatch).n_students == 12
 
 
@@ -112,18 +109,9 @@ def test_a_column_for_each_rater_is_guessed_fitted_and_told(tmp_path: Path, monk
         chosen = {
             "path": str(path),
             "name": path.name,
-            "sheet": None,
-            "roles": seen["roles"],
-            "cut": None,
-            "wide": wide,
+            "read": read_config(seen["roles"], wide=wide).given(),
         }
         assert check(**chosen, progress=print)["data"] == size
         (tmp_path / name).mkdir()
-        fit(**chosen, model={"model": "tfm"}, folder=str(tmp_path / name), progress=lambda said: None)
+        fit_table(**chosen, fit={"model": "tfm"}, folder=str(tmp_path / name), progress=lambda said: None)
         same_again(tmp_path, name, monkeypatch)
-    with pytest.raises(
-        OptionError, match="'student' is said to be the rater, and so are the columns of scores"
-    ):
-        check(
-            **chosen | {"roles": {"student": "rater", "R0: a": "score", "R1: a": "student"}}, progress=print
-        )

@@ -1,226 +1,86 @@
-"""What each command does, step by step: check, read, fit, write, show."""
+"""The table of commands.
 
-import sys
-from dataclasses import replace
-from json import dumps, loads
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+Modules of commands import what is heavy once they have something to do, so that help and mistakes are answered at once.
+"""
 
-from raterlens.app.cli.options import Bounds, Columns, Look, Model, Output, Work, command_line
-from raterlens.app.cli.progress import watching
-from raterlens.app.cli.terminal import Terminal
-from raterlens.errors import InputError, OptionError
-from raterlens.export.folder import check_folder, write_results
+from importlib.metadata import version
 
-if TYPE_CHECKING:
-    from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.facade import Fit
-    from raterlens.ratings.coded import Ratings
+from cyclopts import App
 
-EXAMPLE = "the bundled example: ratings simulated from published estimates; no real rating is in it"
+from raterlens.app.cli.check_command import check
+from raterlens.app.cli.compare_command import compare
+from raterlens.app.cli.convert_command import convert
+from raterlens.app.cli.demo_command import DEMO_FOLDER, demo
+from raterlens.app.cli.fit_command import fit
+from raterlens.app.cli.pack_command import pack
+from raterlens.app.cli.plot_command import PLOT_HELP, plot
+from raterlens.app.cli.serve_command import serve
+from raterlens.app.cli.simulate_command import simulate
+from raterlens.app.cli.study_command import study
+from raterlens.studies.catalogue import STUDY_HELP
 
+EPILOGUES = {
+    fit: """Columns left out are recognised by their usual names (student, rater, item, score, ...).
 
-def fit(
-    file: Path, columns: Columns, model: Model, work: Work, output: Output, look: Look | None = None
-) -> None:
-    """Read a table, fit a model to it, write and show the results."""
-    arguments, besides = columns.arguments(), [] if look is None else look.columns()
-    if besides:
-        check_besides(besides, arguments)
-        arguments["facets"] = [*(arguments["facets"] or ()), *besides]
-    if output.out is not None:
-        check_folder(output.out)
-    if output.xlsx:
-        check_workbook(output.out)
-    from raterlens.fitting import fit as estimate
-    from raterlens.parallel.dask_cluster import cluster_at
+Examples:
+  raterlens fit ratings.csv --out results/
+  raterlens fit long.csv --student pupil --rater judge --item task --score mark
+  raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3
+  raterlens fit ratings.parquet --model tfm --json > fit.json
+  raterlens fit ratings.csv --time date --groups school --out results/
+  raterlens fit this-year.csv --anchors last-year/fit.json --out results/""",
+    check: """With a bound, a model is fitted and every rater judged. Exit codes: 0 all pass,
+3 a rater fails (or the fit did not converge), 2 the input is at fault.
 
-    command = command_line(file, columns, model, output, look)
-    try:
-        with watching(f"reading {file}", unless=output.quiet) as progress, cluster_at(work.cluster) as client:
-            ratings, options = study_of(file, arguments, vars(model))
-            ratings, aside = set_aside(ratings, besides, timed=bool(look and look.time))
-            if output.xlsx:
-                check_workbook(output.out, ratings)
-            result = estimate(
-                ratings,
-                **options,
-                progress=progress,
-                checkpoint=work.checkpoint,
-                resume=work.resume,
-                client=client,
-            )
-            ratings, aside, seen = manageable(ratings, aside)
-            result, found = diagnosed(result, ratings, **aside)
-            result = replace(result, warnings=(*result.warnings, *seen))
-    except KeyboardInterrupt:
-        if work.checkpoint is None or not work.checkpoint.exists():
-            raise KeyboardInterrupt(
-                "interrupted, and nothing is kept; with --checkpoint FILE a fit can go on after that"
-            ) from None
-        raise KeyboardInterrupt(f"interrupted; to go on: {command} {work.going_on()}") from None
-    if output.out is not None:
-        write_results(result, output.out, command=command, ratings=ratings, diagnosis=found, xlsx=output.xlsx)
-    if output.facets_tables:
-        from raterlens.export.facets_tables import facets_tables
+Examples:
+  raterlens check ratings.csv
+  raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3
+  raterlens check verdicts.csv --min-kappa 0.6 --max-severity 1.5 --json
+  raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200 --confident""",
+    pack: """A parquet file, or a folder of them, may be larger than memory.
 
-        print(facets_tables(result, ratings))
-    elif output.json:
-        print_json(result.to_json())
-    elif not output.quiet:
-        Terminal().fit(result, out=output.out, everyone=output.everyone)
+Examples:
+  raterlens pack ratings.parquet --out ratings.rlpack
+  raterlens fit ratings.rlpack --out results/""",
+    simulate: """Students, raters and items are numbered (S001, R01, I1); a rater scores every item of a student.
 
+Examples:
+  raterlens simulate --out ratings.csv
+  raterlens simulate --students 2000 --raters 40 --raters-per-student 2 --truth truth.csv --out ratings.parquet
+  raterlens simulate --categories 5 --seed 7 --out marks.csv""",
+    convert: """Examples:
+  raterlens convert ratings.xlsx --out ratings.csv
+  raterlens convert essays.csv --rater rater,topic --items spe,coh,str --to facets --out study.txt""",
+    compare: """Examples:
+  raterlens compare tfm/fit.json gmf/fit.json""",
+    plot: f"""{PLOT_HELP}
 
-def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
-    """Raise where `--xlsx` could not be done, before the work."""
-    if out is None:
-        raise OptionError("--xlsx writes results.xlsx to a folder; say which with --out DIR")
-    from raterlens.export.excel import check_excel
+Examples:
+  raterlens plot capability results/fit.json --out capability.svg
+  raterlens plot what_if results/fit.json --show AM:Sport --out what-if.png --theme dark
+  raterlens plot network --ratings ratings.csv --out network.html""",
+    demo: f"Writes to {DEMO_FOLDER}/ in the current folder.",
+    serve: """Data stays on this machine, and only this machine can connect unless you give --host; then every
+visitor needs the token that is printed at the start.
 
-    check_excel(ratings)
+Examples:
+  raterlens serve --open
+  raterlens serve --host 0.0.0.0 --port 8080""",
+    study: STUDY_HELP,
+}
 
-
-def study_of(file: Path, columns: dict[str, Any], model: dict[str, Any]) -> "tuple[Ratings, dict[str, Any]]":
-    """The ratings, and the model as asked for: a control file of FACETS has anchors and a scale of its own."""
-    from raterlens.config import ReadConfig
-    from raterlens.reading.formats.file_formats import is_control_file
-    from raterlens.reading.reader import read
-
-    if not is_control_file(file, ReadConfig(encoding=columns["encoding"], format=columns["format"])):
-        return read(file, **columns), model
-    from raterlens.reading.facets.facets_study import read_facets
-
-    taken = ("student", "rater", "item", "facets", "cut", "encoding")
-    study = read_facets(file, **{name: columns[name] for name in taken})
-    scale = study.scale if model["scale"] == Model.scale else model["scale"]
-    return study.ratings, model | {"scale": scale, "anchors": study.anchors(model["model"])}
-
-
-def check(file: Path, columns: Columns, *, json: bool = False) -> None:
-    """Read a table and say what was understood and who can be compared with whom."""
-    from raterlens.ratings.design import examine
-    from raterlens.ratings.linking import examine_links
-    from raterlens.reading.reader import read
-
-    ratings = read(file, **columns.arguments())
-    warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
-    if json:
-        sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
-        print_json(dumps({**sizes, "notes": ratings.notes, "warnings": warnings}, ensure_ascii=False))
-    else:
-        Terminal().check(ratings, warnings)
-
-
-def gate(file: Path, columns: Columns, model: Model, bounds: Bounds, *, json: bool = False) -> bool:
-    """Fit, and judge every rater by the bounds; whether all pass."""
-    arguments, asked = columns.arguments(), bounds.arguments()
-    from raterlens.export.gate import gate as judge
-    from raterlens.fitting import fit as estimate
-
-    with watching(f"reading {file}", unless=json) as progress:
-        ratings, options = study_of(file, arguments, vars(model))
-        result = judge(estimate(ratings, **options, progress=progress), ratings, **asked)
-    if json:
-        print_json(result.to_json())
-    else:
-        Terminal().gate(result)
-    return result.passed
-
-
-def pack(file: Path, out: Path, columns: Columns) -> None:
-    """Read a table and keep it in the compact form."""
-    from raterlens.ratings.packed_file import open_packed
-    from raterlens.ratings.stored import StoredRatings
-    from raterlens.reading.packing import pack as write
-
-    with watching(f"packing {file}"):
-        path = write(file, out, **columns.arguments())
-    packed = StoredRatings(open_packed(path))
-    for note in packed.notes:
-        print(note)
-    print(
-        f"{packed.n_ratings:,} ratings of {packed.n_students:,} students by {packed.n_raters:,} raters on "
-        f"{packed.n_items:,} items: {path} ({path.stat().st_size / 2**20:,.1f} MiB)"
-    )
-
-
-def demo(out: Path) -> None:
-    """Fit the bundled example."""
-    check_folder(out)
-    from raterlens.fitting import fit as estimate
-    from raterlens.simulation.example import load_example
-
-    example = load_example()
-    example = replace(example, notes=(EXAMPLE, *example.notes))
-    with watching("fitting the example") as progress:
-        result, found = diagnosed(estimate(example, progress=progress), example)
-    write_results(result, out, command="raterlens demo", ratings=example, diagnosis=found)
-    Terminal().fit(result, out=out)
-
-
-def check_besides(columns: list[str], arguments: dict[str, Any]) -> None:
-    """Raise where columns of --time and --groups are at odds with each other or with the model."""
-    from raterlens.reading.columns import SUFFIX, USUAL
-
-    if twice := [name for name in columns if columns.count(name) > 1]:
-        raise OptionError(f"{twice[0]!r} is given more than once for --time and --groups; give it once")
-    items = {name for names in USUAL["item"] for name in names}
-    named = arguments["item"] is not None or arguments["items"] is not None
-    for name in columns:
-        if not named and SUFFIX.sub("", name.lower()) in items:
-            raise OptionError(
-                f"{name!r} is given for --time or --groups, but by its name it is the column of items, whose bias is "
-                "looked for anyway; leave it out, or name the column of items with --item"
-            )
-
-
-def set_aside(ratings: "Ratings", columns: list[str], *, timed: bool) -> "tuple[Ratings, dict[str, Any]]":
-    """Take columns that are no part of the model from the facets; return them as `Fit.diagnose` wants them."""
-    if not columns:
-        return ratings, {}
-    from raterlens.ratings.grouping_columns import times
-
-    found = {facet.name: facet for facet in ratings.facets if facet.name in columns}
-    for name, facet in found.items():
-        if len(facet.labels) < 2:
-            raise InputError(
-                f"column {name!r} is {facet.labels[0]!r} in every row: nothing can differ by it; leave it out"
-            )
-    values = {name: facet.labels.gather(facet.codes) for name, facet in found.items()}
-    rest = tuple(facet for facet in ratings.facets if facet.name not in columns)
-    aside: dict[str, Any] = {"groups": {name: values[name] for name in columns[timed:]}}
-    if timed:
-        first = found[columns[0]]
-        aside["time"] = times(first.labels).gather(first.codes)
-    return replace(ratings, facets=rest), aside
-
-
-def diagnosed(fit: "Fit", ratings: "Ratings", **aside: Any) -> "tuple[Fit, Diagnosis]":
-    """The fit with what stands out among its warnings, and the diagnosis behind them."""
-    found = fit.diagnose(ratings, **aside)
-    return replace(fit, warnings=(*fit.warnings, *found.warnings())), found
-
-
-def manageable(
-    ratings: "Ratings", aside: dict[str, Any], most: int = 20_000_000, sample: int = 2_000_000
-) -> "tuple[Ratings, dict[str, Any], list[str]]":
-    """What diagnostics and pictures are made from: up to `most` ratings all, else about `sample`, with a note."""
-    if ratings.n_ratings <= most:
-        return ratings, aside, []
-    some = ratings.sample(sample)
-    if aside:
-        rows = ratings.drawn(sample)[ratings.student]
-        aside = {**aside, "groups": {name: given.filter(rows) for name, given in aside["groups"].items()}}
-        if "time" in aside:
-            aside["time"] = aside["time"].filter(rows)
-    said = (
-        f"diagnostics looked at {some.n_ratings:,} of {ratings.n_ratings:,} ratings: {some.n_students:,} students, "
-        "drawn at random; estimates and standard errors are from all of them"
-    )
-    return some, aside, [said]
-
-
-def print_json(text: str) -> None:
-    """Characters beyond ASCII are escaped where stdout could not carry them."""
-    universal = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
-    print(text if universal else dumps(loads(text)))
+app = App(
+    name="raterlens",
+    help="How capable is each rater? From a table of ratings to a capability index for every rater.",
+    help_format="plaintext",
+    help_epilogue="""Examples:
+  raterlens demo
+  raterlens check ratings.csv
+  raterlens fit ratings.csv --out results/
+  raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3""",
+    version=lambda: version("raterlens"),
+    result_action="return_value",
+    suppress_keyboard_interrupt=False,
+)
+for command, epilogue in EPILOGUES.items():
+    app.command(command, help_epilogue=epilogue)  # type: ignore[call-overload]

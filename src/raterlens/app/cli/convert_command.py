@@ -1,12 +1,13 @@
 """`raterlens convert`: ratings from one kind of file to another."""
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from raterlens.app.cli.options import Columns
+from cyclopts import Parameter
+
+from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config
+from raterlens.app.cli.writing import write_whole
 from raterlens.errors import OptionError, choose
 from raterlens.text import counted
 
@@ -15,13 +16,21 @@ if TYPE_CHECKING:
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".facets": "facets"}
 
+Target = Annotated[Path, Parameter(help="File to write: one row per rating, or a FACETS control file.")]
+Kind = Annotated[
+    str | None,
+    Parameter(help=f"{', '.join(SUFFIXES.values())}; by default, what the file name of --out says."),
+]
 
-def convert(file: Path, out: Path, to: str | None, columns: Columns) -> str:
-    """Write the ratings of a file as another kind of file; return what was done."""
-    kind = kind_of(out, to)
+
+def convert(
+    file: File, /, *, out: Target, to: Kind = None, columns: ReadOptions = EVERYTHING_RECOGNISED
+) -> None:
+    """Write the ratings to another kind of file."""
+    kind, config = kind_of(out, to), read_config(columns)
     from raterlens.reading.reader import read
 
-    return write_ratings(read(file, **columns.arguments()), out, kind)
+    print(write_ratings(read(file, **config.given()), out, kind))
 
 
 def kind_of(out: Path, to: str | None = None) -> str:
@@ -29,30 +38,23 @@ def kind_of(out: Path, to: str | None = None) -> str:
     kind = to or SUFFIXES.get(out.suffix.lower(), "")
     if not kind:
         raise OptionError(
-            f"{out.name!r} does not say what to write; add --to {', --to '.join(SUFFIXES.values())}"
+            f"{out.name!r} does not say what kind of file to write",
+            f"add --to {', --to '.join(SUFFIXES.values())}",
+            value=out.name,
+            option="to",
         )
     choose("kind of file", kind, SUFFIXES.values())
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise OptionError(f"cannot write {str(out)!r}: give a file in a folder that exists")
+        raise OptionError(
+            f"cannot write {str(out)!r}", "give a file in an existing folder", value=str(out), option="out"
+        )
     return kind
 
 
 def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
     """Write the file; return what was done."""
-    put(out, lambda path: _writers()[kind](ratings, path))
+    write_whole(out, lambda path: _writers()[kind](ratings, path))
     return f"{counted(ratings.n_ratings, 'rating')} written to {out} ({kind})"
-
-
-def put(out: Path, write: Callable[[Path], None]) -> None:
-    """Write a file, which appears when it is whole."""
-    try:
-        with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=out.absolute().parent) as draft:
-            write(Path(draft, out.name))
-            os.replace(Path(draft, out.name), out)
-    except OSError as error:
-        raise OptionError(
-            f"cannot write {str(out)!r}: {error.strerror}; give a file you may write to"
-        ) from error
 
 
 def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":

@@ -1,171 +1,191 @@
-"""The options that commands share, as records."""
+"""The options that commands share, as records for cyclopts.
+
+Those of reading, fitting and the gate are the fields of `ReadConfig`, `FitConfig` and `Bounds`: a field added there is
+an option here, and needs a help text in the tables below.
+"""
 
 import csv
-import re
 import shlex
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
+from raterlens.config import CovarianceKind, FitConfig, LinkName, Method, ReadConfig, Scale
 from raterlens.errors import OptionError
+from raterlens.export.bounds import Bounds
+from raterlens.models.registry import MODELS
+from raterlens.text import Message, Option
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
+_BESIDES = Group("Diagnostics", sort_key=3)
 _GATE = Group("Gate", sort_key=3)
 _WORK = Group("Long fits", sort_key=4)
 _OUTPUT = Group("Output", sort_key=5)
-_LOOK = Group("Diagnostics", sort_key=2)
 
 
-@Parameter(name="*", group=_TABLE)
+def one_of(names: Sequence[str]) -> str:
+    *most, last = (f"'{name}'" if " " in name else name for name in names)
+    return f"{', '.join(most)} or {last}"
+
+
+READ_HELP = {
+    "student": "Student column; combine several with commas (class,seat).",
+    "rater": "Rater column; combine several with commas (rater,topic).",
+    "item": "Item column, for one row per rating.",
+    "score": "Score column, for one row per rating.",
+    "items": "Score columns (a,b,c), for one row per rater and piece of work.",
+    "facets": "Columns of further facets (topic,occasion), each with its own difficulty.",
+    "cut": "Lowest passing score: turns scores into pass and fail.",
+    "table": "Sheet of a workbook, table of a database, or data frame of an R file.",
+    "wide": "Names of score columns that hold one rater each, as a pattern: '{rater} {item}'.",
+    "format": "File type (csv, xlsx, ...), if the file name does not tell.",
+    "encoding": "Encoding of a text file.",
+}
+
+FIT_HELP = {
+    "model": " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values()),
+    "method": f"Estimation method: {one_of(get_args(Method))}.",
+    "link": f"Link function: {one_of(get_args(LinkName))}; the model's own by default.",
+    "scale": f"Thresholds of ordered scores: {one_of(get_args(Scale))}.",
+    "item_slopes": "Let items differ in how strongly they reflect ability.",
+    "covariates": "Table with a 'rater' column and numeric columns that explain severity and discrimination.",
+    "anchors": "Earlier fit (fit.json) whose raters, items and thresholds are held.",
+    "reference": "Yardstick: max, 'max corrected', 'quantile 0.9', a rater, or a slope such as 2.0.",
+    "population": "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'.",
+    "origin": "Zero of severity: average, absolute, or a number.",
+    "shrink": "Pull uncertain raters towards the panel.",
+    "allow_reversed": "Allow negative slopes: raters who score against ability.",
+    "starts": "Starting points to try at most, for models with a true category.",
+    "seed": "Seed of the random starting points.",
+    "standard_errors": "Skip standard errors and intervals.",
+    "covariance": f"Source of standard errors: {one_of(get_args(CovarianceKind))}.",
+    "max_iterations": "Iteration limit.",
+}
+
+BOUND_HELP = {
+    "min_kappa": "Lowest capability.",
+    "max_severity": "Highest severity or leniency.",
+    "min_discrimination": "Lowest discrimination.",
+    "max_infit": "Highest infit; 1 is expected.",
+    "max_outfit": "Highest outfit; 1 is expected.",
+    "min_ratings": "Fewest ratings.",
+    "confident": "Fail only raters whose 95 % interval lies entirely outside a bound; by default the estimate decides.",
+    "raters": "Judge only these raters (a,b).",
+}
+
+FILES = ("anchors", "covariates")
+"""Options of a fit that the command line takes as files."""
+_NAMES = {"table": ("--table", "--sheet"), "raters": "--only"}
+"""Where an option is not called by its name alone."""
+
+
+def _takes_several(option: "Field[Any]") -> bool:
+    return Sequence[str] in get_args(option.type)
+
+
+def _option(option: "Field[Any]", help_text: str) -> tuple[str, Any, Any]:
+    """A field of a configuration as a shell can give it: text, unless it is a number, a switch or a file."""
+    kinds = (option.type, *get_args(option.type))
+    shape: dict[str, Any] = {"name": _NAMES[option.name]} if option.name in _NAMES else {}
+    kind: Any = type(option.default) if isinstance(option.default, str | int) else str | None
+    if option.name in FILES:
+        kind = Path | None
+    elif float in kinds and str not in kinds:
+        kind, shape = float | None, shape | {"allow_leading_hyphen": True}
+    elif int in kinds and bool not in kinds and option.default is None:
+        kind = int | None
+    default = option.default
+    if kind is bool:
+        shape |= {"negative": (), "show_default": False}
+        if default is True:  # only its opposite changes anything
+            default, shape["name"] = False, f"--no-{option.name.replace('_', '-')}"
+    return option.name, Annotated[kind, Parameter(help=help_text, **shape)], field(default=default)
+
+
+def _record(config: type, texts: Mapping[str, str], group: Group) -> Any:
+    options = [_option(option, texts.get(option.name, "")) for option in fields(config)]
+    made = make_dataclass(f"{config.__name__}Options", options, frozen=True)
+    made.__module__ = __name__  # cyclopts does not look into classes of the standard library
+    return Parameter(name="*", group=group)(made)
+
+
+if TYPE_CHECKING:
+    ReadOptions = ReadConfig
+    FitOptions = FitConfig
+    BoundOptions = Bounds
+else:
+    ReadOptions = _record(ReadConfig, READ_HELP, _TABLE)
+    FitOptions = _record(FitConfig, FIT_HELP, _MODEL)
+    BoundOptions = _record(Bounds, BOUND_HELP, _GATE)
+
+
+def read_config(options: ReadOptions) -> ReadConfig:
+    return ReadConfig(**_values(ReadConfig, options))
+
+
+def fit_config(options: FitOptions) -> FitConfig:
+    """The request, checked, without what has to be read from a file first."""
+    given = _values(FitConfig, options)
+    return FitConfig(**{name: value for name, value in given.items() if name not in FILES})
+
+
+def files_of(options: FitOptions) -> dict[str, Path]:
+    """The files that hold the other options of a fit."""
+    return {name: path for name in FILES if (path := getattr(options, name)) is not None}
+
+
+def bounds_of(options: BoundOptions) -> Bounds:
+    return Bounds(**_values(Bounds, options))
+
+
+def _values(config: type, options: Any) -> dict[str, Any]:
+    """What the shell gave, as the configuration takes it."""
+    found: dict[str, Any] = {}
+    for option in fields(config):
+        value = getattr(options, option.name)
+        if _takes_several(option):
+            names = several(option.name, value)
+            value = names[0] if names and len(names) == 1 else names
+        elif isinstance(value, float) and value.is_integer():
+            value = int(value)
+        elif option.default is True:
+            value = not value
+        found[option.name] = value
+    return found
+
+
+def several(name: str, text: str | None) -> list[str] | None:
+    """Names between commas; a name that holds a comma itself goes in double quotes."""
+    if text is None:
+        return None
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not names or "" in names:
+        raise OptionError(
+            Message(Option(name), f" {text!r} has an empty name"),
+            "separate names with single commas",
+            value=text,
+            option=name,
+        )
+    return names
+
+
+@Parameter(name="*", group=_BESIDES)
 @dataclass(frozen=True)
-class Columns:
-    """Which columns hold what."""
-
-    student: Annotated[str | None, Parameter(help="Column of the student; several (a,b) are combined.")] = (
-        None
-    )
-    rater: Annotated[str | None, Parameter(help="Column of the rater; several (a,b) are combined.")] = None
-    item: Annotated[
-        str | None, Parameter(help="Column of the item, where a row is one rating; several are combined.")
-    ] = None
-    score: Annotated[str | None, Parameter(help="Column of the score, where a row is one rating.")] = None
-    items: Annotated[str | None, Parameter(help="Columns of scores (a,b,c), where a row has several.")] = None
-    wide: Annotated[
-        str | None,
-        Parameter(
-            help="Names of columns (all, or those of --items) that hold one rater's scores each: '{rater} {item}'."
-        ),
-    ] = None
-    facets: Annotated[
-        str | None,
-        Parameter(help="Columns of further facets (topic,occasion), each with its own difficulty."),
-    ] = None
-    cut: Annotated[
-        float | None, Parameter(help="A score of this or more is a pass.", allow_leading_hyphen=True)
-    ] = None
-    table: Annotated[
-        str | None,
-        Parameter(
-            name=("--table", "--sheet"), help="Sheet of a workbook, table of a database, data frame of R."
-        ),
-    ] = None
-    format: Annotated[
-        str | None, Parameter(help="What the file is (csv, xlsx, ...), where its name does not say.")
-    ] = None
-    encoding: Annotated[str, Parameter(help="Encoding of a text file.")] = "utf-8"
-
-    def arguments(self) -> dict[str, Any]:
-        """As `raterlens.read` takes them."""
-        combined = {
-            name: names[0] if names and len(names) == 1 else names
-            for name in ("student", "rater", "item")
-            for names in [several(f"--{name}", getattr(self, name))]
-        }
-        whole = self.cut is not None and self.cut.is_integer()
-        return {
-            **combined,
-            "score": self.score,
-            "items": several("--items", self.items),
-            "facets": several("--facets", self.facets),
-            "cut": int(self.cut) if whole and self.cut is not None else self.cut,
-            "table": self.table,
-            "wide": self.wide,
-            "format": self.format,
-            "encoding": self.encoding,
-        }
-
-
-@Parameter(name="*", group=_MODEL)
-@dataclass(frozen=True)
-class Model:
-    """What is fitted, and how."""
-
-    model: Annotated[
-        str,
-        Parameter(
-            help="gmf: severity and discrimination. tfm: severity only. probit: noise and threshold. hrm, "
-            "dawid-skene: raters detect a true category."
-        ),
-    ] = "gmf"
-    method: Annotated[str, Parameter(help="mml, laplace or hl.")] = "mml"
-    link: Annotated[
-        str | None, Parameter(help="logit, probit, cauchit, cloglog or log; the model's own if left out.")
-    ] = None
-    scale: Annotated[
-        str, Parameter(help="Of ordered scores: 'rating scale', 'partial credit' or 'graded'.")
-    ] = "rating scale"
-    item_slopes: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Let items differ in how they reflect ability.")
-    ] = False
-    reference: Annotated[
-        str | None, Parameter(help="The yardstick: max, 'quantile 0.9', a rater, or a slope such as 2.0.")
-    ] = None
-    population: Annotated[
-        str | None,
-        Parameter(help="Students to average over: standard, estimated, 'normal 0.5 1.2', 'window 0.3 0.5'."),
-    ] = None
-    origin: Annotated[str | None, Parameter(help="Of severity: average or absolute.")] = None
-    shrink: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            show_default=False,
-            help="Draw raters towards the panel as far as they are uncertain.",
-        ),
-    ] = False
-
-
-@Parameter(name="*", group=_LOOK)
-@dataclass(frozen=True)
-class Look:
-    """What diagnostics look at besides; no part of the model."""
+class Besides:
+    """Columns that diagnostics look at; no part of the model."""
 
     time: Annotated[
-        str | None, Parameter(help="Column of when a rating was given (number or date): tests drift.")
+        str | None,
+        Parameter(help="Column that says when a rating was given (number or date): tests for drift."),
     ] = None
     groups: Annotated[
-        str | None, Parameter(help="Columns of what ratings differ in (school,sex): tests each rater's bias.")
+        str | None,
+        Parameter(help="Columns that ratings may differ by (school,sex): tests each rater for bias."),
     ] = None
-
-    def columns(self) -> list[str]:
-        """All of them, the time first."""
-        return [*([self.time] if self.time else []), *(several("--groups", self.groups) or [])]
-
-
-@Parameter(name="*", group=_GATE)
-@dataclass(frozen=True)
-class Bounds:
-    """What is asked of every rater; None asks nothing."""
-
-    min_kappa: Annotated[float | None, Parameter(help="Least capability.")] = None
-    max_severity: Annotated[float | None, Parameter(help="Most severity, or leniency.")] = None
-    min_discrimination: Annotated[float | None, Parameter(help="Least discrimination.")] = None
-    max_infit: Annotated[float | None, Parameter(help="Most infit, 1 being expected.")] = None
-    max_outfit: Annotated[float | None, Parameter(help="Most outfit, 1 being expected.")] = None
-    min_ratings: Annotated[int | None, Parameter(help="Fewest ratings.")] = None
-    confident: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            show_default=False,
-            help="Fail only raters whose 95 % interval lies wholly beyond a bound; otherwise the estimate decides.",
-        ),
-    ] = False
-    only: Annotated[str | None, Parameter(help="Judge these raters alone (a,b).")] = None
-
-    @property
-    def asked(self) -> bool:
-        """Is there a bound to judge by?"""
-        return any(value is not None for name, value in vars(self).items() if name.startswith(("min", "max")))
-
-    def arguments(self) -> dict[str, Any]:
-        """As `raterlens.gate` takes them."""
-        given = dict(vars(self))
-        only = several("--only", given.pop("only"))
-        return {**given, "raters": only}
 
 
 @Parameter(name="*", group=_WORK)
@@ -174,18 +194,17 @@ class Work:
     """How a long fit is done."""
 
     checkpoint: Annotated[
-        Path | None, Parameter(help="File in which the fit keeps what it has done, until it is finished.")
+        Path | None, Parameter(help="File to save progress to; removed when the fit is done.")
     ] = None
-    resume: Annotated[bool, Parameter(negative=(), show_default=False, help="Go on from the checkpoint.")] = (
-        False
-    )
-
+    resume: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Continue from the checkpoint.")
+    ] = False
     cluster: Annotated[
         str | None, Parameter(help="Address of a Dask scheduler (tcp://host:8786) whose workers do the work.")
     ] = None
 
-    def going_on(self) -> str:
-        """The options that go on from the checkpoint."""
+    def resuming(self) -> str:
+        """The options that continue from the checkpoint."""
         cluster = ["--cluster", self.cluster] if self.cluster else []
         return shlex.join(["--checkpoint", str(self.checkpoint), "--resume", *cluster])
 
@@ -201,9 +220,7 @@ class Output:
     ] = None
     xlsx: Annotated[
         bool,
-        Parameter(
-            negative=(), show_default=False, help="Write results.xlsx to the folder, too: formatted sheets."
-        ),
+        Parameter(negative=(), show_default=False, help="Also write results.xlsx: formatted sheets."),
     ] = False
     json: Annotated[
         bool, Parameter(negative=(), show_default=False, help="Print the whole fit as JSON and nothing else.")
@@ -216,51 +233,18 @@ class Output:
         False
     )
     everyone: Annotated[
-        bool, Parameter(name="--all", negative=(), show_default=False, help="List every rater, however many.")
+        bool, Parameter(name="--all", negative=(), show_default=False, help="List every rater.")
     ] = False
 
 
-def command_line(file: Path, columns: Columns, model: Model, output: Output, look: Look | None = None) -> str:
-    """The command that does the same again, also where a default should change."""
-    given = {
-        name: value
-        for name, value in (vars(columns) | vars(model) | vars(look or Look())).items()
-        if value is not None
-    }
-    for name, default in (("encoding", Columns.encoding), ("scale", Model.scale)):
-        if given[name] == default:
-            del given[name]
-    switches = [name for name in ("item_slopes", "shrink") if given.pop(name)]
-    if isinstance(cut := given.get("cut"), float):
-        given["cut"] = f"{cut:g}"
-    options = [text for name, value in given.items() for text in (f"--{name}", str(value))]
-    options += [f"--{name.replace('_', '-')}" for name in switches]
-    folder = ["--out", str(output.out), *["--xlsx"] * output.xlsx] if output.out else []
-    return shlex.join(["raterlens", "fit", str(file), *options, *folder])
-
-
-def several(option: str, text: str | None) -> list[str] | None:
-    """Names between commas; a name that holds a comma itself goes in double quotes."""
-    if text is None:
-        return None
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    if not names or "" in names:
-        raise OptionError(f"{option} {text!r} has an empty name; give column names with commas between them")
-    return names
-
-
-_NAMES = "|".join(field.name for kind in (Columns, Model, Look, Work) for field in fields(kind))
-_ARGUMENT = re.compile(rf"(?<![\w'])(?<!>= )(?<!< )({_NAMES})=('[^']*'|\[[^\]]*\]|[\w.]*)")
-
-
-def as_options(message: str) -> str:
-    """A message that names arguments of Python, with the options they are here: cut=3 -> --cut 3."""
-
-    def option(found: re.Match[str]) -> str:
-        name, value = f"--{found[1].replace('_', '-')}", found[2]
-        if value.startswith("["):
-            value = ",".join(re.findall(r"'([^']*)'", value))
-        value = value.strip("'")
-        return name if value in ("", "True") else f"{name} {shlex.quote(value)}"
-
-    return _ARGUMENT.sub(option, message)
+File = Annotated[
+    Path,
+    Parameter(
+        name="FILE",
+        help="Ratings: csv, tsv, xlsx, parquet, jsonl, sav, dta, rds, a database (FILE::TABLE), a FACETS control "
+        "file, or - for standard input.",
+    ),
+]
+EVERYTHING_RECOGNISED = ReadOptions()
+DEFAULT_FIT = FitOptions()
+NO_BOUNDS = BoundOptions()

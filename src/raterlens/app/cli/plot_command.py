@@ -1,13 +1,17 @@
 """`raterlens plot`: one chart of a saved fit, to a file."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from raterlens.app.cli.options import Columns, several
+from cyclopts import Parameter
+
+from raterlens.app.cli.options import EVERYTHING_RECOGNISED, ReadOptions, read_config, several
 from raterlens.errors import InputError, OptionError, choose
+from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
+    from raterlens.config import ReadConfig
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
 
@@ -50,82 +54,108 @@ CHARTS = {
 PLOT_HELP = "Charts:\n" + "\n".join(f"  {name:<15} {needs.answers}" for name, needs in CHARTS.items())
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Drawing:
+    """What a chart shows, and how."""
+
+    out: Annotated[Path, Parameter(help="File to write: .svg, .png, .pdf, or .html with tooltips.")]
+    ratings: Annotated[
+        Path | None, Parameter(help="The ratings that were fitted, for charts that need them.")
+    ] = None
+    show: Annotated[str | None, Parameter(help="Rater to show, or several (a,b).")] = None
+    time: Annotated[str | None, Parameter(help="For 'drift': column that says when a rating was given.")] = (
+        None
+    )
+    value: Annotated[
+        str | None, Parameter(help="For 'drift': severity (default), discrimination or capability.")
+    ] = None
+    theme: Annotated[str, Parameter(help="light or dark; an .html page follows the reader's system.")] = (
+        "light"
+    )
+    width: Annotated[int | None, Parameter(help="In pixels; default 640. Use 380 for a phone.")] = None
+
+
 def plot(
-    chart: str,
-    fit: Path | None,
-    out: Path,
-    columns: Columns,
+    chart: Annotated[str, Parameter(name="CHART", help="One of those listed below.")],
+    fit: Annotated[Path | None, Parameter(name="FIT", help="A saved fit (fit.json).")] = None,
+    /,
     *,
-    ratings: Path | None,
-    show: str | None,
-    time: str | None,
-    value: str | None,
-    theme: str,
-    width: int | None,
+    drawing: Drawing,
+    columns: ReadOptions = EVERYTHING_RECOGNISED,
 ) -> None:
-    """Check everything, read, draw, write."""
+    """Draw a chart of a fit."""
     needs = CHARTS[choose("chart", chart, CHARTS)]
-    raters = several("--show", show) or []
-    _check(chart, needs, fit, ratings, raters, time)
-    if value is not None and not needs.value:
-        raise OptionError(f"the chart {chart!r} takes no --value; leave it out")
+    raters, read = several("show", drawing.show) or [], read_config(columns)
+    _check(chart, needs, fit, drawing, raters)
     from raterlens import charts
     from raterlens.charts.output import check_path
     from raterlens.charts.palette import THEMES
     from raterlens.charts.theme import DESK, check_width
     from raterlens.fitting import load
 
-    check_path(out)
-    choose("theme", theme, THEMES)
-    size = check_width(DESK if width is None else width)
+    check_path(drawing.out)
+    choose("theme", drawing.theme, THEMES)
+    size = check_width(DESK if drawing.width is None else drawing.width)
     fitted = None if fit is None else load(fit)
     arguments: list[Any] = [] if not needs.fit else [fitted]
     if needs.ratings:
-        assert ratings is not None
-        found, moments = _read(ratings, columns, time, fitted)
+        assert drawing.ratings is not None
+        found, moments = _read(drawing.ratings, read, drawing.time, fitted)
         arguments += [found] if moments is None else [found, moments]
     if needs.most == 1:
         arguments += raters
     elif raters:
         arguments.append(raters)
-    options = {"width": size} | ({} if value is None else {"value": value})
-    print(charts.save(getattr(charts, chart)(*arguments, **options), out, theme=theme))  # type: ignore[arg-type]
+    options: dict[str, Any] = {"width": size}
+    if drawing.value is not None:
+        options["value"] = drawing.value
+    picture = getattr(charts, chart)(*arguments, **options)
+    print(charts.save(picture, drawing.out, theme=drawing.theme))  # type: ignore[arg-type]
 
 
-def _check(
-    chart: str, needs: Needs, fit: Path | None, ratings: Path | None, raters: list[str], time: str | None
-) -> None:
+def _check(chart: str, needs: Needs, fit: Path | None, drawing: Drawing, raters: list[str]) -> None:
     """Raise where something is missing, or given in vain."""
     for name, needed, given, what in (
-        ("FIT", needs.fit, fit, "the path of a fit.json"),
-        ("--ratings", needs.ratings, ratings, "the table of ratings that was fitted"),
-        ("--time", needs.time, time, "the column that says when each rating was given"),
+        ("ratings", needs.ratings, drawing.ratings, "the table of ratings that was fitted"),
+        ("time", needs.time, drawing.time, "the column that says when each rating was given"),
+        ("value", needs.value, drawing.value, ""),
     ):
-        if needed and given is None:
-            raise OptionError(f"the chart {chart!r} needs {name}: {what}")
-        if given is not None and not needed and name != "FIT":
-            raise OptionError(f"the chart {chart!r} takes no {name}; leave it out")
-    if not needs.fewest <= len(raters) <= needs.most:
-        if needs.most == 0:
-            raise OptionError(f"the chart {chart!r} shows all raters; leave --show out")
-        wanted = "one rater" if needs.most == 1 else f"at most {needs.most} raters"
+        if needed and given is None and what:
+            raise OptionError(Message(f"the chart {chart!r} needs ", Option(name), f": {what}"), option=name)
+        if given is not None and not needed:
+            raise OptionError(
+                Message(f"the chart {chart!r} takes no ", Option(name)), "leave it out", option=name
+            )
+    if needs.fit and fit is None:
+        raise OptionError(f"the chart {chart!r} needs FIT: the path of a fit.json")
+    if needs.fewest <= len(raters) <= needs.most:
+        return
+    if needs.most == 0:
         raise OptionError(
-            f"--show names {len(raters)} raters, and the chart {chart!r} shows {wanted}; name them as in raters.csv"
+            f"the chart {chart!r} shows all raters", Message("leave out ", Option("show")), option="show"
         )
+    wanted = "one rater" if needs.most == 1 else f"at most {needs.most} raters"
+    raise OptionError(
+        Message(Option("show"), f" names {len(raters)} raters, and the chart {chart!r} shows {wanted}"),
+        "name them as in raters.csv",
+        value=drawing.show,
+        option="show",
+    )
 
 
 def _read(
-    path: Path, columns: Columns, time: str | None, fit: "Fit | None"
+    path: Path, config: "ReadConfig", time: str | None, fit: "Fit | None"
 ) -> "tuple[Ratings, list[Any] | None]":
     """The ratings, and the time of each."""
     from raterlens.ratings.grouping_columns import times
     from raterlens.reading.reader import read
 
-    arguments = columns.arguments()
     if time is None:
-        return read(path, **arguments), None
-    known = arguments["facets"] or []
-    found = read(path, **arguments | {"facets": [*known, *([time] if time not in known else [])]})
+        return read(path, **config.given()), None
+    known = config.names("facets")
+    config = config.changed(facets=[*known, *([time] if time not in known else [])])
+    found = read(path, **config.given())
     facet = next(facet for facet in found.facets if facet.name == time)
     try:
         labels = times(facet.labels)

@@ -1,47 +1,104 @@
 """`raterlens simulate`: a file of ratings drawn from a model, and one of the truth that they were drawn from."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, get_args
 
-from raterlens.app.cli.convert_command import kind_of, put, write_ratings
+from cyclopts import Parameter
+
+from raterlens.app.cli.convert_command import Kind, Target, kind_of, write_ratings
+from raterlens.app.cli.options import one_of
+from raterlens.app.cli.writing import write_whole
+from raterlens.config import LinkName
 from raterlens.errors import OptionError
+from raterlens.models.registry import MODELS
+from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     import polars as pl
 
     from raterlens.simulation.simulate import Simulated
 
+SIMULATED = [name for name, spec in MODELS.items() if getattr(spec, "ability", True)]
+"""Models whose ratings depend on an ability, which is drawn."""
+
 # Thresholds of ordered scores lie between minus this and this, in logits.
 _WIDEST = 1.5
 
 
-def simulate(out: Path, to: str | None, truth: Path | None, categories: int, **asked: Any) -> list[str]:
-    """Write both files; return what was done."""
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Design:
+    """Who rates what, by which model."""
+
+    students: Annotated[int, Parameter(help="Number of students.")] = 500
+    raters: Annotated[int, Parameter(help="Number of raters.")] = 20
+    items: Annotated[int, Parameter(help="Number of items.")] = 5
+    raters_per_student: Annotated[
+        int | None, Parameter(help="Raters per student, drawn at random; default: all.")
+    ] = None
+    common_students: Annotated[
+        int | None, Parameter(help="Instead: students rated by every rater; the others have one rater each.")
+    ] = None
+    model: Annotated[str, Parameter(help=f"{one_of(SIMULATED)}.")] = "gmf"
+    link: Annotated[
+        str | None, Parameter(help=f"{one_of(get_args(LinkName))}; the model's own by default.")
+    ] = None
+    seed: Annotated[int, Parameter(help="The same seed gives the same ratings.")] = 0
+
+
+DEFAULT_DESIGN = Design()
+
+
+def simulate(
+    *,
+    out: Target,
+    to: Kind = None,
+    truth: Annotated[
+        Path | None, Parameter(help="csv file for each rater's true discrimination, severity and capability.")
+    ] = None,
+    categories: Annotated[int, Parameter(help="Score categories; 2 is pass or fail.")] = 2,
+    design: Design = DEFAULT_DESIGN,
+) -> None:
+    """Simulate ratings with known truth, to try out a design or a method."""
     kind = kind_of(out, to)
     if truth is not None and (kind_of(truth) != "csv" or truth.absolute() == out.absolute()):
         raise OptionError(
-            f"the truth goes to a csv file of its own, not to {str(truth)!r}; give --truth NAME.csv"
+            f"the truth cannot go to {str(truth)!r}",
+            Message("give it a csv file of its own: ", Option("truth", "NAME.csv")),
+            value=str(truth),
+            option="truth",
         )
+    _check(categories, design.model)
     import numpy as np
 
-    from raterlens.reading.scores import HIGHEST
     from raterlens.simulation.simulate import simulate as draw
 
-    if not 2 <= categories <= HIGHEST + 1:
-        raise OptionError(f"{categories} categories; give 2 (pass or fail) to {HIGHEST + 1}")
-    if categories > 2 and asked["model"] in ("probit", "hrm"):
-        raise OptionError(
-            f"{categories} categories, but model {asked['model']!r} has pass or fail only; leave --categories out, or "
-            "use model 'gmf' or 'tfm'"
-        )
-    if categories > 2:
-        asked["thresholds"] = np.linspace(-_WIDEST, _WIDEST, categories - 1)
-    drawn = draw(**asked)
-    said = [write_ratings(drawn.ratings, out, kind)]
+    thresholds = None if categories == 2 else np.linspace(-_WIDEST, _WIDEST, categories - 1)
+    drawn = draw(**vars(design), thresholds=thresholds)
+    print(write_ratings(drawn.ratings, out, kind))
     if truth is not None:
-        put(truth, _true_raters(drawn).write_csv)
-        said.append(f"the raters' true discrimination, severity and capability written to {truth}")
-    return said
+        write_whole(truth, _true_raters(drawn).write_csv)
+        print(f"the raters' true discrimination, severity and capability written to {truth}")
+
+
+def _check(categories: int, model: str) -> None:
+    from raterlens.reading.scores import HIGHEST
+
+    if not 2 <= categories <= HIGHEST + 1:
+        raise OptionError(
+            Message(Option("categories", categories)),
+            f"give 2 (pass or fail) to {HIGHEST + 1}",
+            value=categories,
+            option="categories",
+        )
+    if categories > 2 and model in MODELS and not MODELS[model].ordered:
+        raise OptionError(
+            Message(Option("categories", categories), f" with model {model!r}, which has pass or fail only"),
+            Message("leave out ", Option("categories"), ", or use ", Option("model", "gmf")),
+            value=categories,
+            option="categories",
+        )
 
 
 def _true_raters(drawn: "Simulated") -> "pl.DataFrame":

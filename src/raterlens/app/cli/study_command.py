@@ -3,13 +3,16 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from raterlens.errors import OptionError, choose
 from raterlens.export.folder import check_folder
 from raterlens.studies.catalogue import FIGURES, STUDIES
-from raterlens.text import counted
+from raterlens.text import Message, Option, counted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -19,72 +22,92 @@ _FIGURE_REPLICATIONS = 20
 """Enough to see the two result figures; `raterlens study study1` runs the paper's 200."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Runs:
+    """How a study is run."""
+
+    out: Annotated[Path, Parameter(help="Folder for rows (parquet), page (markdown), tables and figures.")]
+    replications: Annotated[
+        int | None, Parameter(help="Number of replications; default: the study's own.")
+    ] = None
+    seed: Annotated[int, Parameter(help="The same seed gives the same bytes.")] = 2025
+    data: Annotated[Path | None, Parameter(help="For 'writing': data.cqc04 as .rda or .csv.")] = None
+    workers: Annotated[int | None, Parameter(help="Processes at a time; default: one per core.")] = None
+    cluster: Annotated[
+        str | None, Parameter(help="Address of a Dask scheduler (tcp://host:8786) whose workers do the work.")
+    ] = None
+
+
 def study(
-    name: str,
-    out: Path,
-    replications: int | None,
-    seed: int,
-    data: Path | None,
-    workers: int | None,
-    cluster: str | None = None,
+    name: Annotated[str, Parameter(name="NAME", help="One of those listed below.")], /, *, runs: Runs
 ) -> None:
-    """Check everything, run, write, and say where."""
+    """Run a study: the paper's, beside its printed numbers, and those it left for later."""
     choose("study", name, [*STUDIES, FIGURES])
-    for option, value in (("--replications", replications), ("--workers", workers)):
-        if value is not None and value < 1:
-            raise OptionError(f"{option} is {value}; give a whole number from 1 on")
-    if seed < 0:
-        raise OptionError(f"--seed is {seed}; give a whole number from 0 on")
-    if workers is not None and cluster is not None:
+    for option, value, least in (
+        ("replications", runs.replications, 1),
+        ("workers", runs.workers, 1),
+        ("seed", runs.seed, 0),
+    ):
+        if value is not None and value < least:
+            raise OptionError(
+                Message(Option(option, value)),
+                f"give a whole number of at least {least}",
+                value=value,
+                option=option,
+            )
+    if runs.workers is not None and runs.cluster is not None:
         raise OptionError(
-            f"both --workers {workers} and --cluster {cluster} are given; leave one of them out"
+            Message("both ", Option("workers", runs.workers), " and ", Option("cluster", runs.cluster)),
+            "leave out one of them",
+            option="cluster",
         )
-    check_folder(out)
+    check_folder(runs.out)
     from raterlens.parallel.dask_cluster import cluster_at
 
-    with cluster_at(cluster) as client:
+    with cluster_at(runs.cluster) as client:
         if name == FIGURES:
-            _figures(out, replications, seed, workers, client)
+            _figures(runs, client)
         else:
-            _study(name, out, replications, seed, data, workers, client)
+            _study(name, runs, client)
 
 
-def _study(
-    name: str,
-    out: Path,
-    replications: int | None,
-    seed: int,
-    data: Path | None,
-    workers: int | None,
-    client: "Client | None",
-) -> None:
+def _study(name: str, runs: Runs, client: "Client | None") -> None:
     from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder, replace_text, run
     from raterlens.studies.study import get_study
 
     chosen = get_study(name)
     if chosen.check_data is not None:
-        chosen.check_data(data)
-    elif data is not None:
-        raise OptionError(f"--data is given, but the study {name!r} simulates its ratings; leave it out")
-    if chosen.replications == 1 and replications not in (None, 1):
-        raise OptionError(f"--replications is {replications}, but the study {name!r} has one; leave it out")
+        chosen.check_data(runs.data)
+    elif runs.data is not None:
+        raise OptionError(
+            f"the study {name!r} simulates its ratings", Message("leave out ", Option("data")), option="data"
+        )
+    if chosen.replications == 1 and runs.replications not in (None, 1):
+        raise OptionError(
+            f"the study {name!r} has one replication",
+            Message("leave out ", Option("replications")),
+            value=runs.replications,
+            option="replications",
+        )
+    out = runs.out
     try:
         with _progress(name) as on_done:
             rows = run(
                 chosen,
                 out,
-                replications=replications,
-                seed=seed,
-                data=data,
-                workers=workers,
+                replications=runs.replications,
+                seed=runs.seed,
+                data=runs.data,
+                workers=runs.workers,
                 client=client,
                 on_done=on_done,
             )
     except KeyboardInterrupt:
         kept = len(list(Folder(out, name).parts.glob("*.parquet"))) + Folder(out, name).finished()
         raise KeyboardInterrupt(
-            f"interrupted; {counted(kept, 'replication')} kept, and the same command goes on from there"
+            f"interrupted; {counted(kept, 'replication')} saved. Run the same command to continue"
         ) from None
     results = chosen.summarise(rows)
     for table, frame in results.tables.items():
@@ -94,22 +117,21 @@ def _study(
     print(f"Results: {out / f'{name}.md'}")
 
 
-def _figures(
-    out: Path, replications: int | None, seed: int, workers: int | None, client: "Client | None"
-) -> None:
-    """Figures 1 to 4 need no ratings; the two of results come from their studies, as many replications as there are."""
+def _figures(runs: Runs, client: "Client | None") -> None:
+    """Figures 1 to 4 need no ratings; the two of results come from their studies, with all the replications there
+    are."""
     from raterlens.studies.paper_figures import figures
     from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder
 
-    out.mkdir(parents=True, exist_ok=True)
-    for path in save(figures(), out):
+    runs.out.mkdir(parents=True, exist_ok=True)
+    for path in save(figures(), runs.out):
         print(path)
     for name in _FIGURE_STUDIES:
-        enough = max(replications or _FIGURE_REPLICATIONS, Folder(out, name).finished())
-        _study(name, out, enough, seed, None, workers, client)
+        enough = max(runs.replications or _FIGURE_REPLICATIONS, Folder(runs.out, name).finished())
+        _study(name, replace(runs, replications=enough, data=None), client)
         for ending in ("svg", "png"):
-            print(out / f"{name}.{ending}")
+            print(runs.out / f"{name}.{ending}")
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raterlens.app.cli.options import as_options
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
-from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence
+from raterlens.report.reproduce import as_flag
+from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 
 if TYPE_CHECKING:
     from raterlens.export.gate import Gate
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
 
 ALL_SHOWN, ENDS = 40, 10
-"""Up to 40 raters are all listed; of more, the 10 at either end."""
+"""Up to 40 raters are listed; beyond that, the 10 at either end."""
 
 NAMED = 6
-"""Raters named beside an advice; the table and the report have all."""
+"""Raters named with a piece of advice; the table and the report have all."""
 
 PIPED_WIDTH = 120
 """Columns where there is no terminal to fit into."""
@@ -35,7 +35,7 @@ WORDS = 48
 _COLOURS = {"fine": "green", "borderline": "cyan", "attention": "yellow", "unclear": "dim"}
 
 BAR = 20
-"""Characters from capability 0 to 1."""
+"""Characters between capability 0 and 1."""
 
 Row = dict[str, Any]
 Column = tuple[str, Callable[[Row], str]]
@@ -58,8 +58,10 @@ class Terminal:
         self._console = console
         self._plain = "utf" not in console.encoding.lower()
 
-    def fit(self, fit: "Fit", *, out: Path | None = None, everyone: bool = False) -> None:
-        """What was read, the raters, what to keep in mind, how the fit went."""
+    def fit(
+        self, fit: "Fit", *, warnings: tuple[str, ...], out: Path | None = None, everyone: bool = False
+    ) -> None:
+        """What was read, the raters, cautions, and how the fit went."""
         raters = judged(fit.table("raters"), Scale.of(fit))
         self._data(fit, fit.notes)
         answer = headline(raters)
@@ -72,32 +74,31 @@ class Terminal:
             self._raters(raters.head(ENDS))
             self._line(f"The {ENDS} least capable:")
             self._raters(raters.tail(ENDS))
-            where = f"in {out / 'raters.csv'}" if out else "with --all, or in raters.csv with --out DIR"
-            self._line(
-                f"{counted(raters.height - 2 * ENDS, 'rater')} between are not shown; find everyone {where}."
-            )
+            where = f"see {out / 'raters.csv'}" if out else "add --all, or --out DIR for raters.csv"
+            self._line(f"{counted(raters.height - 2 * ENDS, 'rater')} in between not shown; {where}.")
         self._advice(attention(raters))
-        self._bullets("Keep in mind", caveats(fit.model) + fit.warnings)
+        self._bullets("Cautions", caveats(fit.model) + warnings)
         self._heading("Fit")
-        end = "converged" if fit.converged else "did not converge"
         self._line(
             f"{fit.model} by {fit.method}, {fit.link} link: log-likelihood {number(fit.loglik, 4)}, "
             f"{counted(fit.n_parameters, 'parameter')}, AIC {number(fit.aic, 1)}, BIC {number(fit.bic, 1)}"
         )
-        self._line(f"{end} after {counted(fit.optimiser.iterations, 'iteration')}: {fit.optimiser.stopped}")
+        iterations = counted(fit.optimiser.iterations, "iteration")
+        if fit.converged:
+            self._line(f"Converged in {iterations}")
+        else:
+            self._line(f"Did not converge in {iterations}: {fit.optimiser.stopped}")
         if out:
             self._path(f"Report: {out / 'report.html'}")
         else:
-            self._line("For a report and the tables as files, add --out DIR.")
+            self._line("Add --out DIR for a report and the tables as files.")
 
     def check(self, ratings: "Ratings", warnings: tuple[str, ...]) -> None:
         """What was read, and who can be compared with whom."""
         self._data(ratings, ratings.notes)
-        self._bullets("Keep in mind", warnings)
+        self._bullets("Cautions", warnings)
         if not warnings:
-            self._line(
-                "Every rater can be compared with every other. Next: raterlens fit with the same options."
-            )
+            self._line("All raters can be compared. Next: raterlens fit with the same options.")
 
     def gate(self, gate: "Gate") -> None:
         """Whether all raters passed, and who did not."""
@@ -105,8 +106,7 @@ class Terminal:
         self._line(answer, style="bold green" if gate.passed else "bold red")
         for line in rest:
             self._item(printable(line.strip()))
-        for note in gate.notes:
-            self._item(sentence(printable(as_options(note))))
+        self._items(gate.notes)
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(
@@ -114,8 +114,7 @@ class Terminal:
             f"{counted(sizes.n_raters, 'rater')} on {counted(sizes.n_items, 'item')}",
             style="bold",
         )
-        for note in notes:
-            self._item(sentence(printable(as_options(note))))
+        self._items(notes)
 
     def _raters(self, raters: pl.DataFrame) -> None:
         rows = list(raters.iter_rows(named=True))
@@ -153,8 +152,11 @@ class Terminal:
         items = list(items)
         if items:
             self._heading(heading)
-        for item in items:
-            self._item(sentence(printable(item)))
+        self._items(items)
+
+    def _items(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self._item(sentence(printable(worded(text, as_flag))))
 
     def _heading(self, text: str) -> None:
         self._console.print()

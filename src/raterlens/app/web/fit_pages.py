@@ -1,4 +1,4 @@
-"""Pages of fits: start, watch, cancel, look at, download, compare."""
+"""Pages of fits: start, watch, cancel, read, download, compare."""
 
 import shutil
 from typing import Any
@@ -8,15 +8,16 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from raterlens.app.web.jobs import Job, State
+from raterlens.app.web.jobs import Job, JobState
 from raterlens.app.web.pages import page
-from raterlens.app.web.phrases import TABLE, WORDS
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.sessions import Fitted, Session
-from raterlens.app.web.state import Office
-from raterlens.app.web.table_pages import choose, reading
-
-MODELS = ("gmf", "tfm", "probit", "hrm", "dawid-skene")
+from raterlens.app.web.state import AppState, app_state
+from raterlens.app.web.table_pages import reading, take_choices
+from raterlens.app.web.words import WORDS
+from raterlens.config import FitConfig
+from raterlens.errors import choose
+from raterlens.models.registry import MODELS
 
 FILES = {
     "report": "report.html",
@@ -31,103 +32,102 @@ FILES = {
 
 
 async def start(request: Request) -> Response:
-    office: Office = request.app.state.office
-    session, table = office.table(request)
-    if len(session.fits) >= office.settings.max_fits:
+    state = app_state(request)
+    session, table = state.table(request)
+    if len(session.fits) >= state.settings.max_fits:
         raise RefusedError(
-            f"{len(session.fits)} fits are kept, the limit; remove a table on the start page first", 409
+            f"{len(session.fits)} fits are kept, the limit; remove a table on the start page", 409
         )
     async with request.form(max_fields=2_000) as form:
-        choose(table, form)
-        table.model = {name: str(value) for name, value in form.items() if name in ("model", *_OPTIONS)}
-    model = chosen_model(table.model)
+        take_choices(table, form)
+        table.model = {name: str(value) for name, value in form.items() if name in (*_CHOICES, *_SWITCHES)}
+    config, asked = chosen_config(table.model), reading(table)
     folder = session.new_folder()
-    job = office.fits.submit("fit", **reading(table), model=model, folder=str(folder))
+    job = state.fits.submit("fit", **asked, fit=config.given(), folder=str(folder))
     session.counted += 1
-    fitted = Fitted(folder.name, session.counted, table, model["model"], folder, job)
+    fitted = Fitted(folder.name, session.counted, table, config.model, folder, job)
     session.fits[fitted.id] = fitted
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 
 
 async def show(request: Request) -> Response:
     """The result; before that, how far it has come; or why there is none."""
-    office: Office = request.app.state.office
-    session, fitted = office.fitted(request)
+    state = app_state(request)
+    session, fitted = state.fitted(request)
     job = fitted.job
-    if job.state is State.DONE:
+    if job.state is JobState.DONE:
         found = {name: file for name, file in FILES.items() if (fitted.folder / file).exists()}
         others = _done(session) - {fitted}
         return page(request, "fit.html", fitted=fitted, files=found, others=others, report=_shown(fitted))
     if job.ended:
-        status = 422 if job.state is State.FAULT else 500 if job.state is State.FAILED else 200
+        status = 422 if job.state is JobState.FAULT else 500 if job.state is JobState.FAILED else 200
         return page(request, "ended.html", status, fitted=fitted)
-    return page(request, "progress.html", fitted=fitted, **progress_of(office, job))
+    return page(request, "progress.html", fitted=fitted, **progress_of(state, job))
 
 
 async def progress(request: Request) -> Response:
-    """The bar alone, asked for again and again; at the end it sends the browser to the result."""
-    office: Office = request.app.state.office
-    _, fitted = office.fitted(request)
+    """The progress bar, polled; at the end it sends the browser to the result."""
+    state = app_state(request)
+    _, fitted = state.fitted(request)
     if fitted.job.ended:
         return Response(headers={"HX-Redirect": f"/fits/{fitted.id}"})
-    return page(request, "part_bar.html", fitted=fitted, **progress_of(office, fitted.job))
+    return page(request, "part_bar.html", fitted=fitted, **progress_of(state, fitted.job))
 
 
 async def cancel(request: Request) -> Response:
-    office: Office = request.app.state.office
-    _, fitted = office.fitted(request)
+    state = app_state(request)
+    _, fitted = state.fitted(request)
     if not fitted.job.ended:
-        await office.stop([fitted.job])
+        await state.stop([fitted.job])
         shutil.rmtree(fitted.folder, ignore_errors=True)
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 
 
 async def download(request: Request) -> Response:
-    _, fitted = request.app.state.office.fitted(request)
+    _, fitted = app_state(request).fitted(request)
     file = FILES.get(request.path_params["what"])
-    if file is None or fitted.job.state is not State.DONE or not (fitted.folder / file).exists():
-        raise RefusedError("there is no such file of this fit; go back and choose one of those listed", 404)
+    if file is None or fitted.job.state is not JobState.DONE or not (fitted.folder / file).exists():
+        raise RefusedError("this fit has no such file; go back and choose one from the list", 404)
     return FileResponse(fitted.folder / file, filename=file, content_disposition_type="attachment")
 
 
 async def compare(request: Request) -> Response:
-    office: Office = request.app.state.office
-    session = office.visitor(request)
+    state = app_state(request)
+    session = state.visitor(request)
     done = sorted(_done(session), key=lambda fitted: fitted.number) if session else []
     asked = [request.query_params.get(name, "") for name in ("one", "two")]
     if session is None or not all(asked):
         return page(request, "compare.html", fits=done, asked=_proposed(done, asked[0]), found=None)
     pair = [fitted for id in asked for fitted in done if fitted.id == id]
     if len(pair) < 2:
-        raise RefusedError("one of these fits is not here any more; choose two of those listed", 404)
+        raise RefusedError("one of these fits is no longer here; choose two from the list", 404)
     if pair[0] is pair[1]:
-        raise RefusedError(f"both fits are the same, {pair[0].name!r}; choose two that differ")
+        raise RefusedError(f"both are the same fit, {pair[0].name!r}; choose two that differ")
     names = [fitted.short for fitted in pair]
-    job = office.quick.submit("compare", folders=[str(fitted.folder) for fitted in pair], names=names)
+    job = state.quick.submit("compare", folders=[str(fitted.folder) for fitted in pair], names=names)
     found = await job.answer()
     return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
 
 
-_OPTIONS = {"method": TABLE["methods"], "link": TABLE["links"], "scale": TABLE["scales"]}
+_CHOICES = ("model", "method", "link", "scale")
 _SWITCHES = ("shrink", "item_slopes")
+DEFAULT_MODEL = FitConfig().model
+DEFAULT = "default"
+"""What a form sends for the model's own."""
 
 
-def chosen_model(form: dict[str, str]) -> dict[str, Any]:
-    """The arguments of `raterlens.fit` from a form; whatever is not offered is left to its default."""
-    model: dict[str, Any] = {"model": form.get("model", MODELS[0])}
-    if model["model"] not in MODELS:
-        raise RefusedError(f"there is no model {model['model'][:40]!r}; choose one of: {', '.join(MODELS)}")
-    for name, known in _OPTIONS.items():
-        if form.get(name) in known and form[name] != "default":
-            model[name] = form[name]
-    return model | {name: True for name in _SWITCHES if form.get(name)}
+def chosen_config(form: dict[str, str]) -> FitConfig:
+    """What a form asks for; what it leaves out is at its default."""
+    choose("model", form.get("model", DEFAULT_MODEL), MODELS)
+    chosen: dict[str, Any] = {name: form[name] for name in _CHOICES if form.get(name, DEFAULT) != DEFAULT}
+    return FitConfig(**chosen | {name: True for name in _SWITCHES if form.get(name)})
 
 
-def progress_of(office: Office, job: Job) -> dict[str, Any]:
+def progress_of(state: AppState, job: Job) -> dict[str, Any]:
     """How far a job has come, in words and as a share of 1."""
     said, words = job.progress, WORDS.progress
-    if job.state is State.WAITING:
-        ahead = office.fits.ahead(job) - 1
+    if job.state is JobState.WAITING:
+        ahead = state.fits.ahead(job) - 1
         return {
             "phase": words.waiting.format(ahead=ahead) if ahead else words.next,
             "share": 0.0,
@@ -147,7 +147,7 @@ def _shown(fitted: Fitted) -> Markup:
 
 
 def _done(session: Session) -> set[Fitted]:
-    return {fitted for fitted in session.fits.values() if fitted.job.state is State.DONE}
+    return {fitted for fitted in session.fits.values() if fitted.job.state is JobState.DONE}
 
 
 def _proposed(done: list[Fitted], first: str) -> list[str]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from raterlens.app.web.option_labels import FIELDS
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import GIGABYTE
 from raterlens.parallel.processes import ONE_THREAD
@@ -23,12 +24,12 @@ WIDEST = 1 << 26
 """Bytes in one answer of a worker; results themselves are files."""
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     WAITING, RUNNING, DONE = "waiting", "running", "done"
     FAULT = "fault"
-    """The input is at fault; the message says how to mend it."""
+    """The input is at fault; the message says how to fix it."""
     FAILED = "failed"
-    """Something unforeseen, or the process was ended from outside."""
+    """A bug, or the process was ended from outside."""
     CANCELLED = "cancelled"
 
 
@@ -38,27 +39,37 @@ class Job:
 
     task: str
     arguments: dict[str, Any]
-    state: State = State.WAITING
+    state: JobState = JobState.WAITING
     progress: dict[str, Any] = field(default_factory=dict)
     result: Any = None
     message: str = ""
+    option: str | None = None
+    """The option at fault."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def ended(self) -> bool:
         return self.over.is_set()
 
-    def end(self, state: State, *, result: Any = None, message: str = "") -> None:
+    def end(
+        self, state: JobState, *, result: Any = None, message: str = "", option: str | None = None
+    ) -> None:
         if not self.ended:
-            self.state, self.result, self.message = state, result, message
+            self.state, self.result, self.message, self.option = state, result, message, option
             self.over.set()
+
+    @property
+    def field(self) -> str | None:
+        """The id of the field on the page that is at fault."""
+        return FIELDS.get(self.option or "")
 
     async def answer(self) -> Any:
         """The result; whatever else came of it is refused with its message."""
         await self.over.wait()
-        if self.state is State.DONE:
+        if self.state is JobState.DONE:
             return self.result
-        raise RefusedError(self.message, 422 if self.state is State.FAULT else 500)
+        status = 422 if self.state is JobState.FAULT else 500
+        raise RefusedError(self.message, status, field=self.field)
 
 
 class Worker:
@@ -93,7 +104,7 @@ class Worker:
         while most:
             await asyncio.sleep(LOOK)
             if memory_of(self._process.pid) > most:
-                job.end(State.FAULT, message=TOO_LARGE.format(most / GIGABYTE))
+                job.end(JobState.FAULT, message=TOO_LARGE.format(most / GIGABYTE))
                 await self.kill()
                 return
 
@@ -110,7 +121,13 @@ class Worker:
                     job.progress = said["progress"]
                     continue
                 self._tired = said["tired"]
-                job.end(State(said["state"]), result=said.get("result"), message=said.get("message", ""))
+                message = "; ".join(part for name in ("what", "remedy") if (part := said.get(name)))
+                job.end(
+                    JobState(said["state"]),
+                    result=said.get("result"),
+                    message=message,
+                    option=said.get("option"),
+                )
                 return
 
     @property
@@ -134,7 +151,7 @@ def memory_of(process: int) -> int:
 
 
 class Pool:
-    """At most `size` tasks at a time; the others wait their turn. Workers are kept, warm, for the next task."""
+    """At most `size` tasks at a time; the others wait. Workers are kept for the next task."""
 
     def __init__(self, root: Path, size: int, max_waiting: int, max_memory: int = 0) -> None:
         self._root, self._size, self._max_waiting, self._max_memory = root, size, max_waiting, max_memory
@@ -151,7 +168,7 @@ class Pool:
     def submit(self, task: str, **arguments: Any) -> Job:
         if len(self._waiting) >= self._max_waiting:
             raise RefusedError(
-                f"{len(self._waiting)} tasks are waiting already, the limit; try again in a few minutes", 503
+                f"{len(self._waiting)} tasks are already waiting, the limit; try again in a few minutes", 503
             )
         job = Job(task, arguments)
         self._waiting.append(job)
@@ -166,7 +183,7 @@ class Pool:
         """Stop it, whatever it is doing: its process is killed."""
         if job in self._waiting:
             self._waiting.remove(job)
-        job.end(State.CANCELLED)
+        job.end(JobState.CANCELLED)
         worker, running = self._workers.get(job), self._running.get(job)
         if worker is not None:
             await worker.kill()
@@ -183,7 +200,7 @@ class Pool:
     def _advance(self) -> None:
         while self._waiting and len(self._running) < self._size:
             job = self._waiting.popleft()
-            job.state = State.RUNNING
+            job.state = JobState.RUNNING
             self._running[job] = asyncio.create_task(self._run(job))
 
     async def _run(self, job: Job) -> None:
@@ -192,12 +209,12 @@ class Pool:
             self._workers[job] = worker
             if not job.ended:
                 await worker.do(job, self._max_memory)
-            if worker.ready and job.state is not State.CANCELLED and job.ended:
+            if worker.ready and job.state is not JobState.CANCELLED and job.ended:
                 self._idle.append(worker)
             else:
                 await worker.kill()
         finally:
-            job.end(State.FAILED, message=INTERRUPTED)
+            job.end(JobState.FAILED, message=INTERRUPTED)
             self._workers.pop(job, None)
             self._running.pop(job, None)
             self._advance()
@@ -211,10 +228,10 @@ class Pool:
 
 
 TOO_LARGE = (
-    "this takes more than {:.3g} GB of memory, the limit here; try with a part of the data or a simpler model, use "
-    "raterlens fit on the command line, or start with another limit: raterlens serve --max-memory N"
+    "this takes more than {:.3g} GB of memory, the limit here; use part of the data or a simpler model, use "
+    "raterlens fit on the command line, or raise the limit: raterlens serve --max-memory N"
 )
 INTERRUPTED = (
-    "the work was interrupted: its process ended, perhaps for want of memory. Nothing is lost but this attempt; start "
-    "it again, or try with a part of the data"
+    "the fit was interrupted: its process ended, perhaps for lack of memory. Nothing else was lost; start it again, "
+    "or use part of the data"
 )

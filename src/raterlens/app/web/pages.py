@@ -2,18 +2,17 @@
 
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from raterlens.app.web.phrases import TABLE, WORDS
 from raterlens.app.web.refusals import RefusedError
+from raterlens.app.web.state import app_state
+from raterlens.app.web.words import TABLE, WORDS
+from raterlens.models.registry import MODELS
 from raterlens.text import counted, number, sentence
-
-if TYPE_CHECKING:
-    from raterlens.app.web.state import Office
 
 HERE = Path(__file__).parent
 
@@ -25,14 +24,14 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 _templates.filters.update(number=number, sentence=sentence, counted=counted)
-_templates.globals.update(words=WORDS, choices=TABLE, version=version("raterlens"))
+_templates.globals.update(words=WORDS, choices=TABLE, models=list(MODELS), version=version("raterlens"))
 
 
 def page(request: Request, template: str, status: int = 200, **data: Any) -> Response:
     """A page, or a part of one for htmx."""
-    office: Office = request.app.state.office
+    state = app_state(request)
     content = _templates.get_template(template).render(
-        session=office.visitor(request), settings=office.settings, **data
+        session=state.visitor(request), settings=state.settings, **data
     )
     return HTMLResponse(content, status)
 
@@ -42,10 +41,14 @@ def wants_part(request: Request) -> bool:
     return "hx-request" in request.headers
 
 
-async def complain(request: Request, refusal: RefusedError) -> Response:
-    """The same clear message as on the command line, as a page or a part of one."""
+async def refusal_page(request: Request, refusal: RefusedError) -> Response:
+    """The message, as a page or a part of one."""
     template = "part_message.html" if wants_part(request) else "message.html"
     content = _templates.get_template(template).render(
-        message=sentence(str(refusal)), title=WORDS.app.problem, session=None, settings=None
+        message=sentence(str(refusal)),
+        field=refusal.field,
+        title=WORDS.app.problem,
+        session=None,
+        settings=None,
     )
     return HTMLResponse(content, refusal.status)

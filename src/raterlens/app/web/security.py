@@ -40,14 +40,14 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-Complain = Callable[[Request, RefusedError], Awaitable[Response]]
+RefusalPage = Callable[[Request, RefusedError], Awaitable[Response]]
 
 
 class Guard:
     """The only way in: wraps the whole app."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, complain: Complain) -> None:
-        self._app, self._settings, self._complain = app, settings, complain
+    def __init__(self, app: ASGIApp, settings: Settings, refusal_page: RefusalPage) -> None:
+        self._app, self._settings, self._refusal_page = app, settings, refusal_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,24 +65,26 @@ class Guard:
         try:
             response = self.admit(request)
         except RefusedError as refusal:
-            response = await self._complain(request, refusal)
+            response = await self._refusal_page(request, refusal)
         await (response or self._app)(scope, receive, send_safely)
 
     def admit(self, request: Request) -> Response | None:
         """Refuse, answer, or (None) let the app answer."""
         if not own_host(request.headers.get("host", ""), self._settings.host):
             raise RefusedError(
-                f"this address, {request.headers.get('host', '')!r}, is not one that Raterlens answers to; "
-                "open the one that was printed when it was started",
+                f"Raterlens does not answer to this address, {request.headers.get('host', '')!r}; open the one that "
+                "was printed when it was started",
                 421,
             )
         entry = self._enter(request)
         if request.method not in READING and not same_origin(request):
             raise RefusedError(
-                "this request came from another page than Raterlens' own; go back and try again", 403
+                "this request did not come from a page of Raterlens; go back and try again", 403
             )
         if request.method not in READING and request.url.path != UPLOAD and not _small(request):
-            raise RefusedError("this form is larger than any of Raterlens' own; go back and try again", 413)
+            raise RefusedError(
+                "this form is larger than any that Raterlens sends; go back and try again", 413
+            )
         return entry
 
     def _enter(self, request: Request) -> Response | None:
@@ -97,8 +99,8 @@ class Guard:
             return answer
         if not _same(request.cookies.get(cookie, ""), token):
             raise RefusedError(
-                "this Raterlens is shared by a token; open the whole address, with ?token=..., that was printed "
-                "when it was started",
+                "this Raterlens needs a token; open the whole address, with ?token=..., that was printed when it was "
+                "started",
                 401,
             )
         return None

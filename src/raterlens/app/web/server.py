@@ -1,4 +1,4 @@
-"""Put together and started: `raterlens serve`."""
+"""The web app, assembled and started: `raterlens serve`."""
 
 import secrets
 import socket
@@ -18,13 +18,14 @@ from starlette.routing import Route
 
 from raterlens.app.web import fit_pages as fits
 from raterlens.app.web import table_pages as tables
-from raterlens.app.web.pages import HERE, complain
-from raterlens.app.web.refusals import RefusedError
+from raterlens.app.web.pages import HERE, refusal_page
+from raterlens.app.web.refusals import RefusedError, refused
 from raterlens.app.web.security import Guard
 from raterlens.app.web.settings import LOOPBACK, Settings
-from raterlens.app.web.state import Office
-from raterlens.errors import OptionError
+from raterlens.app.web.state import AppState
+from raterlens.errors import OptionError, RaterlensError
 from raterlens.report.assets import script, style
+from raterlens.text import Message, Option
 
 KINDS = {".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
 
@@ -33,34 +34,39 @@ ASSETS: dict[str, str] = {
     "report.js": script(),
     **{path.name: path.read_text(encoding="utf-8") for path in (HERE / "static").iterdir()},
 }
-"""All that is served as it is, by name: nothing that a client sends becomes a path."""
+"""Static files by name: nothing that a client sends becomes a path."""
 
 
 def make_app(settings: Settings) -> Guard:
     """The whole app behind its guard."""
-    office = Office(settings)
+    state = AppState(settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with office.open():
+        async with state.open():
             yield
 
     app = Starlette(
         routes=[*tables.ROUTES, *fits.ROUTES, Route("/static/{name}", asset)],
-        exception_handlers={RefusedError: _refused, HTTPException: _unknown, Exception: _unforeseen},
+        exception_handlers={
+            RefusedError: _refused,
+            RaterlensError: _at_fault,
+            HTTPException: _unknown,
+            Exception: _unforeseen,
+        },
         lifespan=lifespan,
     )
-    app.state.office = office
-    return Guard(app, settings, complain)
+    app.state.raterlens = state
+    return Guard(app, settings, refusal_page)
 
 
 def serve(settings: Settings, *, open_browser: bool = False) -> None:
-    """Listen until interrupted. The address is printed once it answers."""
+    """Listen until interrupted; print the address."""
     with _listening(settings) as listener:
         settings = _settled(settings, listener.getsockname()[1])
         address = _address(settings)
-        print(f"Raterlens is at {address}", flush=True)
-        print("Ctrl+C stops it and removes everything that was sent to it.", flush=True)
+        print(f"Raterlens is running at {address}", flush=True)
+        print("Press Ctrl+C to stop it and remove everything that was uploaded.", flush=True)
         if open_browser:
             import webbrowser
 
@@ -89,8 +95,10 @@ def _listening(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family)
     except (OSError, OverflowError) as error:
         raise OptionError(
-            f"cannot listen at {settings.host} port {settings.port}: {error}; give another port with --port, or "
-            "--port 0 for any that is free"
+            f"cannot listen on {settings.host} port {settings.port}: {error}",
+            Message("give another port with ", Option("port"), ", or ", Option("port", 0), " for a free one"),
+            value=settings.port,
+            option="port",
         ) from error
 
 
@@ -103,27 +111,32 @@ def _address(settings: Settings) -> str:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, RefusedError)
-    return await complain(request, error)
+    return await refusal_page(request, error)
+
+
+async def _at_fault(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RaterlensError)
+    return await refusal_page(request, refused(error))
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     words = {
-        404: f"there is no page {request.url.path[:80]!r} here; go to the start page",
-        405: "this address cannot be opened in this way; go to the start page",
+        404: f"there is no page {request.url.path[:80]!r}; go to the start page",
+        405: "this address cannot be opened directly; go to the start page",
     }
-    return await complain(
+    return await refusal_page(
         request, RefusedError(words.get(error.status_code, error.detail), error.status_code)
     )
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     print(f"raterlens: {type(error).__name__}: {error}", file=sys.stderr)
-    return await complain(
+    return await refusal_page(
         request,
         RefusedError(
-            f"something unforeseen happened ({type(error).__name__}). This is a fault in Raterlens, not in your data; "
-            "go back and try again",
+            f"unexpected error ({type(error).__name__}). This is a bug in Raterlens, not in your data; go back and try "
+            "again",
             500,
         ),
     )

@@ -1,4 +1,4 @@
-"""Who has what: each visitor's tables and fits, in a folder of their own that goes when they do."""
+"""Each visitor's tables and fits, in a folder that is removed with the session."""
 
 import secrets
 import shutil
@@ -15,7 +15,7 @@ from raterlens.app.web.settings import Settings
 
 @dataclass(slots=True, eq=False)
 class Table:
-    """A file that was uploaded. Its name is shown and never opened."""
+    """An uploaded file. Its name is shown and never opened."""
 
     id: str
     name: str
@@ -26,7 +26,7 @@ class Table:
     roles: dict[str, str]
     """The role of each column, as last chosen"""
     spread: str = "item"
-    """What each column of scores is for: see `guesses.patterns`"""
+    """What each score column is for: see `column_guesses.patterns`"""
     cut: str = ""
     model: dict[str, str] = field(default_factory=dict)
 
@@ -62,7 +62,7 @@ class Session:
     tables: dict[str, Table] = field(default_factory=dict)
     fits: dict[str, Fitted] = field(default_factory=dict)
     counted: int = 0
-    """Fits so far, removed ones too: numbers are not given twice."""
+    """Fits so far, removed ones included: no number is given twice."""
 
     @property
     def busy(self) -> bool:
@@ -74,7 +74,7 @@ class Session:
         return folder
 
     def remove(self, table: Table) -> list[Job]:
-        """Forget a table and its fits; return their jobs, which somebody has to stop."""
+        """Forget a table and its fits; return their jobs, which the caller has to stop."""
         fits = [fitted for fitted in self.fits.values() if fitted.table is table]
         for fitted in fits:
             del self.fits[fitted.id]
@@ -104,7 +104,7 @@ class Sessions:
         self.sweep()
         if len(self._all) >= self._settings.max_sessions:
             raise RefusedError(
-                f"{len(self._all)} people are using this Raterlens already, its limit; try again later", 503
+                f"{len(self._all)} people are already using this Raterlens, its limit; try again later", 503
             )
         session = Session(new_id(), self._root / new_id(), self._clock())
         session.folder.mkdir()
@@ -112,18 +112,18 @@ class Sessions:
         return session
 
     def remove(self, session: Session) -> list[Job]:
-        """Forget everything of a visitor; return the jobs, which somebody has to stop."""
+        """Forget everything of a visitor; return the jobs, which the caller has to stop."""
         self._all.pop(session.id, None)
         shutil.rmtree(session.folder, ignore_errors=True)
         return [fitted.job for fitted in session.fits.values()]
 
     def sweep(self) -> None:
-        """Remove whom nobody has seen for long, unless a fit of theirs is still under way."""
+        """Remove sessions that have been idle for long, unless a fit of theirs is still running."""
         for session in self:
             if not session.busy and self._clock() - session.used > self._settings.idle:
                 self.remove(session)
 
 
 def new_id() -> str:
-    """128 random bits: to know an id is to have been given it."""
+    """128 random bits: an id cannot be guessed."""
     return secrets.token_urlsafe(16)

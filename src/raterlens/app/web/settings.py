@@ -1,4 +1,4 @@
-"""What a server allows, in one record."""
+"""A server's limits, in one record."""
 
 import os
 from dataclasses import dataclass, field
@@ -20,27 +20,27 @@ def half_of_memory() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Limits, and who may come in."""
+    """Limits, and who has access."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     token: str | None = None
-    """Asked of every visitor where given."""
+    """Every visitor needs it where it is set."""
     max_bytes: int = 200 * MEGABYTE
-    """Of one file."""
+    """Per file."""
     max_rows: int = 5_000_000
-    """Of one table."""
+    """Per table."""
     max_memory: int = field(default_factory=half_of_memory)
-    """Bytes of each process that reads or fits; 0 for no limit."""
+    """Bytes per process that reads or fits; 0 for no limit."""
     fits_at_once: int = field(default_factory=available_cores)
     max_waiting: int = 20
-    """Fits in the queue, of all sessions together."""
+    """Fits in the queue, over all sessions."""
     max_sessions: int = 50
     max_tables: int = 10
-    """Of one session, as the next two."""
+    """Per session, like `max_fits`."""
     max_fits: int = 30
     idle: float = 8 * 3600.0
-    """Seconds after which a session that nobody uses is removed with all its files."""
+    """Seconds after which an idle session is removed with all its files."""
 
     @property
     def cookie(self) -> str:

@@ -22,7 +22,7 @@ SWEEP = 60.0
 """Seconds between looks for sessions that nobody uses."""
 
 
-class Office:
+class AppState:
     """Visitors and workers. `open` starts them, and leaves nothing behind."""
 
     def __init__(self, settings: Settings) -> None:
@@ -52,8 +52,8 @@ class Office:
     def visitor(self, request: Request) -> Session | None:
         return self.sessions.find(request.cookies.get(self.settings.cookie))
 
-    def greet(self, response: Response, session: Session) -> Response:
-        """Let the browser know who it is; scripts cannot read it, and other sites cannot make it sent."""
+    def remember(self, response: Response, session: Session) -> Response:
+        """Set the session cookie; scripts cannot read it, and other sites cannot make a browser send it."""
         response.set_cookie(self.settings.cookie, session.id, httponly=True, samesite="strict", path="/")
         return response
 
@@ -84,9 +84,15 @@ class Office:
             self.sessions.sweep()
 
 
+def app_state(request: Request) -> AppState:
+    """The state of the app that a request came to."""
+    found: AppState = request.app.state.raterlens
+    return found
+
+
 def _gone(what: str) -> RefusedError:
     return RefusedError(
-        f"there is no such {what} here. It may have been removed, or Raterlens was stopped and started again since; go "
-        "to the start page and send the file again",
+        f"this {what} is no longer here: it was removed, or Raterlens was restarted; go to the start page and upload "
+        "the file again",
         404,
     )

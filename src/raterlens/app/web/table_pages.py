@@ -1,4 +1,4 @@
-"""Pages of tables: send a file, say what each column is, see at once what the design allows."""
+"""Pages of tables: upload a file, say what each column is, see at once what the design allows."""
 
 import shutil
 from importlib.resources import files
@@ -10,12 +10,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from raterlens.app.web.column_roles import read_config
 from raterlens.app.web.pages import page, wants_part
-from raterlens.app.web.phrases import TABLE
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.sessions import Session, Table
-from raterlens.app.web.state import Office
+from raterlens.app.web.state import AppState, app_state
 from raterlens.app.web.uploads import Upload, receive, too_many_rows
+from raterlens.app.web.words import TABLE
 
 EXAMPLE = "example.parquet"
 EXAMPLE_ROLES = {"student": "student", "rater": "rater", "topic": "rater"}
@@ -26,81 +27,81 @@ async def home(request: Request) -> Response:
 
 
 async def upload(request: Request) -> Response:
-    office: Office = request.app.state.office
-    session = _room(office, request)
+    state = app_state(request)
+    session = _session_with_room(state, request)
     folder = session.new_folder()
     try:
-        table = await _looked_at(office, await receive(request, folder, office.settings))
+        table = await _previewed(state, await receive(request, folder, state.settings))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return office.greet(_opened(request, session, table), session)
+    return state.remember(_opened(request, session, table), session)
 
 
 async def example(request: Request) -> Response:
-    office: Office = request.app.state.office
-    session = _room(office, request)
+    state = app_state(request)
+    session = _session_with_room(state, request)
     path = session.new_folder() / EXAMPLE
     bundled = files("raterlens") / "data" / EXAMPLE
     path.write_bytes(bundled.read_bytes())
-    table = await _looked_at(office, Upload(EXAMPLE, path, path.stat().st_size))
+    table = await _previewed(state, Upload(EXAMPLE, path, path.stat().st_size))
     table.roles |= EXAMPLE_ROLES
-    return office.greet(_opened(request, session, table), session)
+    return state.remember(_opened(request, session, table), session)
 
 
 async def show(request: Request) -> Response:
-    _, table = request.app.state.office.table(request)
+    _, table = app_state(request).table(request)
     return page(request, "table.html", table=table, findings=None)
 
 
-async def turn(request: Request) -> Response:
+async def choose_sheet(request: Request) -> Response:
     """Another sheet of a workbook."""
-    office: Office = request.app.state.office
-    _, table = office.table(request)
+    state = app_state(request)
+    _, table = state.table(request)
     async with request.form() as form:
         sheet = str(form.get("sheet", ""))
     if sheet not in table.preview["sheets"]:
         raise RefusedError(
-            f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one of those listed", 404
+            f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one from the list", 404
         )
-    table.preview = await _preview(office, table.path, table.name, sheet)
+    table.preview = await _preview(state, table.path, table.name, sheet)
     table.roles, table.spread = table.preview["roles"], table.preview["spread"]
     return RedirectResponse(f"/tables/{table.id}", 303)
 
 
 async def check(request: Request) -> Response:
-    """What the columns as chosen give, and who can be compared with whom."""
-    office: Office = request.app.state.office
-    _, table = office.table(request)
+    """What the chosen columns give, and who can be compared with whom."""
+    state = app_state(request)
+    _, table = state.table(request)
     async with request.form(max_fields=2_000) as form:
-        choose(table, form)
-    job = office.quick.submit("check", **reading(table))
+        take_choices(table, form)
+    job = state.quick.submit("check", **reading(table))
     findings = await job.answer()
     template = "part_findings.html" if wants_part(request) else "table.html"
     return page(request, template, table=table, findings=findings)
 
 
 async def remove(request: Request) -> Response:
-    office: Office = request.app.state.office
-    session, table = office.table(request)
-    await office.stop(session.remove(table))
+    state = app_state(request)
+    session, table = state.table(request)
+    await state.stop(session.remove(table))
     return RedirectResponse("/", 303)
 
 
 async def forget(request: Request) -> Response:
     """Everything of this visitor, now."""
-    office: Office = request.app.state.office
-    session = office.visitor(request)
+    state = app_state(request)
+    session = state.visitor(request)
     if session is not None:
-        await office.stop([fitted.job for fitted in session.fits.values()])
-        office.sessions.remove(session)
+        await state.stop([fitted.job for fitted in session.fits.values()])
+        state.sessions.remove(session)
     answer = RedirectResponse("/", 303)
-    answer.delete_cookie(office.settings.cookie, path="/", httponly=True, samesite="strict")
+    answer.delete_cookie(state.settings.cookie, path="/", httponly=True, samesite="strict")
     return answer
 
 
-def choose(table: Table, form: FormData) -> None:
-    """Take over the roles from a form. Columns go by number: a name can be anything."""
+def take_choices(table: Table, form: FormData) -> None:
+    """Take the roles from a form. Columns go by number: a name can be anything."""
     known = TABLE["roles"].keys() - {"none"}
     table.roles = {
         column: str(role)
@@ -113,14 +114,9 @@ def choose(table: Table, form: FormData) -> None:
 
 def reading(table: Table) -> dict[str, object]:
     """The arguments of a task that reads a table."""
-    return {
-        "path": str(table.path),
-        "name": table.name,
-        "sheet": table.preview["sheet"],
-        "roles": table.roles,
-        "cut": _number(table.cut),
-        "wide": table.preview["patterns"].get(table.spread),
-    }
+    wide = table.preview["patterns"].get(table.spread)
+    config = read_config(table.roles, _number(table.cut), wide, table.preview["sheet"])
+    return {"path": str(table.path), "name": table.name, "read": config.given()}
 
 
 def _number(text: str) -> float | None:
@@ -130,33 +126,33 @@ def _number(text: str) -> float | None:
         value = float(text.replace(",", "."))
     except ValueError:
         raise RefusedError(
-            f"the pass mark {text[:40]!r} is not a number; give one, or leave it empty"
+            f"the pass mark {text[:40]!r} is not a number; give one, or leave it empty", field="cut"
         ) from None
     return int(value) if value.is_integer() else value
 
 
-def _room(office: Office, request: Request) -> Session:
-    session = office.visitor(request) or office.sessions.create()
-    if len(session.tables) >= office.settings.max_tables:
+def _session_with_room(state: AppState, request: Request) -> Session:
+    session = state.visitor(request) or state.sessions.create()
+    if len(session.tables) >= state.settings.max_tables:
         raise RefusedError(
-            f"{len(session.tables)} tables are open, the limit; remove one on the start page first", 409
+            f"{len(session.tables)} tables are open, the limit; remove one on the start page", 409
         )
     return session
 
 
-async def _looked_at(office: Office, upload: Upload) -> Table:
-    preview = await _preview(office, upload.path, upload.name)
-    await office.fits.warm()  # while the columns are looked at
+async def _previewed(state: AppState, upload: Upload) -> Table:
+    preview = await _preview(state, upload.path, upload.name)
+    await state.fits.warm()  # while the columns are looked at
     roles, spread = preview["roles"], preview["spread"]
     return Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, roles, spread)
 
 
-async def _preview(office: Office, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = await office.quick.submit(
+async def _preview(state: AppState, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = await state.quick.submit(
         "preview", path=str(path), name=name, sheet=sheet
     ).answer()
-    if found["n_rows"] > office.settings.max_rows:
-        raise too_many_rows(found["n_rows"], office.settings)
+    if found["n_rows"] > state.settings.max_rows:
+        raise too_many_rows(found["n_rows"], state.settings)
     return found
 
 
@@ -175,7 +171,7 @@ ROUTES = [
     Route("/example", example, methods=["POST"]),
     Route("/forget", forget, methods=["POST"]),
     Route("/tables/{id}", show),
-    Route("/tables/{id}/sheet", turn, methods=["POST"]),
+    Route("/tables/{id}/sheet", choose_sheet, methods=["POST"]),
     Route("/tables/{id}/check", check, methods=["POST"]),
     Route("/tables/{id}/remove", remove, methods=["POST"]),
 ]

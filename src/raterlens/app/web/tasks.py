@@ -1,22 +1,17 @@
 """What a worker can do. Each task reads and writes files of the session; only small answers are sent back."""
 
-import csv
-import io
 import math
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.cli.commands import diagnosed
-from raterlens.app.cli.options import Columns, Model, Output, command_line
-from raterlens.app.web.column_guesses import guess_roles, guess_spread, patterns, reading_arguments
-from raterlens.app.web.phrasing import for_visitors
+from raterlens.app.web.column_guesses import guess_roles, guess_spread, patterns
+from raterlens.app.web.option_labels import label
 from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
-from raterlens.config import ReadConfig
+from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.panel_summary import headline, judged
@@ -24,15 +19,18 @@ from raterlens.errors import InputError, OptionError, RaterlensError
 from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.export.excel import check_excel
 from raterlens.export.folder import write_results
-from raterlens.fitting import fit as estimate
+from raterlens.facade import fitted
 from raterlens.fitting import load
+from raterlens.pipeline.carry_out import check as check_request
+from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.ratings.linking import examine_links
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
-from raterlens.reading.reader import read
-from raterlens.text import counted, listed, sentence
+from raterlens.reading.reader import read as read_ratings
+from raterlens.report.reproduce import Request
+from raterlens.text import Message, counted, listed, sentence, worded
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -46,13 +44,13 @@ SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
 def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
     """What a file holds: columns, first rows, number of rows, and which column may be what; of a workbook, the sheet
     asked for, else the one in which most columns are recognised."""
-    with _speaking_of(path, name):
+    with _named(path, name):
         sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
         if len(sheets) < 2:
-            return _looked_at(path, name, None) | {"sheets": [], "sheet": None}
+            return _seen(path, name, None) | {"sheets": [], "sheet": None}
         if sheet is None:
             sheet = _likeliest(path, name, sheets)
-        return _looked_at(path, name, sheet) | {"sheets": sheets, "sheet": sheet}
+        return _seen(path, name, sheet) | {"sheets": sheets, "sheet": sheet}
 
 
 def _likeliest(path: str, name: str, sheets: list[str]) -> str:
@@ -60,21 +58,22 @@ def _likeliest(path: str, name: str, sheets: list[str]) -> str:
     known = dict.fromkeys(sheets, 0)
     for sheet in sheets:
         with suppress(InputError):  # an empty sheet, most often
-            known[sheet] = 1 + len(set(_looked_at(path, name, sheet)["roles"].values()))
+            known[sheet] = 1 + len(set(_seen(path, name, sheet)["roles"].values()))
     return max(sheets, key=known.__getitem__)
 
 
-def _looked_at(path: str, name: str, sheet: str | None) -> dict[str, Any]:
+def _seen(path: str, name: str, sheet: str | None) -> dict[str, Any]:
     with open_table(path, ReadConfig(table=sheet)) as table:
         if len(table.columns) > SHOWN_COLUMNS:
             raise InputError(
-                f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}; keep the "
-                "columns of student, rater, item and scores, or use raterlens fit on the command line"
+                f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}",
+                "keep the student, rater, item and score columns, or use raterlens fit on the command line",
+                value=len(table.columns),
             )
         frame = table.take(table.columns).frame
     if frame.is_empty():
         raise InputError(
-            f"{table.name} has a header ({listed(table.columns)}) but no rows; add the ratings under it"
+            f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings below it"
         )
     head = frame.head(SHOWN_ROWS)
     roles = guess_roles(frame)
@@ -91,50 +90,38 @@ def _looked_at(path: str, name: str, sheet: str | None) -> dict[str, Any]:
     }
 
 
-def check(
-    path: str,
-    name: str,
-    sheet: str | None,
-    roles: dict[str, str],
-    cut: float | None,
-    wide: str | None,
-    progress: Say,
-) -> dict[str, Any]:
+def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str, Any]:
     """What was understood, and who can be compared with whom."""
-    ratings = _read(path, name, sheet, reading_arguments(roles, cut, wide))
+    ratings = _read(path, name, ReadConfig(**read))
+    warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
     return {
         "data": _size(ratings),
-        "notes": [sentence(for_visitors(note)) for note in ratings.notes],
-        "warnings": [
-            sentence(for_visitors(text))
-            for text in (*examine(ratings).warnings, *examine_links(ratings).warnings)
-        ],
+        "notes": [sentence(worded(note, label)) for note in ratings.notes],
+        "warnings": [sentence(worded(text, label)) for text in warnings],
         "categories": ratings.n_categories,
     }
 
 
 def fit(
-    path: str,
-    name: str,
-    sheet: str | None,
-    roles: dict[str, str],
-    cut: float | None,
-    wide: str | None,
-    model: dict[str, Any],
-    folder: str,
-    progress: Say,
+    path: str, name: str, read: dict[str, Any], fit: dict[str, Any], folder: str, progress: Say
 ) -> dict[str, Any]:
     """Fit, diagnose and write everything that can be looked at or downloaded."""
+    request = Request(file=name, read=ReadConfig(**read), fit=FitConfig(**fit), out="results")
+    check_request(request.fit, Run())
     progress({"phase": "reading", "share": 0.02})
-    given = reading_arguments(roles, cut, wide)
-    ratings = _read(path, name, sheet, given)
-    result = estimate(ratings, **model, progress=_Bar(progress))
+    ratings = _read(path, name, request.read)
+    result = fitted(ratings, request.fit, Run(_Share(progress)))
     progress({"phase": "checking", "share": 0.75})
-    result, found = diagnosed(result, ratings)
+    diagnosis = result.diagnose(ratings)
     progress({"phase": "writing", "share": 0.85})
-    command = _command(name, given | {"table": sheet}, model)
-    xlsx = _fits_excel(ratings)
-    write_results(result, Path(folder), command=command, ratings=ratings, diagnosis=found, xlsx=xlsx)
+    write_results(
+        result,
+        Path(folder),
+        reproduction=request.reproduction(),
+        ratings=ratings,
+        diagnosis=diagnosis,
+        xlsx=_fits_excel(ratings),
+    )
     raters = judged(result.table("raters"), Scale.of(result))
     return {"headline": headline(raters).text, "data": _size(ratings), "converged": result.converged}
 
@@ -147,7 +134,7 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
             {name: _plain(value) for name, value in row.items()} for row in found.models.iter_rows(named=True)
         ],
         "words": found.words(),
-        "warnings": [sentence(warning) for warning in found.warnings],
+        "warnings": [sentence(worded(warning, label)) for warning in found.warnings],
         "pictures": {
             kind: svg(compared(found.raters, names, width=width), name=kind)
             for kind, width in (("wide", WIDE), ("narrow", NARROW))
@@ -167,8 +154,8 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
 TASKS = {"preview": preview, "check": check, "fit": fit, "compare": compare}
 
 
-class _Bar:
-    """How far a fit has come: the gradient falls from where it started to the tolerance, about evenly in logarithms."""
+class _Share:
+    """How much of a fit is done: the gradient falls from its start to the tolerance, about evenly in logarithms."""
 
     FROM, TO, PAUSE = 0.1, 0.7, 0.1
 
@@ -197,35 +184,26 @@ class _Bar:
         )
 
 
-def _read(path: str, name: str, sheet: str | None, given: dict[str, Any]) -> Ratings:
-    with _speaking_of(path, name):
-        return read(path, table=sheet, **given)
+def _read(path: str, name: str, config: ReadConfig) -> Ratings:
+    with _named(path, name):
+        return read_ratings(path, **config.given())
 
 
 @contextmanager
-def _speaking_of(path: str, name: str) -> Iterator[None]:
+def _named(path: str, name: str) -> Iterator[None]:
     """Messages name the file as the visitor does, not as it is called on our disk."""
+
+    def named(text: str) -> str:
+        if isinstance(text, Message):
+            return Message(*(named(part) if isinstance(part, str) else part for part in text.parts))
+        return text.replace(path, name).replace(Path(path).name, name)
+
     try:
         yield
     except RaterlensError as error:
-        ours = "|".join(re.escape(known) for known in (path, Path(path).name))
-        raise type(error)(re.sub(ours, lambda _: name, str(error))) from None
-
-
-def _command(name: str, given: dict[str, Any], model: dict[str, Any]) -> str:
-    """The command line that does the same to the visitor's own file."""
-    columns: dict[str, Any] = {
-        key: _joined(value) if isinstance(value, list) else value
-        for key, value in given.items()
-        if value is not None
-    }
-    return command_line(Path(name), Columns(**columns), Model(**model), Output(out=Path("results")))
-
-
-def _joined(names: list[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(names)
-    return line.getvalue()
+        raise type(error)(
+            named(error.what), named(error.remedy), value=error.value, option=error.option
+        ) from None
 
 
 def _fits_excel(ratings: Ratings) -> bool:

@@ -68,7 +68,7 @@ async def receive(request: Request, folder: Path, settings: Settings) -> Upload:
     form["content-type"] = request.headers.get("content-type", "")
     boundary = form.get_param("boundary")
     if form.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
-        raise RefusedError("no file came with this request; choose a file, then send it", 400)
+        raise RefusedError("no file was uploaded; choose one, then send it", 400)
     part = _Part(folder, settings)
     try:
         parser = MultipartParser(boundary.encode("latin-1"), part.callbacks())
@@ -76,7 +76,7 @@ async def receive(request: Request, folder: Path, settings: Settings) -> Upload:
             parser.write(piece)
         parser.finalize()
     except (MultipartParseError, UnicodeEncodeError) as error:
-        raise RefusedError(f"the file did not arrive whole ({error}); try again", 400) from None
+        raise RefusedError(f"the upload was incomplete ({error}); try again", 400) from None
     finally:
         part.close()
     return part.received()
@@ -108,7 +108,7 @@ class _Part:
 
     def received(self) -> Upload:
         if not self._name:
-            raise RefusedError("no file came with this request; choose a file, then send it", 400)
+            raise RefusedError("no file was uploaded; choose one, then send it", 400)
         if self._lines > self._settings.max_rows + 1:
             self._path.unlink()
             raise too_many_rows(self._lines, self._settings)
@@ -143,7 +143,7 @@ class _Part:
         extension = Path(self._name.lower()).suffix
         if extension not in TAKEN:
             raise RefusedError(
-                f"{self._name[:NAME]!r} has the extension {extension[:NAME]!r}, and only these are taken here: "
+                f"{self._name[:NAME]!r} has the extension {extension[:NAME]!r}, and only these can be uploaded: "
                 f"{', '.join(TAKEN)}; save the table as one of them, or use raterlens fit on the command line"
             )
         self._path = self._folder / f"table{extension}"
@@ -166,15 +166,15 @@ class _Part:
 
 def _too_large(settings: Settings) -> RefusedError:
     return RefusedError(
-        f"the file is larger than {settings.max_bytes / MEGABYTE:g} MB, the limit here; save it as Parquet, send a "
-        "part of it, or start with another limit: raterlens serve --max-megabytes N",
+        f"the file is larger than {settings.max_bytes / MEGABYTE:g} MB, the limit here; save it as Parquet, upload "
+        "part of it, or raise the limit: raterlens serve --max-megabytes N",
         413,
     )
 
 
 def too_many_rows(rows: int, settings: Settings) -> RefusedError:
     return RefusedError(
-        f"the table has {rows:,} rows, and the limit here is {settings.max_rows:,}; send a part of it, use raterlens "
-        "fit on the command line, or start with another limit: raterlens serve --max-rows N",
+        f"the table has {rows:,} rows, and the limit here is {settings.max_rows:,}; upload part of it, use raterlens "
+        "fit on the command line, or raise the limit: raterlens serve --max-rows N",
         413,
     )

@@ -48,19 +48,27 @@ def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
 
 
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
+    # With the tasks, after the first page.
     from raterlens.app.cli.main import unforeseen
-    from raterlens.app.web.phrasing import for_visitors
+    from raterlens.app.web.option_labels import label
     from raterlens.errors import RaterlensError
+    from raterlens.text import worded
 
     try:
         result = tasks[task["task"]](**task["arguments"], progress=lambda seen: say({"progress": seen}))
         return {"state": "done", "result": result}
     except RaterlensError as error:
-        return {"state": "fault", "message": for_visitors(str(error))}
+        parts = {"what": worded(error.what, label), "remedy": worded(error.remedy, label)}
+        return {"state": "fault", **parts, "option": error.option, "value": _plain(error.value)}
     except Exception as error:
         if os.environ.get("RATERLENS_DEBUG"):
             sys.excepthook(*sys.exc_info())
-        return {"state": "failed", "message": unforeseen(error)}
+        return {"state": "failed", "what": unforeseen(error)}
+
+
+def _plain(value: object) -> object:
+    """What JSON can carry."""
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _claim_stdout() -> TextIO:

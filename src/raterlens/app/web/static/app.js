@@ -57,6 +57,25 @@
     if (phase && seen && phase.textContent !== seen.dataset.phase) phase.textContent = seen.dataset.phase;
   });
 
+  // The field at fault is marked until the next answer; where it is in closed details, they open.
+  function mark(field) {
+    document.querySelectorAll(".at-fault").forEach(function (other) {
+      other.classList.remove("at-fault");
+      other.removeAttribute("aria-invalid");
+    });
+    if (!field) return;
+    field.classList.add("at-fault");
+    if (field.matches("input, select")) field.setAttribute("aria-invalid", "true");
+    var details = field.closest("details");
+    if (details) details.open = true;
+  }
+  document.addEventListener("htmx:afterSwap", function (event) {
+    var fault = event.target.querySelector("[data-field]");
+    mark(fault && document.getElementById(fault.dataset.field));
+  });
+  // The link back from a fit that failed names the field.
+  if (document.getElementById("columns") && location.hash) mark(document.getElementById(location.hash.slice(1)));
+
   function lost() { document.getElementById("lost").textContent = document.body.dataset.lost; }
   document.addEventListener("htmx:sendError", lost);
   document.addEventListener("htmx:afterRequest", function (event) {

@@ -1,4 +1,4 @@
-"""The app's English, from one file."""
+"""Every word that the web app shows of its own, from words.toml."""
 
 import tomllib
 from pathlib import Path

@@ -1,0 +1,90 @@
+"""`raterlens check`: the data and the design; with a bound, every rater."""
+
+from json import dumps
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from raterlens.app.cli.fit_command import read_study
+from raterlens.app.cli.options import (
+    DEFAULT_FIT,
+    EVERYTHING_RECOGNISED,
+    NO_BOUNDS,
+    BoundOptions,
+    File,
+    FitOptions,
+    ReadOptions,
+    bounds_of,
+    files_of,
+    fit_config,
+    read_config,
+)
+from raterlens.app.cli.progress import watching
+from raterlens.app.cli.writing import print_json
+from raterlens.config import ReadConfig
+from raterlens.errors import OptionError
+from raterlens.export.bounds import Bounds
+from raterlens.report.reproduce import Request
+from raterlens.text import Message, Option
+
+PASSED, GATE_FAILED = 0, 3
+
+
+def check(
+    file: File,
+    /,
+    *,
+    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    model: FitOptions = DEFAULT_FIT,
+    bounds: BoundOptions = NO_BOUNDS,
+    json: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, group="Output", help="Print only the result, as JSON."),
+    ] = False,
+) -> int:
+    """Check the data and the design; with a bound such as --min-kappa, judge every rater."""
+    read, asked = read_config(columns), bounds_of(bounds)
+    if asked.given():
+        files = {name: str(path) for name, path in files_of(model).items()}
+        request = Request(file=str(file), read=read, fit=fit_config(model), files=files)
+        return PASSED if _gate(request, asked, json=json) else GATE_FAILED
+    if model != DEFAULT_FIT or bounds != NO_BOUNDS:
+        raise OptionError(
+            "no bound is set to judge raters by", Message("add one, such as ", Option("min_kappa", 0.6))
+        )
+    _check(str(file), read, json=json)
+    return PASSED
+
+
+def _check(file: str, config: ReadConfig, *, json: bool) -> None:
+    """Read a table, and say what was understood and who can be compared with whom."""
+    from raterlens.app.cli.terminal import Terminal
+    from raterlens.ratings.design import examine
+    from raterlens.ratings.linking import examine_links
+    from raterlens.reading.reader import read
+
+    ratings = read(file, **config.given())
+    warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
+    if json:
+        sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
+        print_json(dumps({**sizes, "notes": ratings.notes, "warnings": warnings}, ensure_ascii=False))
+    else:
+        Terminal().check(ratings, warnings)
+
+
+def _gate(request: Request, bounds: Bounds, *, json: bool) -> bool:
+    """Fit, and judge every rater by the bounds; whether all pass."""
+    from raterlens.app.cli.terminal import Terminal
+    from raterlens.export.gate import judge
+    from raterlens.facade import fitted
+    from raterlens.pipeline.steps import Run
+
+    with watching(f"reading {request.file}", unless=json) as progress:
+        run = Run(progress)
+        ratings, config, _ = read_study(request, run)
+        result = judge(fitted(ratings, config, run), ratings, bounds)
+    if json:
+        print_json(result.to_json())
+    else:
+        Terminal().gate(result)
+    return result.passed

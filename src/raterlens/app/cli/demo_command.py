@@ -1,0 +1,28 @@
+"""`raterlens demo`: the bundled example, from ratings to report."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from raterlens.app.cli.progress import watching
+from raterlens.report.reproduce import IMPORT, Reproduction
+
+DEMO_FOLDER = Path("raterlens-demo")
+EXAMPLE = "bundled example: ratings simulated from published estimates, none of them real"
+REPRODUCTION = Reproduction(f"{IMPORT}\n\nfit = rl.fit(rl.load_example())", "raterlens demo")
+
+
+def demo() -> None:
+    """Fit the bundled example (simulated ratings) and write its report."""
+    from raterlens.app.cli.terminal import Terminal
+    from raterlens.export.folder import check_folder, write_results
+    from raterlens.fitting import fit
+    from raterlens.simulation.example import load_example
+
+    check_folder(DEMO_FOLDER)
+    example = load_example()
+    example = replace(example, notes=(EXAMPLE, *example.notes))
+    with watching("fitting the example") as progress:
+        result = fit(example, progress=progress)
+        diagnosis = result.diagnose(example)
+    write_results(result, DEMO_FOLDER, reproduction=REPRODUCTION, ratings=example, diagnosis=diagnosis)
+    Terminal().fit(result, warnings=(*result.warnings, *diagnosis.warnings()), out=DEMO_FOLDER)

@@ -1,0 +1,239 @@
+"""`raterlens fit`: check, read, fit, diagnose, write, show."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raterlens.app.cli.options import (
+    DEFAULT_FIT,
+    EVERYTHING_RECOGNISED,
+    Besides,
+    File,
+    FitOptions,
+    Output,
+    ReadOptions,
+    Work,
+    files_of,
+    fit_config,
+    read_config,
+    several,
+)
+from raterlens.app.cli.progress import watching
+from raterlens.app.cli.writing import print_json
+from raterlens.config import ReadConfig
+from raterlens.errors import OptionError
+from raterlens.report.reproduce import CONTROL_FILE_OPTIONS, Request
+from raterlens.text import Message, Option
+
+if TYPE_CHECKING:
+    from raterlens.config import FitConfig
+    from raterlens.pipeline.steps import Run
+    from raterlens.ratings.coded import Ratings
+
+NO_COLUMNS, NO_WORK, ON_SCREEN = Besides(), Work(), Output()
+
+
+def fit(
+    file: File,
+    /,
+    *,
+    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    model: FitOptions = DEFAULT_FIT,
+    besides: Besides = NO_COLUMNS,
+    work: Work = NO_WORK,
+    output: Output = ON_SCREEN,
+) -> None:
+    """Fit a model: how capable, how severe and how sharp is each rater?"""
+    from raterlens.export.folder import check_folder
+
+    read, config, files = read_config(columns), fit_config(model), files_of(model)
+    groups = several("groups", besides.groups) or []
+    check_besides([*([besides.time] if besides.time else []), *groups], read)
+    if output.out is not None:
+        check_folder(output.out)
+    if output.xlsx:
+        check_workbook(output.out)
+    request = Request(
+        file=str(file),
+        read=read,
+        fit=config,
+        files={name: str(path) for name, path in files.items()},
+        time=besides.time,
+        groups=groups,
+        out=None if output.out is None else str(output.out),
+        xlsx=output.xlsx,
+    )
+    try:
+        _fit(request, work, output)
+    except KeyboardInterrupt:
+        if work.checkpoint is None or not work.checkpoint.exists():
+            raise KeyboardInterrupt(
+                "interrupted; nothing was saved. With --checkpoint FILE a fit can be resumed"
+            ) from None
+        raise KeyboardInterrupt(f"interrupted; to resume: {request.command()} {work.resuming()}") from None
+
+
+def _fit(request: Request, work: Work, output: Output) -> None:
+    """What `fit` does once everything was checked that can be checked without the data."""
+    from raterlens.export.folder import write_results
+    from raterlens.facade import fitted
+    from raterlens.parallel.dask_cluster import cluster_at
+    from raterlens.pipeline.steps import Run
+
+    with (
+        watching(f"reading {request.file}", unless=output.quiet) as progress,
+        cluster_at(work.cluster) as client,
+    ):
+        run = Run(progress, work.checkpoint, work.resume, client)
+        ratings, config, request = read_study(request, run)
+        ratings, besides = _set_aside(request, ratings)
+        if output.xlsx:
+            check_workbook(output.out, ratings)
+        result = fitted(ratings, config, run)
+        ratings, besides, cautions = manageable(ratings, besides)
+        diagnosis = result.diagnose(ratings, **besides)
+    if output.out is not None:
+        write_results(
+            result,
+            output.out,
+            reproduction=request.reproduction(),
+            ratings=ratings,
+            diagnosis=diagnosis,
+            cautions=cautions,
+            xlsx=output.xlsx,
+        )
+    if output.facets_tables:
+        from raterlens.export.facets_tables import facets_tables
+
+        print(facets_tables(result, ratings))
+    elif output.json:
+        print_json(result.to_json())
+    elif not output.quiet:
+        from raterlens.app.cli.terminal import Terminal
+
+        Terminal().fit(
+            result,
+            warnings=(*result.warnings, *diagnosis.warnings(), *cautions),
+            out=output.out,
+            everyone=output.everyone,
+        )
+
+
+def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
+    """Raise where `--xlsx` could not be done, before the work."""
+    if out is None:
+        raise OptionError(
+            Message(Option("xlsx"), " writes results.xlsx to a folder"),
+            Message("name the folder with ", Option("out", "DIR")),
+            option="xlsx",
+        )
+    from raterlens.export.excel import check_excel
+
+    check_excel(ratings)
+
+
+def read_study(request: Request, run: "Run") -> "tuple[Ratings, FitConfig, Request]":
+    """The ratings, what to fit to them, and the request, which then knows whether the file is a control file: one has
+    anchors and a scale of its own."""
+    from raterlens.pipeline.carry_out import check
+    from raterlens.reading.formats.file_formats import is_control_file
+    from raterlens.reading.reader import read
+
+    asked, path, config = request.read, Path(request.file), _with_files(request)
+    check(config, run)
+    besides = [*([request.time] if request.time else []), *request.groups]
+    if besides:
+        asked = asked.changed(facets=[*asked.names("facets"), *besides])
+    if not is_control_file(path, asked):
+        return read(path, **asked.given()), config, request
+    from raterlens.reading.facets.facets_study import read_facets
+
+    _check_control_file(path, request)
+    given = asked.given()
+    study = read_facets(path, **{name: given[name] for name in CONTROL_FILE_OPTIONS if name in given})
+    held = study.anchors(config.model)
+    if held is not None and config.anchors is not None:
+        raise OptionError(
+            f"{path.name!r} has anchors of its own",
+            Message("leave out ", Option("anchors"), ", or take the anchors out of the control file"),
+            option="anchors",
+        )
+    own: dict[str, Any] = {"scale": study.scale} if "scale" not in config.given() else {}
+    config = config.changed(**own, anchors=held or config.anchors)
+    return study.ratings, config, replace(request, control_file=True)
+
+
+def _check_control_file(path: Path, request: Request) -> None:
+    """Raise on options that only a table takes."""
+    for name in request.read.given():
+        if name not in (*CONTROL_FILE_OPTIONS, "format"):
+            raise OptionError(
+                f"{path.name!r} is a FACETS control file, which says for itself where scores are",
+                Message("leave out ", Option(name)),
+                option=name,
+            )
+
+
+def _with_files(request: Request) -> "FitConfig":
+    """What to fit, with what the files of anchors and covariates hold."""
+    if not request.files:
+        return request.fit
+    from raterlens.fitting import load
+    from raterlens.pipeline.request import recorded
+
+    found: dict[str, Any] = dict(request.files)
+    if "anchors" in found:
+        found["anchors"] = load(found["anchors"])
+    return request.fit.changed(**recorded(found))
+
+
+def check_besides(columns: list[str], read: ReadConfig) -> None:
+    """Raise where columns of --time and --groups are at odds with each other or with the model."""
+    if not columns:
+        return
+    from raterlens.reading.columns import SUFFIX, USUAL
+
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        raise OptionError(
+            Message(f"{twice[0]!r} is given more than once for ", Option("time"), " and ", Option("groups")),
+            "give it once",
+            value=twice[0],
+            option="groups",
+        )
+    items = {name for names in USUAL["item"] for name in names}
+    named = read.item is not None or read.items is not None
+    for name in columns:
+        if not named and SUFFIX.sub("", name.lower()) in items:
+            raise OptionError(
+                f"{name!r} looks like the item column, which is tested for bias anyway",
+                Message("leave it out, or name the item column with ", Option("item")),
+                value=name,
+                option="groups",
+            )
+
+
+def _set_aside(request: Request, ratings: "Ratings") -> "tuple[Ratings, dict[str, Any]]":
+    if request.time is None and not request.groups:
+        return ratings, {}
+    from raterlens.ratings.grouping_columns import set_aside
+
+    return set_aside(ratings, request.time, request.groups)
+
+
+def manageable(
+    ratings: "Ratings", besides: dict[str, Any], most: int = 20_000_000, sample: int = 2_000_000
+) -> "tuple[Ratings, dict[str, Any], tuple[str, ...]]":
+    """What diagnostics and pictures are made from: up to `most` ratings all, else about `sample`, with a caution."""
+    if ratings.n_ratings <= most:
+        return ratings, besides, ()
+    some = ratings.sample(sample)
+    if besides:
+        rows = ratings.drawn(sample)[ratings.student]
+        besides = {"groups": {name: given.filter(rows) for name, given in besides["groups"].items()}} | (
+            {"time": besides["time"].filter(rows)} if "time" in besides else {}
+        )
+    caution = (
+        f"diagnostics use {some.n_ratings:,} of {ratings.n_ratings:,} ratings, those of {some.n_students:,} students "
+        "drawn at random; estimates and standard errors use all of them"
+    )
+    return some, besides, (caution,)

@@ -1,0 +1,44 @@
+"""What a gate asks of every rater, as one record: `rl.gate` and the command line build the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from math import inf
+
+from raterlens.errors import OptionError
+from raterlens.text import Message, Option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The bounds, where None asks nothing, and how and whom they judge; `rl.gate` documents them."""
+
+    min_kappa: float | None = None
+    max_severity: float | None = None
+    min_discrimination: float | None = None
+    max_infit: float | None = None
+    max_outfit: float | None = None
+    min_ratings: int | None = None
+    confident: bool = False
+    raters: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given().items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+                raise OptionError(
+                    Message(Option(name, value)), "give a number, 0 or more", value=value, option=name
+                )
+
+    def given(self) -> dict[str, float]:
+        """The bounds that were set."""
+        return {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
+
+    def check_any(self) -> None:
+        """Raise where nothing is asked."""
+        if not self.given():
+            raise OptionError(
+                "no bound is set, so every rater would pass",
+                Message("set one, for example ", Option("min_kappa", 0.6)),
+            )
+
+
+BOUNDS = tuple(option.name for option in fields(Bounds) if option.name.startswith(("min_", "max_")))

@@ -1,0 +1,152 @@
+"""How to make a fit again: the command for a shell and the call from Python, complete, with nothing at its default."""
+
+import csv
+import io
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from raterlens.config import FitConfig, ReadConfig
+from raterlens.text import Option
+
+IMPORT = "import raterlens as rl"
+SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"
+CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
+"""What `rl.read_facets` takes: a control file says the rest itself."""
+SEVERAL = ("student", "rater", "item", "items", "facets", "groups", "raters")
+"""Options for which the command line takes several names, with commas between them."""
+FLAGS = {"raters": "only", "client": "cluster", "path": "out"}
+"""Options that the command line calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """What a report shows under "How to reproduce"."""
+
+    call: str
+    command: str | None = None
+    """None where the fit was made from Python."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A fit of a file, as it was asked for."""
+
+    file: str
+    read: ReadConfig = field(default_factory=ReadConfig)
+    fit: FitConfig = field(default_factory=FitConfig)
+    """Without what comes from `files` and from a control file."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The paths of anchors and covariates, by the name of the option."""
+    time: str | None = None
+    groups: Sequence[str] = ()
+    control_file: bool = False
+    """It is a control file of FACETS, with a scale and anchors of its own."""
+    out: str | None = None
+    xlsx: bool = False
+
+    def reproduction(self) -> Reproduction:
+        return Reproduction(self.call(), self.command())
+
+    def command(self) -> str:
+        """The command, ready for a shell."""
+        besides = {"time": self.time, "groups": list(self.groups), "out": self.out, "xlsx": self.xlsx}
+        options = {**self.read.given(), **self.fit.given(), **self.files}
+        options |= {name: value for name, value in besides.items() if value}
+        flags = [text for name, value in options.items() for text in flag(Option(name, value))]
+        return shlex.join(["raterlens", "fit", _operand(self.file), *flags])
+
+    def call(self) -> str:
+        """The same from Python."""
+        read = self.read.given()
+        besides = [*([self.time] if self.time else []), *self.groups]
+        if besides:
+            read["facets"] = [*self.read.names("facets"), *besides]
+        fit: dict[str, str] = {name: repr(value) for name, value in self.fit.given().items()}
+        fit |= {name: _loaded(name, path) for name, path in self.files.items()}
+        if self.control_file:
+            known = {name: value for name, value in read.items() if name in CONTROL_FILE_OPTIONS}
+            first = f"study = rl.read_facets({_arguments([repr(self.file)], _written(known))})"
+            fit = {"scale": "study.scale"} | fit
+            fit.setdefault("anchors", f"study.anchors({self.fit.model!r})")
+            source = "study.ratings"
+        else:
+            first = f"ratings = rl.read({_arguments([repr(self.file)], _written(read))})"
+            source = "ratings"
+        lines = [IMPORT, *([SET_ASIDE] if besides else []), "", first]
+        if besides:
+            aside: dict[str, Any] = {"time": self.time} if self.time else {}
+            aside |= {"groups": list(self.groups)} if self.groups else {}
+            lines.append(f"ratings, besides = set_aside({_arguments([source], _written(aside))})")
+            source = "ratings"
+        lines.append(f"fit = rl.fit({_arguments([source], fit)})")
+        if besides:
+            lines.append(f"diagnosis = fit.diagnose({source}, **besides)")
+        return "\n".join(lines)
+
+
+def from_python(config: FitConfig) -> Reproduction:
+    """A fit of ratings that were in memory: what cannot be written on a line is in the saved fit."""
+    given = config.given()
+    kept = {name: f'rl.load("fit.json").config.{name}' for name in ("anchors", "covariates") if name in given}
+    fit = {name: repr(value) for name, value in given.items()} | kept
+    return Reproduction(f"{IMPORT}\n\nfit = rl.fit({_arguments(['ratings'], fit)})")
+
+
+def flag(option: Option) -> list[str]:
+    """An option of Python as the words that a shell passes on: `cut=3` is `--cut`, `3`.
+
+    Examples
+    --------
+    >>> flag(Option("cut", 3)), flag(Option("item_slopes", True)), flag(Option("rater", ["judge", "a, b"]))
+    (['--cut', '3'], ['--item-slopes'], ['--rater', 'judge,"a, b"'])
+    >>> flag(Option("standard_errors", False)), flag(Option("student"))
+    (['--no-standard-errors'], ['--student'])
+    """
+    name = FLAGS.get(option.name, option.name).replace("_", "-")
+    if option.value is None or option.value is True:
+        return [f"--{name}"]
+    if option.value is False:
+        return [f"--no-{name}"]
+    text = joined(option.value) if option.name in SEVERAL else _text(option.value)
+    return [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
+
+
+def as_flag(option: Option) -> str:
+    """An option that a message mentions, as the command line writes it.
+
+    Examples
+    --------
+    >>> as_flag(Option("wide", "{rater} {item}"))
+    "--wide '{rater} {item}'"
+    """
+    return shlex.join(flag(option))
+
+
+def joined(names: str | Sequence[str]) -> str:
+    """Names with commas between them; one that has a comma itself goes in double quotes."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([names] if isinstance(names, str) else names)
+    return line.getvalue()
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+
+
+def _operand(file: str) -> str:
+    """A name that begins with a hyphen would be taken for an option; a hyphen alone is standard input."""
+    return f"./{file}" if file.startswith("-") and file != "-" else file
+
+
+def _loaded(name: str, path: str) -> str:
+    return f"rl.load({path!r})" if name == "anchors" else repr(path)
+
+
+def _written(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: repr(list(value) if isinstance(value, tuple) else value) for name, value in values.items()}
+
+
+def _arguments(first: Sequence[str], named: Mapping[str, str]) -> str:
+    return ", ".join([*first, *(f"{name}={value}" for name, value in named.items())])

@@ -1,0 +1,205 @@
+"""`raterlens fit`: what it shows, what it writes, and columns beside the model."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from benchmarks.planted_faults import panel
+from raterlens.app.cli.fit_command import manageable
+from raterlens.app.cli.main import AT_FAULT, DONE, main
+from raterlens.export.folder import FILES, FLAGS
+from tests.support.command_line import Captured
+
+
+def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path, capsys: Captured) -> None:
+    out = tmp_path / "results"
+    assert main(["fit", str(table), "--out", str(out)]) == DONE
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    for expected in (
+        "720 ratings of 60 students by 4 raters on 3 items",
+        "Dot",
+        "log-likelihood",
+        "report.html",
+    ):
+        assert expected in shown.out
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, FLAGS])
+    raters = pl.read_csv(out / "raters.csv")
+    assert raters["rater"].to_list() == ["Ann", "Bob", "Cid", "Dot"]
+    assert {"kappa", "kappa_low", "kappa_high", "rho", "eta"} <= set(raters.columns)
+    assert f"raterlens fit {table}" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_table_is_sorted_by_capability(table: Path, capsys: Captured) -> None:
+    main(["fit", str(table), "--json"])
+    raters = json.loads(capsys.readouterr().out)["tables"]["raters"]
+    by_kappa = [name for _, name in sorted(zip(raters["kappa"], raters["rater"], strict=True), reverse=True)]
+    main(["fit", str(table)])
+    lines = capsys.readouterr().out.splitlines()
+    shown = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in by_kappa]
+    assert shown == by_kappa
+
+
+def test_json_is_the_only_output_and_equals_the_file(table: Path, tmp_path: Path, capsys: Captured) -> None:
+    out = tmp_path / "results"
+    assert main(["fit", str(table), "--json", "--out", str(out)]) == DONE
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert shown.out == (out / "fit.json").read_text(encoding="utf-8") + "\n"
+    fit = json.loads(shown.out)
+    expected = {"model", "method", "link", "loglik", "sigma", "alpha", "converged", "n_parameters"}
+    assert expected <= set(fit)
+    assert (fit["model"], fit["method"], fit["link"], fit["converged"]) == ("gmf", "mml", "logit", True)
+
+
+def test_quiet_prints_nothing(table: Path, tmp_path: Path, capsys: Captured) -> None:
+    assert main(["fit", str(table), "--quiet", "--out", str(tmp_path / "results")]) == DONE
+    assert capsys.readouterr() == ("", "")
+    assert (tmp_path / "results" / "report.html").exists()
+
+
+def test_wide_table_composite_rater_and_cut(ratings: pl.DataFrame, tmp_path: Path, capsys: Captured) -> None:
+    wide = ratings.pivot("item", index=["student", "rater"], values="score")
+    wide = wide.rename({"0": "a", "1": "b", "2": "c"}).with_columns(
+        pl.col("a", "b", "c") * 3, topic=pl.lit("x, y")
+    )
+    wide.rename({"student": "pid", "topic": "the,topic"}).write_csv(tmp_path / "wide.csv")
+    options = ["--student", "pid", "--rater", 'rater,"the,topic"', "--items", "a, b,c", "--cut", "3"]
+    assert main(["fit", str(tmp_path / "wide.csv"), *options, "--json"]) == DONE
+    composite = json.loads(capsys.readouterr().out)
+    assert composite["tables"]["raters"]["rater"] == ["Ann:x, y", "Bob:x, y", "Cid:x, y", "Dot:x, y"]
+    ratings.write_csv(tmp_path / "long.csv")
+    main(["fit", str(tmp_path / "long.csv"), "--json"])
+    assert json.loads(capsys.readouterr().out)["loglik"] == pytest.approx(composite["loglik"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "option", [("--model", "tfm"), ("--method", "laplace"), ("--method", "hl"), ("--link", "probit")]
+)
+def test_options_reach_the_fit(table: Path, capsys: Captured, option: tuple[str, str]) -> None:
+    assert main(["fit", str(table), *option, "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out)[option[0][2:]] == option[1]
+
+
+def test_large_panel_shows_both_ends(tmp_path: Path, capsys: Captured) -> None:
+    rng = np.random.default_rng(3)
+    rater, student = (
+        np.repeat(np.arange(60), 20),
+        (np.repeat(np.arange(60), 20) * 3 + np.tile(np.arange(20), 60)) % 150,
+    )
+    score = rng.normal(0, 1, 1200) < rng.normal(0, 1.5, 150)[student]
+    table = {"student": student, "rater": [f"R{r:03d}" for r in rater], "score": score.astype(int)}
+    pl.DataFrame(table).write_csv(tmp_path / "large.csv")
+    assert main(["fit", str(tmp_path / "large.csv"), "--model", "tfm"]) == DONE
+    shown = capsys.readouterr().out
+    assert "40 raters in between not shown; add --all" in " ".join(shown.split())
+    assert sum(line.startswith("R0") for line in shown.splitlines()) == 20
+    main(["fit", str(tmp_path / "large.csv"), "--model", "tfm", "--all"])
+    assert sum(line.startswith("R0") for line in capsys.readouterr().out.splitlines()) == 60
+
+
+@pytest.fixture(scope="module")
+def dated() -> pl.DataFrame:
+    """The first rater is 1.5 logits more severe from the middle on; rows in any order, some without a score."""
+    ratings = panel(2, "drift")
+    frame = pl.DataFrame(
+        {
+            "student": ratings.students.gather(ratings.student),
+            "rater": ratings.raters.gather(ratings.rater),
+            "item": ratings.items.gather(ratings.item),
+            "score": pl.Series(ratings.score, dtype=pl.Int64),
+            "day": [f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in np.arange(ratings.n_ratings) // 40],
+            "school": np.array(["north", "south"])[ratings.student % 2],
+        }
+    )
+    frame = frame.sample(fraction=1.0, shuffle=True, seed=1)
+    blank = pl.int_range(pl.len()) % 50 == 7
+    return frame.with_columns(score=pl.when(blank).then(None).otherwise("score"))
+
+
+def test_drift_and_bias_are_tested_and_written(dated: pl.DataFrame, tmp_path: Path, capsys):
+    dated.write_csv(tmp_path / "ratings.csv")
+    out = tmp_path / "results"
+    options = ["--time", "day", "--groups", "school", "--out", str(out)]
+    assert main(["fit", str(tmp_path / "ratings.csv"), *options]) == 0
+    flags = pl.read_csv(out / "flags.csv")
+    assert flags.filter(rater="R01", effect="drift").height == 1
+    change = pl.read_csv(out / "change.csv")
+    assert change.height == 12
+    bias = pl.read_csv(out / "bias.csv")
+    assert bias.columns[:3] == ["rater", "of", "level"]
+    assert bias.height == 24
+    assert (bias["n"].sum(), set(bias["level"])) == (
+        dated["score"].drop_nulls().len(),
+        {"north", "south"},
+    )
+    drift = pl.read_csv(out / "drift.csv").filter(rater="R01")
+    assert drift["eta"][-1] > drift["eta"][0] + 0.5
+    said = " ".join(capsys.readouterr().out.split())  # lines break where the terminal ends
+    assert "logits more severe since about 2024-0" in said
+
+
+def test_columns_at_fault_are_named(dated: pl.DataFrame, tmp_path: Path, capsys):
+    path = tmp_path / "ratings.csv"
+    strange = pl.lit("week 1") + pl.col("day").str.slice(6)
+    dated.with_columns(day=strange, country=pl.lit("NL")).write_csv(path)
+    for options, message in (
+        (["--time", "dya"], "no column 'dya'"),
+        (["--time", "day"], "neither a number nor a date"),
+        (["--groups", "school,"], "--groups 'school,' has an empty name"),
+        (["--groups", "school,school"], "'school' is given more than once for --time and --groups"),
+        (["--groups", "item"], "'item' looks like the item column"),
+        (["--groups", "country"], "column 'country' is 'NL' in every row"),
+    ):
+        assert main(["fit", str(path), *options, "--out", str(tmp_path / "results")]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "results").exists()
+
+
+def test_a_saved_fit_is_the_same_from_python(table: Path, tmp_path: Path) -> None:
+    assert main(["fit", str(table), "--out", str(tmp_path / "out"), "--quiet"]) == DONE
+    rl.fit(rl.read(table)).save(tmp_path / "python.json")
+    assert (tmp_path / "out" / "fit.json").read_bytes() == (tmp_path / "python.json").read_bytes()
+
+
+def test_anchors_and_covariates_come_from_files(
+    ratings: pl.DataFrame, table: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    main(["fit", str(table), "--out", str(tmp_path / "first"), "--quiet"])
+    first = rl.load(tmp_path / "first" / "fit.json")
+    ratings.filter(pl.col("student") < 40).write_csv(tmp_path / "part.csv")
+    anchored = [str(tmp_path / "part.csv"), "--anchors", str(tmp_path / "first" / "fit.json")]
+    assert main(["fit", *anchored, "--json"]) == DONE
+    found = json.loads(capsys.readouterr().out)["tables"]["raters"]
+    np.testing.assert_allclose(found["eta"], first.raters["eta"], atol=1e-9)
+    pl.DataFrame({"rater": ["Ann", "Bob", "Cid", "Dot"], "years": [1, 2, 9, 4]}).write_csv(
+        tmp_path / "known.csv"
+    )
+    assert main(["fit", str(table), "--covariates", str(tmp_path / "known.csv"), "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out)["tables"]["covariates"]["term"] == ["intercept", "years"]
+    assert main(["fit", str(table), "--anchors", "nowhere.json"]) == AT_FAULT
+    assert "no such file: 'nowhere.json'" in capsys.readouterr().err
+
+
+def test_options_that_a_control_file_does_not_take(tmp_path: Path, capsys: Captured) -> None:
+    ratings = rl.simulate(students=20, raters=3, items=2, seed=1).ratings
+    rl.write_facets(ratings, tmp_path / "study.txt")
+    assert main(["fit", str(tmp_path / "study.txt"), "--items", "a,b"]) == AT_FAULT
+    message = capsys.readouterr().err
+    assert "'study.txt' is a FACETS control file" in message
+    assert "leave out --items" in message
+
+
+def test_diagnostics_of_very_many_ratings_are_made_from_a_sample() -> None:
+    ratings = rl.simulate(students=200, raters=5, items=2, seed=2).ratings
+    besides = {"groups": {"item": ratings.items.gather(ratings.item)}}
+    whole, same, nothing = manageable(ratings, besides)
+    assert (whole, same, nothing) == (ratings, besides, ())
+    some, cut, cautions = manageable(ratings, besides, most=1000, sample=500)
+    assert 0 < some.n_ratings < ratings.n_ratings
+    assert len(cut["groups"]["item"]) == some.n_ratings
+    assert f"diagnostics use {some.n_ratings:,} of 2,000 ratings" in cautions[0]

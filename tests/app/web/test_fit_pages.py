@@ -1,0 +1,34 @@
+"""From a form to what is fitted, and from a fault back to the field."""
+
+import pytest
+
+from raterlens.app.web.fit_pages import chosen_config
+from raterlens.config import FitConfig
+from raterlens.errors import OptionError
+from tests.support.web_clients import LONG, ORIGIN, send, visiting
+
+ROLES = {f"role-{place}": role for place, role in enumerate(("student", "rater", "item", "score"))}
+
+
+def test_a_form_asks_for_a_fit() -> None:
+    form = {"model": "tfm", "method": "laplace", "link": "default", "scale": "graded", "shrink": "yes"}
+    assert chosen_config(form) == FitConfig(model="tfm", method="laplace", scale="graded", shrink=True)
+    assert chosen_config({}) == FitConfig()
+    for name in ("model", "method", "link"):
+        with pytest.raises(OptionError, match=f"unknown {name} 'x'"):
+            chosen_config({name: "x"})
+
+
+def test_a_fault_leads_back_to_the_field() -> None:
+    with visiting() as client:
+        table = send(client, LONG).headers["location"]
+        wrong = client.post(f"{table}/fits", data=ROLES | {"model": "rasch"}, headers=ORIGIN)
+        assert wrong.status_code == 422
+        assert 'data-field="models"' in wrong.text
+        wrong = client.post(
+            f"{table}/check", data=ROLES | {"cut": "high"}, headers=ORIGIN | {"HX-Request": "true"}
+        )
+        assert 'data-field="cut"' in wrong.text
+        wrong = client.post(f"{table}/check", data=ROLES | {"role-3": "none"}, headers=ORIGIN)
+        assert 'data-field="roles"' in wrong.text
+        assert "No column is marked as the score" in wrong.text

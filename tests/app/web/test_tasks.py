@@ -1,0 +1,67 @@
+"""Tasks of a worker, called directly."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from raterlens.app.web.column_roles import read_config
+from raterlens.app.web.option_labels import label
+from raterlens.app.web.tasks import check, compare, fit, preview
+from raterlens.errors import InputError
+
+ROLES = {name: name for name in ("student", "rater", "item", "score")}
+
+
+def quiet(said: dict[str, Any]) -> None:
+    pass
+
+
+@pytest.fixture
+def path(ratings: pl.DataFrame, tmp_path: Path) -> Path:
+    """A file as the app keeps it, under a name of its own."""
+    path = tmp_path / "table.csv"
+    ratings.write_csv(path)
+    return path
+
+
+def test_a_preview_guesses_roles(path: Path) -> None:
+    seen = preview(str(path), "mine.csv", None, quiet)
+    assert (seen["n_rows"], seen["roles"], seen["spread"]) == (720, ROLES, "item")
+    assert len(seen["rows"]) == 6
+
+
+def test_faults_name_the_visitor_s_file(path: Path, tmp_path: Path) -> None:
+    path.write_text("student,rater,item,score\n")
+    for task, arguments in ((preview, {"sheet": None}), (check, {"read": read_config(ROLES).given()})):
+        with pytest.raises(InputError) as refused:
+            task(str(path), "mine.csv", **arguments, progress=quiet)  # type: ignore[operator]
+        message = refused.value.worded(label)
+        assert "mine.csv" in message
+        assert str(tmp_path) not in message
+        assert "table.csv" not in message
+
+
+def test_a_fit_reports_progress_and_two_are_compared(path: Path, tmp_path: Path) -> None:
+    said: list[dict[str, Any]] = []
+    for model in ("tfm", "gmf"):
+        (tmp_path / model).mkdir()
+        found = fit(
+            str(path),
+            "mine.csv",
+            read_config(ROLES).given(),
+            {"model": model, "covariance": "sandwich"},
+            str(tmp_path / model),
+            said.append,
+        )
+        assert found["converged"]
+    shares = [step["share"] for step in said]
+    assert [step["phase"] for step in said if "step" not in step][:3] == ["reading", "checking", "writing"]
+    assert shares[: len(shares) // 2] == sorted(shares[: len(shares) // 2])
+    report = (tmp_path / "gmf" / "report.html").read_text(encoding="utf-8")
+    assert "raterlens fit mine.csv" in report
+    assert "--covariance sandwich" in report
+    both = compare([str(tmp_path / "tfm"), str(tmp_path / "gmf")], ["one", "two"], quiet)
+    assert [row["fit"] for row in both["models"]] == ["one", "two"]
+    assert len(both["raters"]) == 4
