@@ -15,7 +15,7 @@ from raterlens.errors import OptionError
 from raterlens.studies.run import Folder, run
 from raterlens.studies.study import get_study
 
-REPLICATIONS = 3
+REPLICATIONS = 2
 NAMES = ("noise.parquet", "noise.json", "noise.md", "noise-accuracy.csv")
 
 

@@ -1,4 +1,4 @@
-"""Study 1 with 20 of its replications, by the paper's method, against the printed tables."""
+"""Study 1 with 14 of its replications, by the paper's method, against the printed tables."""
 
 import math
 
@@ -12,9 +12,9 @@ from raterlens.studies.study import SEED, Results, Task
 from raterlens.studies.study1 import draw, replicate
 from raterlens.studies.study1_page import ROUNDING, Cell, cells, page
 
-REPLICATIONS = 20
-# A cell of 20 replications against one of 200: with this many standard errors of their difference, 1 in 2,000 cells
-# strays by chance; 5 % may, because the standard error of an RMSE is itself rough at 20.
+REPLICATIONS = 14
+# A cell of 14 replications against one of 200: with this many standard errors of their difference, 1 in 2,000 cells
+# strays by chance; 5 % may, because the standard error of an RMSE is itself rough at 14.
 STANDARD_ERRORS = 3.5
 STRAY = 0.05
 
