@@ -53,38 +53,16 @@ PUBLIC = {
 }
 
 # LEFT_TO_MEND. Rooms that reach down, as (room, what it imports).
-NOT_YET_LAYERED = {
-    ("capability", "models"),
-    ("diagnostics", "fitting"),
-    ("estimation", "result"),
-    ("estimation", "uncertainty"),
-    ("kernels", "diagnostics"),
-    ("kernels", "engine"),
-    ("kernels", "ratings"),
-    ("kernels", "uncertainty"),
-    ("models", "estimation"),
-    ("models", "uncertainty"),
-    ("reading", "models"),
-    ("result", "diagnostics"),
-    ("result", "export"),
-    ("result", "report"),
-    ("uncertainty", "fitting"),
-    ("uncertainty", "result"),
-}
-MODULES_IN_CYCLES = 25
-NOT_YET_SHORT: set[str] = {
-    "raterlens.diagnostics.posterior:Pass.__init__",
+NOT_YET_LAYERED = {("estimation", "uncertainty")}
+NOT_YET_SHORT = {
     "raterlens.diagnostics.verdicts:verdict",
-    "raterlens.engine.compiled_engine:_by_products",
     "raterlens.estimation.methods:estimate",
     "raterlens.estimation.newton:newton",
     "raterlens.estimation.optimiser:maximise",
-    "raterlens.studies.coverage:_rows",
-    "raterlens.studies.figures:lines",
 }
-MODULES_WITHOUT_TESTS = 161
+MODULES_WITHOUT_TESTS = 150
 # Imports of a test module or a conftest by another test module.
-TESTS_THAT_IMPORT_TESTS = 15
+TESTS_THAT_IMPORT_TESTS = 5
 
 FILES = modules()
 GRAPH = import_graph(FILES)
@@ -111,8 +89,7 @@ def test_a_module_imports_only_from_its_own_room_and_those_above() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    found = cycles(GRAPH)
-    assert sum(map(len, found)) <= MODULES_IN_CYCLES, found
+    assert cycles(GRAPH) == []
 
 
 def test_few_modules_stand_at_the_top() -> None:
@@ -123,7 +100,7 @@ def test_few_modules_stand_at_the_top() -> None:
 def test_few_module_names_are_used_twice() -> None:
     names = Counter(module.rpartition(".")[2] for module in FILES)
     twice = {name for name, count in names.items() if count > 1}
-    assert len(twice) <= MOST_NAMES_TWICE + 1, twice
+    assert len(twice) <= MOST_NAMES_TWICE, twice
 
 
 def test_functions_are_short_and_take_few_parameters() -> None:

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -33,10 +34,8 @@ def modules(folder: Path = SOURCE, package: str = PACKAGE) -> dict[str, Path]:
 
 def import_graph(files: dict[str, Path]) -> Graph:
     """What every module imports of `files`, inside functions too; `if TYPE_CHECKING:` apart."""
-    return {
-        module: set(_imported(ast.parse(path.read_text(encoding="utf-8")), set(files)))
-        for module, path in files.items()
-    }
+    known = set(files)
+    return {module: set(_imported(_parsed(path), known)) for module, path in files.items()}
 
 
 def room(module: str) -> str:
@@ -75,15 +74,21 @@ def cycles(graph: Graph) -> list[list[str]]:
 def functions(files: dict[str, Path]) -> Iterator[Function]:
     """Every function and method of `files`, nested ones too."""
     for module, path in files.items():
-        yield from _functions(ast.parse(path.read_text(encoding="utf-8")), f"{module}:")
+        yield from _functions(_parsed(path), f"{module}:")
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _imported(tree: ast.AST, known: set[str]) -> Iterator[str]:
-    for node in ast.iter_child_nodes(tree):
+    left = [tree]
+    while left:
+        node = left.pop()
         match node:
             case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
-                for other in node.orelse:
-                    yield from _imported(other, known)
+                left += node.orelse
                 continue
             case ast.Import(names=names):
                 named = [alias.name for alias in names]
@@ -98,17 +103,20 @@ def _imported(tree: ast.AST, known: set[str]) -> Iterator[str]:
             case _:
                 named = []
         yield from (name for name in named if name in known)
-        yield from _imported(node, known)
+        left += ast.iter_child_nodes(node)
 
 
 def _functions(tree: ast.AST, prefix: str) -> Iterator[Function]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield Function(f"{prefix}{node.name}", _length(node), _parameters(node.args))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _functions(node, f"{prefix}{node.name}.")
-        else:
-            yield from _functions(node, prefix)
+    left = [(tree, prefix)]
+    while left:
+        node, prefix = left.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield Function(f"{prefix}{child.name}", _length(child), _parameters(child.args))
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                left.append((child, f"{prefix}{child.name}."))
+            elif isinstance(child, ast.stmt):
+                left.append((child, prefix))
 
 
 def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
