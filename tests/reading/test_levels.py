@@ -1,18 +1,15 @@
 """Labels stay as they are written; those that look alike are told."""
 
 import datetime as dt
-import uuid
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from raterlens.reading.levels import code
 from raterlens.reading.reader import read
-from tests.support.reading_tables import LONG, assert_same
+from tests.support.reading_tables import LONG
 
 
 @pytest.mark.parametrize(
@@ -70,61 +67,6 @@ def test_codes_are_small_and_cannot_be_changed() -> None:
         ratings.score = ratings.score  # type: ignore[misc]
 
 
-def test_mixed_types_in_a_pandas_column_become_text_and_are_noted() -> None:
-    frame = pd.DataFrame(
-        {"student": [1, 2, 3], "rater": pd.Series([1, "1", "2"], dtype=object), "score": [0, 1, 1]}
-    )
-    ratings = read(frame)
-    assert ratings.raters.to_list() == ["1", "2"]
-    assert "column 'rater' holds values of type int and str: taken as text" in ratings.notes
-
-
-def test_integers_that_pandas_made_floats_are_integers_again() -> None:
-    ratings = read(pd.DataFrame({"student": [7, None, 8], "rater": [1, 2, 1], "score": [0, 1, 1]}))
-    assert ratings.students.to_list() == [7, 8]
-    assert ratings.students.dtype == pl.Int64
-    assert "1 of 3 rows left out: no student or rater label" in ratings.notes
-
-
-def test_pandas_text_is_read_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_pyarrow(*_: object) -> None:
-        raise ModuleNotFoundError("pyarrow")
-
-    frame = LONG.to_pandas()
-    monkeypatch.setattr("narwhals.Series.to_polars", no_pyarrow)
-    assert_same(read(frame), read(LONG))
-
-
-def test_column_names_need_not_be_text() -> None:
-    frame = pd.DataFrame([[1, 5, 0], [2, 5, 1]])
-    assert read(frame, student="0", rater="1", score="2").students.to_list() == [1, 2]
-    assert read(frame, student=0, rater=1, items=[2]).students.to_list() == [1, 2]  # type: ignore[arg-type, list-item]
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ([uuid.UUID(int=1), uuid.UUID(int=2)], [str(uuid.UUID(int=1)), str(uuid.UUID(int=2))]),
-        (pd.period_range("2026-01", periods=2, freq="M"), ["2026-01", "2026-02"]),
-        ([(1, 2), (1, 3)], ["(1, 2)", "(1, 3)"]),
-    ],
-)
-def test_labels_that_no_column_type_fits_become_text_and_are_noted(values: object, text: list[str]) -> None:
-    ratings = read(pd.DataFrame({"student": values, "rater": ["a", "b"], "score": [0, 1]}))
-    assert ratings.students.to_list() == text
-    assert any(note.endswith("taken as text") for note in ratings.notes)
-
-
-def test_durations_and_lists_in_parquet_become_text(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        {"student": [[1], [2]], "rater": [dt.timedelta(1), dt.timedelta(2)], "score": [0, 1]}
-    )
-    frame.write_parquet(tmp_path / "x.parquet")
-    ratings = read(tmp_path / "x.parquet")
-    assert ratings.students.to_list() == ["[1]", "[2]"]
-    assert ratings.raters.to_list() == ["1 day, 0:00:00", "2 days, 0:00:00"]
-
-
 def test_labels_that_look_alike_are_kept_and_noted() -> None:
     frame = pl.DataFrame({"student": ["s", "t", "S "], "rater": ["AM", "am ", "BE"], "score": [0, 1, 1]})
     ratings = read(frame)
@@ -132,17 +74,6 @@ def test_labels_that_look_alike_are_kept_and_noted() -> None:
     assert any(note.startswith("'AM' and 'am ' look like the same rater;") for note in ratings.notes)
     assert any(note.startswith("'S ' and 's' look like the same student;") for note in ratings.notes)
     assert not any("same item" in note for note in ratings.notes)
-
-
-def test_one_rater_is_read_with_a_note() -> None:
-    notes = read(LONG.with_columns(rater=pl.lit("AM"))).notes
-    assert notes[-1] == "one rater, 'AM': with no other to compare, capability is relative to itself"
-    assert not any("one rater" in note for note in read(LONG).notes)
-
-
-def test_pyarrow_strings_are_plain_text() -> None:
-    table = pa.table({"student": ["1", "2"], "rater": ["a", "b"], "score": [0, 1]})
-    assert read(table).students.dtype == pl.String
 
 
 @pytest.mark.parametrize("first", ["b", None])

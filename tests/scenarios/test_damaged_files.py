@@ -1,7 +1,5 @@
 """Empty, truncated, mislabelled and locked files of every kind: one clear message, exit code 2, no traceback."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -112,46 +110,3 @@ def test_a_folder_of_different_tables(tmp_path: Path, capsys: pytest.CaptureFixt
     folder = FILES["parquet folder"](FRAME, tmp_path)
     FRAME.drop("score").write_parquet(folder / "part-1.parquet")
     assert "'parts'" in refused(folder, capsys)
-
-
-def test_json_lines_name_the_line(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"student": 1, "rater": "a", "score": 0}\n{"student": 2, "rater": "b", "sco\n')
-    assert "'x.jsonl', line 2, is not JSON" in refused(path, capsys)
-    path.write_text('{"student": 1, "rater": "a", "score": 0}\n[1, 2]\n')
-    assert "'x.jsonl', line 2, is '[1, 2]'" in refused(path, capsys)
-    path.write_text("[]")
-    assert "has no records" in refused(path, capsys)
-
-
-@pytest.mark.parametrize(
-    ("kind", "package", "extra"),
-    [
-        ("xlsx", "fastexcel", "excel"),
-        ("sav", "pyreadstat", "stats"),
-        ("dta", "pyreadstat", "stats"),
-        ("rda", "rdata", "rda"),
-        ("duckdb", "duckdb", "duckdb"),
-        ("csv.zst", "zstandard", "zst"),
-    ],
-)
-def test_a_package_that_is_missing_is_named_with_its_extra(
-    kind: str,
-    package: str,
-    extra: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    path = FILES[kind](FRAME, tmp_path)
-    monkeypatch.setitem(sys.modules, package, None)
-    message = refused(path, capsys)
-    assert f"the package {package} is needed" in message
-    assert f"pip install 'raterlens[{extra}]'" in message
-
-
-def test_reading_imports_no_format_package() -> None:
-    packages = ("fastexcel", "pyreadstat", "rdata", "duckdb", "zstandard", "pandas", "pyarrow")
-    code = f"import raterlens.reading.reader, sys; print(*[m for m in {packages} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

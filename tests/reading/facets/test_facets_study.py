@@ -38,16 +38,6 @@ def test_partial_credit(panel: rl.Ratings, tmp_path: Path) -> None:
         rl.read_facets(tmp_path / "study.txt")
 
 
-def test_labels_that_hold_separators_stay_apart(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        {"student": ["a,1", "a;1", "b"], "rater": ['Ann "A"', "Bob=", "Bob="], "score": [0, 1, 1]}
-    )
-    rl.write_facets(read(frame), tmp_path / "study.txt")
-    again = read(tmp_path / "study.txt")
-    assert again.students.to_list() == ["a 1 (1)", "a 1 (2)", "b"]
-    assert again.score.tolist() == [0, 1, 1]
-
-
 @pytest.mark.parametrize("positive", [False, True])
 def test_anchored_raters(panel: rl.Ratings, positive: bool, tmp_path: Path) -> None:
     path = tmp_path / "study.txt"

@@ -1,86 +1,54 @@
-"""What is not supported in a control file is named, with its line."""
-
-from pathlib import Path
+"""Lines, names, fields, ranges and numbers of control files."""
 
 import pytest
 
-import raterlens as rl
-from raterlens.app.cli.main import main
-from raterlens.reading.reader import read
-from tests.support.facets_files import DATA, HEAD, LABELS, MODEL, write
-
-REFUSED = {
-    "binomial": (MODEL, "Models = ?,?,?,B5\n", 8, "binomial trials (B5) are not supported"),
-    "poisson": (MODEL, "Models = ?,?,?,P\n", 8, "Poisson counts (P) are not supported"),
-    "model weight": (MODEL, "Models = ?,?,?,R3,0.5\n", 8, "weight 0.5"),
-    "reversed": (MODEL, "Models = ?,-?,?,R3\n", 8, "turned round"),
-    "no scale": (MODEL, "Models = ?,?,?,Q3\n", 8, "'Q3' is no scale"),
-    "facets of the model": (MODEL, "Models = ?,?,R3\n", 8, "2 facets where the data have 3"),
-    "mixed": (MODEL, "Models=\n?,?,1,R5\n?,?,?,R3\n*\n", 10, "scores up to 3 beside those up to 5"),
-    "group anchors": ("2, Readers", "2, Readers, G", 15, "group-anchored"),
-    "facet code": ("2, Readers", "2, Readers, X", 15, "facet 2 has the code 'X'"),
-    "far too many": ("1 = Ann", "1-9999999999 = Ann", 16, "9,999,999,999 elements"),
-    "backwards": ("1,1,1-3,2", "1,1,3-1,2", 25, "'3-1' is no element of facet 3 (Criteria)"),
-    "no such rater facet": ("Inter-rater = 2", "Inter-rater = 9", 4, "facet 9 where Facets = 3"),
-    "no such positive facet": ("Positive = 1", "Positive = 9", 5, "facet 9 where Facets = 3"),
-    "no facets": ("Facets = 3 ", "Facets = 0 ", 3, "'0' facets"),
-    "a line as an element": ("Arrange = m, 2N", "Dvalues = 1, $Line", 7, "'1, $Line' are not supported"),
-    "a group as an element": ("Arrange = m, 2N", "Dvalues = 3, 1, $Group", 7, "'3, 1, $Group' are not"),
-    "beyond the data": ("Arrange = m, 2N", "Dvalues = 7, 1", 7, "facet 7 where Facets = 3"),
-    "included specifications": ("Arrange = m, 2N", "%include more.txt", 7, "is no specification"),
-    "a folder elsewhere": ("Data =\n", "Data = C:\\my\\study.txt\n", 24, "write Data = study.txt"),
-    "element weight": ("1 = Ann", "1 = Ann,,,2", 16, "weights and merged elements"),
-    "measure": ("1 = Ann", "1 = Ann, high", 16, "'high' is not a number"),
-    "facet number": ("3, Criteria", "4, Criteria", 19, "facet 4 where Facets = 3"),
-    "fractional weight": ("1,2,2,1", "R0.5,1,2,2,1", 28, "the weight 0.5 is not supported"),
-    "null element": ("1,2,2,1", "1,0,2,1", 28, "facet 2 takes no part (element 0)"),
-    "too many scores": ("1,2,2,1", "1,2,2,1,3", 28, "2 scores where the elements call for 1"),
-    "two ranges": ("1,2,2,1", "1-2,1-2,2,1,3", 28, "both have a range"),
-    "no element": ("1,2,2,1", "1,Bob,2,1", 28, "'Bob' is no element of facet 2 (Readers)"),
-    "short line": ("1,2,2,1", "1,2,2", 28, "3 fields where 3 elements and a score are due"),
-    "paired": ("Arrange = m, 2N", "Entered = 1,1,2", 7, "paired comparisons"),
-    "recoded": (MODEL, "Models=?,?,?,S\nRating scale=S,R3\n0=no,,,x\n*\n", 10, "scores are recoded (x)"),
-    "prose": ("Arrange = m, 2N", "Here we go", 7, "'Here we go' is no specification"),
-    "no file": ("Data =\n", "Data = gone.txt\n", 24, "no file 'gone.txt'"),
-    "a workbook": ("Data =\n", "Data = marks.xlsx\n", 24, "'marks.xlsx' are not supported"),
-}
+from raterlens.errors import InputError
+from raterlens.reading.facets.syntax import Line, fields, lines_of, name_of, numbers, span, values
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_not_supported_is_named_with_its_line(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    old, new, line, what = REFUSED[case]
-    whole = HEAD + MODEL + LABELS + DATA
-    assert old in whole
-    assert main(["check", str(write(tmp_path, whole.replace(old, new)))]) == 2
-    message = capsys.readouterr().err
-    assert f"'study.txt', line {line}: " in message
-    assert what in message
-    assert message.count("\n") == 1
-
-
-@pytest.mark.parametrize("path", ["gone.txt", "."])
-def test_a_file_that_is_not_there(path: str, tmp_path: Path) -> None:
-    with pytest.raises(rl.RaterlensError, match="cannot read"):
-        rl.read_facets(tmp_path / path)
+def test_lines_keep_their_numbers_and_lose_comments() -> None:
+    text = 'Title = a ; note\n; all of it\n\n1 = "Smith; Ann" ; note\n'
+    assert [(line.number, line.text) for line in lines_of(text, "x")] == [
+        (1, "Title = a"),
+        (4, '1 = "Smith; Ann"'),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "known", "value"),
     [
-        (HEAD + LABELS + DATA, "has no Models="),
-        (HEAD + MODEL + LABELS, "has no data"),
-        (HEAD + MODEL + LABELS + "Data=\n9,9,9,1\n", "no rating that fits"),
-        (
-            (HEAD + MODEL + LABELS + DATA)
-            .replace("Inter-rater = 2", "")
-            .replace("Readers", "Staff")
-            .replace("Criteria", "Points of view"),
-            "no rater column recognised",
-        ),
+        ("Non-centered = 1", "noncentered", "1"),
+        ("T = Essays", "title", "Essays"),
+        ("rating (or partial credit) scale = Mark,R3", "rating scale", "Mark,R3"),
+        ("Inter-rater=2", "interrater", "2"),
+        ("Arrange = m", "", "m"),
     ],
 )
-def test_whole_files_that_say_too_little(text: str, what: str, tmp_path: Path) -> None:
-    with pytest.raises(rl.RaterlensError, match=what):
-        read(write(tmp_path, text))
+def test_names_are_known_by_their_first_letters(text: str, known: str, value: str) -> None:
+    found = name_of(Line(1, text, "x"))
+    assert found is not None
+    assert (found[0], found[2]) == (known, value)
+
+
+def test_fields_and_values() -> None:
+    assert fields('7 = "Smith, Ann", 0.5') == ["7", "Smith, Ann", "0.5"]
+    assert values("1, 2,\t3") == ["1", "2", "", "3"]
+    assert values("1  2 3") == ["1", "2", "3"]
+    assert values('1 "Smith Ann" 3') == ["1", "Smith Ann", "3"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("3", range(3, 4)), ("1-5", range(1, 6)), ("2_4", range(2, 5)), ("3-1", range(3, 2)), ("a", None)],
+)
+def test_ranges(text: str, expected: range | None) -> None:
+    assert span(text) == expected
+
+
+def test_numbers_of_facets() -> None:
+    line = Line(4, "Positive = 1,x", "study.txt")
+    assert numbers(line, "1, 3 4") == [1, 3, 4]
+    with pytest.raises(
+        InputError, match=r"'study.txt', line 4: '1,x' should be numbers of facets; write them"
+    ):
+        numbers(line, "1,x")

@@ -20,12 +20,13 @@ NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1
 def read_json(path: Path, config: ReadConfig) -> Table:
     """Open JSON lines, or an array of records; fields of records within records are called `outer.inner`."""
     with path.open("rb") as file:
-        start = file.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start:
+        start = file.read(4096)
+    text = start.decode(_codec(config.encoding), errors="ignore").lstrip()
+    if not text:
         raise InputError(f"{path.name!r} is an empty file", NEED)
     if is_log(start):
         return read_inspect(path, config)
-    frame = _array(path, config.encoding) if start.startswith(b"[") else _lines(path, config.encoding)
+    frame = _array(path, config.encoding) if text.startswith("[") else _lines(path, config.encoding)
     return table_of(path.name, _flat(frame))
 
 
@@ -73,7 +74,7 @@ def _array(path: Path, encoding: str) -> pl.DataFrame:
 
 def _text(path: Path, encoding: str) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+        return path.read_text(encoding=_codec(encoding))
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
@@ -84,6 +85,11 @@ def _text(path: Path, encoding: str) -> str:
             value=encoding,
             option="encoding",
         ) from error
+
+
+def _codec(encoding: str) -> str:
+    """A byte order mark is no part of the text."""
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def _frame(records: list[dict[str, Any]], path: Path) -> pl.DataFrame:

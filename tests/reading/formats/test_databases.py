@@ -1,0 +1,53 @@
+"""A table of a database, by its name or the only one."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.reading.reader import read
+from tests.support.reading_files import FILES
+
+
+@pytest.fixture(scope="module")
+def essays(small: rl.Ratings) -> pl.DataFrame:
+    return small.table().with_columns(pl.col("score").cast(pl.Int64))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_table_among_others(kind: str, essays: pl.DataFrame, tmp_path: Path) -> None:
+    path = FILES[kind](essays, tmp_path)
+    statement = "CREATE TABLE other (x INTEGER)"
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(statement)
+    else:
+        import duckdb
+
+        with duckdb.connect(str(path)) as database:
+            database.execute(statement)
+    with pytest.raises(rl.RaterlensError, match=r"2 tables: 'essays', 'other'; say which.*table='essays'"):
+        read(path)
+    assert read(path, table="essays").n_ratings == len(essays)
+    assert read(f"{path}::essays").n_ratings == len(essays)
+    with pytest.raises(rl.RaterlensError, match=r"unknown table in .*did you mean 'essays'"):
+        read(f"{path}::esays")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_names_with_quotes_are_safe(kind: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"student": [1, 2], "rater": ["a", "b"], "score": [0, 1]})
+    path = FILES[kind](frame, tmp_path)
+    statement = 'ALTER TABLE essays RENAME TO "my ""essays"""'
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(statement)
+    else:
+        import duckdb
+
+        with duckdb.connect(str(path)) as database:
+            database.execute(statement)
+    assert read(path, table='my "essays"').raters.to_list() == ["a", "b"]

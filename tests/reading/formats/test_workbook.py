@@ -1,0 +1,55 @@
+"""Sheets, titles above the table, and row numbers as Excel shows them."""
+
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+import raterlens as rl
+from raterlens.reading.formats.workbook import sheet_names
+from raterlens.reading.reader import read
+
+
+@pytest.fixture
+def workbook(tmp_path: Path) -> Path:
+    book = openpyxl.Workbook()
+    book.active.title = "June"
+    for row in (["student", "rater", "score"], [1, "a", 0], [2, "b", 1]):
+        book.active.append(row)
+    july = book.create_sheet("July")
+    for row in (
+        ["Marks of July"],
+        [],
+        [None, "student", "rater", "score"],
+        [None, 3, "c", 0],
+        [],
+        [None, 4, "d", 1],
+    ):
+        july.append(row)
+    book.create_sheet("Notes")
+    book.save(tmp_path / "marks.xlsx")
+    return tmp_path / "marks.xlsx"
+
+
+def test_the_first_sheet_and_another(workbook: Path) -> None:
+    june, july = read(workbook), read(workbook, table="July")
+    assert june.raters.to_list() == ["a", "b"]
+    assert "sheet 'June', the first of 3 ('June', 'July', 'Notes'); choose another with table=" in june.notes
+    assert july.raters.to_list() == ["c", "d"]
+    assert "2 rows above the header left out: 'Marks of July'" in july.notes
+    with pytest.raises(rl.RaterlensError, match="did you mean 'July'"):
+        read(workbook, table="july")
+    with pytest.raises(rl.RaterlensError, match=r"sheet 'Notes' of 'marks.xlsx' is empty; choose another"):
+        read(workbook, table="Notes")
+
+
+def test_a_bad_score_has_the_row_number_that_excel_shows(workbook: Path) -> None:
+    book = openpyxl.load_workbook(workbook)
+    book["July"]["D6"] = "good"
+    book.save(workbook)
+    with pytest.raises(rl.RaterlensError, match=r"score 'good' in column 'score', row 6, is not a number"):
+        read(workbook, table="July")
+
+
+def test_sheets_are_listed_in_their_order(workbook: Path) -> None:
+    assert sheet_names(workbook) == ["June", "July", "Notes"]

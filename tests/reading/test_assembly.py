@@ -1,0 +1,64 @@
+"""Codes and scores of a table, what is left out of it, and what is said about it."""
+
+import polars as pl
+import pytest
+
+from raterlens.config import ReadConfig
+from raterlens.errors import InputError
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.assembly import Kept, assemble, left_out
+from raterlens.reading.columns import assign_roles
+from raterlens.reading.formats.lazy_table import table_of
+from tests.support.reading_tables import LONG
+
+
+def assembled(frame: pl.DataFrame, **options: object) -> Ratings:
+    config = ReadConfig(**options)  # type: ignore[arg-type]
+    return assemble(table_of("t", frame), assign_roles(frame.columns, config), config.cut)
+
+
+def test_incomplete_rows_are_left_out_and_counted() -> None:
+    frame = pl.DataFrame(
+        {
+            "student": ["s", "t", None, "s", "u"],
+            "rater": ["a", "a", "b", "b", "c"],
+            "style": [1, 0, 1, None, None],
+            "plot": [0, 2, 1, 1, None],
+        }
+    )
+    ratings = assembled(frame, items=["style", "plot"])
+    assert ratings.table().rows() == [
+        ("s", "a", "style", 1),
+        ("s", "a", "plot", 0),
+        ("t", "a", "style", 0),
+        ("t", "a", "plot", 2),
+        ("s", "b", "plot", 1),
+    ]
+    # Rater c and student u have no rating.
+    assert (ratings.students.to_list(), ratings.raters.to_list()) == (["s", "t"], ["a", "b"])
+    assert "1 of 5 rows left out: no student or rater label" in ratings.notes
+    assert "3 of 10 ratings left out: no score" in ratings.notes
+
+
+def test_counts_add_up() -> None:
+    assert Kept(4, 3, 8, 7, 5) + Kept(1, 1, 2, 2, 2) == Kept(5, 4, 10, 9, 7)
+
+
+def test_nothing_of_use() -> None:
+    roles = assign_roles(["student", "rater", "score"], ReadConfig())
+    with pytest.raises(InputError, match="all 3 scores in 'score' are missing") as refused:
+        left_out(roles, Kept(rows=3, labelled=3, scores=3, scored=0, kept=0))
+    assert refused.value.option == "score"
+    with pytest.raises(InputError, match="none of the 3 rows has a score and a label"):
+        left_out(roles, Kept(rows=3, labelled=1, scores=3, scored=2, kept=0))
+
+
+def test_a_table_without_rows() -> None:
+    with pytest.raises(InputError, match=r"t has a header \('student', 'rater', 'score'\) but no rows"):
+        assembled(pl.DataFrame(schema=["student", "rater", "score"]))
+
+
+def test_one_rater_is_read_with_a_note() -> None:
+    notes = assembled(LONG.with_columns(rater=pl.lit("AM"))).notes
+    assert notes[-1] == "one rater, 'AM': with no other to compare, capability is relative to itself"
+    assert not any("one rater" in note for note in assembled(LONG).notes)
