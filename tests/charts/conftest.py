@@ -1,19 +1,9 @@
-"""Fits that charts are drawn of, each made once."""
-
-from dataclasses import dataclass
+"""Fits to draw charts of, each made once."""
 
 import pytest
 
 import raterlens as rl
-from raterlens.facade import Fit
-
-
-@dataclass(frozen=True)
-class Case:
-    """A fit and its ratings."""
-
-    fit: Fit
-    ratings: rl.Ratings
+from tests.support.chart_cases import Case
 
 
 @pytest.fixture(scope="session")

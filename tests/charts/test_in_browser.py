@@ -7,8 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.charts.palette import css
-from tests.charts.conftest import Case
-from tests.charts.test_drawings import DRAWINGS
+from tests.support.chart_cases import DRAWINGS, Case
 from tests.support.screens import look
 
 WIDTHS = {"desk": 600, "phone": 360}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from raterlens.charts.marks import MARKS
 from raterlens.charts.palette import MARK_ROLES, PALETTE, ROLE_OF, TEXT_ROLES, THEMES, css
+from raterlens.charts.verdict_marks import MARKS
 
 # WCAG 2.2: contrast of text (1.4.3) and of graphics (1.4.11) with what they stand on.
 TEXT, GRAPHICS = 4.5, 3.0

@@ -1,31 +1,31 @@
-"""Charts: plot data first (plain frames, tested), drawing second. Each function returns an Altair chart."""
+"""Charts: plot data first (plain frames, which tests check), drawing second. Each function returns an Altair chart."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from raterlens.charts.capability_curves import curves
-    from raterlens.charts.contours import severity
-    from raterlens.charts.intervals import capability
+    from raterlens.charts.capability_ranking import capability
+    from raterlens.charts.drift_periods import drift
     from raterlens.charts.item_information import information
     from raterlens.charts.mean_squares import fit_statistics
     from raterlens.charts.observed_scores import expected
     from raterlens.charts.output import save, svg
-    from raterlens.charts.periods import drift
     from raterlens.charts.rater_network import network
     from raterlens.charts.severity_change import what_if
+    from raterlens.charts.severity_contours import severity
     from raterlens.charts.variable_map import wright
 
-# No file has the name of a chart: importing it would put the module in the chart's place.
+# No module has the name of a chart: importing it would replace the function by the module.
 _WHERE = {
-    "capability": "intervals",
+    "capability": "capability_ranking",
     "curves": "capability_curves",
-    "drift": "periods",
+    "drift": "drift_periods",
     "expected": "observed_scores",
     "fit_statistics": "mean_squares",
     "information": "item_information",
     "network": "rater_network",
-    "severity": "contours",
+    "severity": "severity_contours",
     "what_if": "severity_change",
     "wright": "variable_map",
     "save": "output",

@@ -1,46 +1,43 @@
-"""Capability along ability: where on the scale does a rater tell students apart?"""
+"""Capability by ability: where on the scale does a rater tell students apart?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.capability.population import Histogram, Normal
-from raterlens.capability.yardstick import students_of
-from raterlens.charts.lines import line_scales
+from raterlens.charts.encodings import line_scales
 from raterlens.charts.palette import light
-from raterlens.charts.rater_marks import not_for, rater_name
-from raterlens.charts.theme import DESK, check_width, finished, values
+from raterlens.charts.rater_marks import measurement_of, not_for, population_of, rater_name
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
 from raterlens.errors import OptionError
 from raterlens.text import listed, printable
 from raterlens.types import Array
-from raterlens.uncertainty.measurement import measured_fit
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
 
 
 MOST_LINES = 6
-"""More lines than this cannot be told apart."""
+"""More lines cannot be told apart."""
 
 MOST_OTHERS = 40
 
 HEIGHT = 340
 _ABILITY: Array = np.linspace(-3.5, 3.5, 57)
-_HILL = 0.28
-"""Height of the students' distribution, as a share of the plot."""
+_DENSITY_HEIGHT = 0.28
+"""Of the students' distribution, as a share of the plot."""
 
 
 def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataFrame:
-    """rater, theta, kappa, kappa_low, kappa_high of every rater, and place: 0, 1, ... for the raters named (the most,
-    the middle and the least capable where left out), null for the others, who have no interval here."""
+    """rater, theta, kappa, kappa_low, kappa_high, place: 0, 1, ... for the raters named (by default the most capable,
+    the median and the least capable), null for all others, who have no interval here."""
     chosen = _chosen(fit, raters)
-    if fit.calibration is None:
-        raise OptionError("this fit was made without a calibration, so its curves are not known; fit again")
-    found = measured_fit(fit, fit.yardstick)
+    found = measurement_of(fit)
     names = fit.table("raters")["rater"].cast(pl.String)
     on, n = found.on, len(names)
     kappa = [found.index.rate_at(float(t), on.a, on.eta) for t in _ABILITY] / found.index.best(on.sigmas)
@@ -60,15 +57,14 @@ def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataF
 
 
 def panel_data(curves: pl.DataFrame) -> pl.DataFrame:
-    """theta, low, high: between which the middle eight of ten raters are, at each ability."""
+    """theta, low, high: the range of the middle 80 % of raters at each ability."""
     tenth, rest = pl.col("kappa").quantile(0.1, "linear"), pl.col("kappa").quantile(0.9, "linear")
     return curves.group_by("theta", maintain_order=True).agg(low=tenth, high=rest)
 
 
 def students_data(fit: Result) -> pl.DataFrame:
-    """theta, density: the students over whom capability is averaged."""
-    abilities = fit.table("students").select("theta", "theta_se").to_numpy()
-    students = students_of(fit.yardstick.population, abilities[:, 0], abilities[:, 1])
+    """theta, density of the students over whom capability is averaged."""
+    students = population_of(fit)
     if isinstance(students, Normal):
         z = (_ABILITY - students.mean) / students.sd
         density = np.exp(-(z**2) / 2) / (students.sd * np.sqrt(2 * np.pi))
@@ -81,20 +77,20 @@ def students_data(fit: Result) -> pl.DataFrame:
     return pl.DataFrame({"theta": _ABILITY, "density": density})
 
 
-def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = DESK) -> Any:
+def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = DEFAULT_WIDTH) -> Any:
     """At which abilities does a rater tell students apart?
 
-    κ(θ) of a few raters with its 95 % interval, before all others in grey (the middle eight of ten of a large panel),
-    and over the distribution of the students at the bottom. Capability κ̄ is the average of a line over these students.
+    κ(θ) of a few raters with its 95 % interval, in front of all others in grey (the middle 80 % of a large panel), with
+    the distribution of the students at the bottom. Capability κ̄ is the average of a line over these students.
 
     Parameters
     ----------
     fit
         Of a facets model (`gmf`, `tfm`, `probit`).
     raters
-        Up to six; the most capable, the middle and the least capable where left out.
+        Up to six; by default the most capable, the median and the least capable.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -106,10 +102,8 @@ def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = 
     >>> fit = rl.fit(rl.load_example())
     >>> chart = rl.charts.curves(fit, ["AM:Sport", "CO:School"])
     >>> chart.to_dict()["description"]
-    "Capability along ability of 'AM:Sport', 'CO:School', over the distribution of students."
+    "Capability by ability of 'AM:Sport', 'CO:School', with the distribution of students."
     """
-    import altair as alt
-
     check_width(width)
     every = curves_data(fit, raters)
     data = every.drop_nulls("place").sort("place", "theta")
@@ -124,10 +118,12 @@ def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = 
         axis=alt.Axis(grid=False, values=list(range(-3, 4)), format="d"),
     )
     scale = alt.Scale(domain=[low, top], nice=False)
-    hill = students_data(fit)
-    hill = hill.with_columns(density=pl.col("density") / hill["density"].max() * _HILL * top)
+    density = students_data(fit)
+    density = density.with_columns(
+        density=pl.col("density") / density["density"].max() * _DENSITY_HEIGHT * top
+    )
     students = (
-        alt.Chart(values(hill))
+        alt.Chart(values(density))
         .mark_area(color=light("line"), opacity=0.9)
         .encode(x=x, y=alt.Y("density:Q", scale=scale))
     )
@@ -147,16 +143,16 @@ def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = 
         y=alt.Y("kappa:Q", title="Capability κ(θ)", scale=scale, axis=alt.Axis(grid=False)),
         stroke=style["stroke"],
         strokeDash=style["strokeDash"],
-        tooltip=[alt.Tooltip("rater:N", title="Rater"), *_numbers()],
+        tooltip=tooltips(
+            ("rater", "Rater"), theta="Ability", kappa="Capability", kappa_low="from", kappa_high="to"
+        ),
     )
-    words = f"Capability along ability of {listed(names)}, over the distribution of students."
+    words = f"Capability by ability of {listed(names)}, with the distribution of students."
     return finished(students + others + certainty + lines + label, words, width=width, height=HEIGHT)
 
 
 def _others(every: pl.DataFrame, x: Any, scale: Any) -> Any:
-    """The rest of the panel: lines where they are few enough to be followed."""
-    import altair as alt
-
+    """The rest of the panel: lines if they are few enough to follow, else a band."""
     rest = every.filter(pl.col("place").is_null())
     grey = light("faint")
     if rest["rater"].n_unique() <= MOST_OTHERS:
@@ -169,18 +165,16 @@ def _others(every: pl.DataFrame, x: Any, scale: Any) -> Any:
 
 
 def _key(every: pl.DataFrame, top: float, x: Any, scale: Any) -> Any:
-    """What the grey is, in words in the corner."""
-    import altair as alt
-
+    """A key to the grey lines, in the corner."""
     n = every.filter(pl.col("place").is_null())["rater"].n_unique()
-    words = ["grey: the other raters" if n <= MOST_OTHERS else "grey: the middle 8 of 10 raters"] if n else []
+    words = ["grey: the other raters" if n <= MOST_OTHERS else "grey: the middle 80 % of raters"] if n else []
     data = pl.DataFrame({"theta": [-3.4] * len(words), "y": [0.96 * top] * len(words), "words": words})
     text = alt.Chart(values(data)).mark_text(color=light("soft"), align="left")
     return text.encode(x=x, y=alt.Y("y:Q", scale=scale), text=alt.Text("words:N"))
 
 
 def _chosen(fit: Result, raters: Sequence[object] | None) -> list[str]:
-    not_for(fit, "curves", "a rater's capability is the same at every ability", "capability")
+    not_for(fit, "curves", "capability is the same at every ability", "capability")
     if raters is None:
         table = fit.table("raters").filter(pl.col("kappa").is_finite()).sort("kappa", descending=True)
         order = table["rater"].cast(pl.String).to_list()
@@ -189,14 +183,6 @@ def _chosen(fit: Result, raters: Sequence[object] | None) -> list[str]:
         rater_name(fit, rater) for rater in dict.fromkeys([raters] if isinstance(raters, str) else raters)
     ]
     if not 1 <= len(names) <= MOST_LINES:
-        raise OptionError(
-            f"{len(names)} raters; give from 1 to {MOST_LINES}, more lines cannot be told apart"
-        )
+        remedy = f"give from 1 to {MOST_LINES}, more lines cannot be told apart"
+        raise OptionError(f"{len(names)} raters are given", remedy, value=len(names), option="raters")
     return names
-
-
-def _numbers() -> list[Any]:
-    import altair as alt
-
-    shown = (("theta", "Ability"), ("kappa", "Capability"), ("kappa_low", "from"), ("kappa_high", "to"))
-    return [alt.Tooltip(f"{name}:Q", title=title, format=".2f") for name, title in shown]

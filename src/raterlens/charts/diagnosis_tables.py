@@ -1,4 +1,4 @@
-"""The tables of a diagnosis that charts show, without making more of it than they need."""
+"""The tables of a diagnosis that charts show, computed without the rest of it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from raterlens.charts.rater_marks import calibration_of
 from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 _TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, "curves": curves}
 
 
-def evidence(fit: Result, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
+def diagnosis_table(fit: Result, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
     """`raters` (fit statistics) or `curves` (observed and expected), with labels as text."""
     if isinstance(ratings, Diagnosis):
         found = ratings.table(table)
-    elif fit.calibration is None:
-        raise OptionError("this fit was made without a calibration, so it expects nothing; fit again")
     else:
+        calibration_of(fit, "it expects nothing")
         found = _TABLES[table](residuals(fit, ratings))
     return found.with_columns(pl.col("rater").cast(pl.String))

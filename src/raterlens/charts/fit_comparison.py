@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.charts.encodings import point_scales
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
-from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, rimmed, values
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, extent, finished, outlined, values
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.text import counted, distinct, number
 
@@ -27,7 +29,8 @@ _KINDS = {SAME: ("accent", "circle"), BETTER: ("extreme", "triangle-up"), WORSE:
 
 
 def compared_data(raters: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """A row a rater whose capability both fits know: rater, one, two, kind, words. `raters` is `Comparison.raters`."""
+    """One row per rater whose capability both fits know: rater, one, two, kind, words. `raters` is
+    `Comparison.raters`."""
     one, two = (pl.col(f"kappa {name}") for name in names)
     rows = raters.select(pl.col("rater").cast(pl.String), one=one, two=two).filter(
         pl.col("one").is_finite() & pl.col("two").is_finite()
@@ -41,17 +44,17 @@ def compared_data(raters: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     return rows.with_columns(pl.Series("words", words, dtype=pl.String))
 
 
-def compared(raters: pl.DataFrame, names: Sequence[str], *, width: int = DESK) -> Any:
-    """Capability in one fit against that in another: on the diagonal it is the same.
+def compared(raters: pl.DataFrame, names: Sequence[str], *, width: int = DEFAULT_WIDTH) -> Any:
+    """Capability in one fit against another: on the diagonal it is the same.
 
     Parameters
     ----------
     raters
         `rl.compare(one, two, names=names).raters`.
     names
-        Of the two fits.
+        Names of the two fits.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -65,8 +68,6 @@ def compared(raters: pl.DataFrame, names: Sequence[str], *, width: int = DESK) -
     >>> compared(both.raters, names).to_dict()["description"][:51]
     'Capability of 16 raters in gmf and in tfm: 6 raters'
     """
-    import altair as alt
-
     check_width(width)
     data = compared_data(raters, names)
     least, most = extent(data["one"], data["two"])
@@ -82,26 +83,18 @@ def compared(raters: pl.DataFrame, names: Sequence[str], *, width: int = DESK) -
     limit = alt.Chart(pl.DataFrame({"one": [CAPABLE], "two": [CAPABLE]}))
     rule: Any = {"stroke": light("ink"), "strokeDash": [4, 3], "opacity": 0.75}
     limits = limit.mark_rule(**rule).encode(x=x) + limit.mark_rule(**rule).encode(y=y)
-    present = [kind for kind in _KINDS if kind in set(data["kind"])]
-    legend = alt.Legend(title=None, columns=legend_columns(present, width), symbolSize=70)
-    colours, shapes = ([_KINDS[kind][part] for kind in present] for part in (0, 1))
     points = (
         alt.Chart(values(data))
         .mark_point(filled=True, opacity=1, size=60 if data.height <= 200 else 22, aria=True)
         .encode(
             x=x,
             y=y,
-            color=alt.Color(
-                "kind:N",
-                scale=alt.Scale(domain=present, range=[light(role) for role in colours]),
-                legend=legend,
-            ),
-            shape=alt.Shape("kind:N", scale=alt.Scale(domain=present, range=shapes), legend=legend),
+            **point_scales(data, _KINDS, width),
             description="words:N",
             tooltip=[alt.Tooltip("words:N", title=" ")],
         )
     )
-    texts = rimmed(alt.Chart(values(_names(data, ends, width, height))).encode(x=x, y=y, text="name:N"))
+    texts = outlined(alt.Chart(values(_names(data, ends, width, height))).encode(x=x, y=y, text="name:N"))
     changed = data.filter(pl.col("kind") != SAME).height
     words = (
         f"Capability of {counted(data.height, 'rater')} in {names[0]} and in {names[1]}: "
@@ -111,10 +104,9 @@ def compared(raters: pl.DataFrame, names: Sequence[str], *, width: int = DESK) -
 
 
 def _names(data: pl.DataFrame, ends: list[float], width: int, height: int) -> pl.DataFrame:
-    """Of those who differ most, as far as there is room."""
+    """Names of the raters who differ most, where there is room."""
     apart = (pl.col("one") - pl.col("two")).abs()
     named = data.sort(apart, descending=True, maintain_order=True).head(_NAMED)
     span = ends[1] - ends[0]
     at = (pl.col("one") - ends[0]) / span * 100, (ends[1] - pl.col("two")) / span * 100
-    everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (data, named))
-    return placed_names(named, anchors, everywhere, width - _MARGIN, height)
+    return placed_names(named, data, at, width - _MARGIN, height)

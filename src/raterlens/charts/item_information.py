@@ -1,20 +1,20 @@
-"""Information: how much a rating on each item tells about ability, and where."""
+"""Information: how much a rating on each item says about ability, and where."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 from scipy import special
 
 from raterlens.capability.links import get_link
-from raterlens.charts.lines import ROLES, line_scales
+from raterlens.charts.encodings import ROLES, line_scales
 from raterlens.charts.palette import light
-from raterlens.charts.rater_marks import not_for
-from raterlens.charts.theme import DESK, check_width, finished, values
-from raterlens.errors import OptionError
+from raterlens.charts.rater_marks import calibration_of, not_for
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
 from raterlens.text import distinct, number
 from raterlens.types import Array
 
@@ -31,16 +31,10 @@ _LEAST = 1e-12
 
 
 def information_data(fit: Result) -> pl.DataFrame:
-    """item, theta, information: of a rating by a rater chosen at random from the panel, and of one on every item
-    (`all items together`)."""
-    not_for(
-        fit, "information", "a rating tells of a true category there, not of ability itself", "capability"
-    )
-    if fit.calibration is None:
-        raise OptionError(
-            "this fit was made without a calibration, so its information is not known; fit again"
-        )
-    calibration = replace(fit.calibration, covariance=None)
+    """item, theta, information of one rating by a random rater of the panel; `all items together` has one on every
+    item."""
+    not_for(fit, "information", "a rating depends on a true category, not on ability", "capability")
+    calibration = replace(calibration_of(fit, "its information is unknown"), covariance=None)
     names = calibration.labels["item"].cast(pl.String).to_list()
     parts = np.stack([_of_item(calibration, name) for name in names])
     shown = distinct(names)
@@ -86,15 +80,15 @@ def _cumulative(s: Array, tau: Array, link: str) -> Array:
     return total
 
 
-def information(fit: Result, *, width: int = DESK) -> Any:
-    """Which students do these items, in the hands of these raters, tell apart?
+def information(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
+    """Which students can these items, rated by these raters, tell apart?
 
     Parameters
     ----------
     fit
         Of a facets model (`gmf`, `tfm`, `probit`).
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -107,8 +101,6 @@ def information(fit: Result, *, width: int = DESK) -> Any:
     >>> chart.to_dict()["description"][:43]
     'Information about ability of 5 items: all t'
     """
-    import altair as alt
-
     check_width(width)
     data = information_data(fit)
     names = [name for name in data["item"].unique(maintain_order=True) if name != ALL]
@@ -121,11 +113,7 @@ def information(fit: Result, *, width: int = DESK) -> Any:
         axis=alt.Axis(grid=False, values=list(range(-4, 5)), format="d"),
     )
     y = alt.Y("information:Q", title="Information I(θ)", scale=alt.Scale(zero=True), axis=alt.Axis(grid=True))
-    tooltip = [
-        alt.Tooltip("item:N", title="Item"),
-        alt.Tooltip("theta:Q", title="Ability", format=".1f"),
-        alt.Tooltip("information:Q", title="Information", format=".2f"),
-    ]
+    tooltip = tooltips(("item", "Item"), theta="Ability", information="Information")
     few = len(names) < len(ROLES)
     if few:
         style = line_scales([ALL, *names], "item", width)
@@ -140,7 +128,7 @@ def information(fit: Result, *, width: int = DESK) -> Any:
     weight = alt.condition(f"datum.item == '{ALL}'", alt.value(3.2), alt.value(1.6 if few else 1))
     lines = alt.Chart(values(data)).mark_line().encode(x=x, y=y, strokeWidth=weight, tooltip=tooltip, **style)
     words = (
-        f"Information about ability of {len(names):,} item{'s' * (len(names) != 1)}: all together tell most at ability "
+        f"Information about ability of {len(names):,} item{'s' * (len(names) != 1)}: all together say most at ability "
         f"{number(top['theta'], 1)}, where it is {number(top['information'])}."
     )
     return finished(lines, words, width=width, height=HEIGHT)

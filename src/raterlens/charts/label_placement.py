@@ -5,15 +5,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+
+from raterlens.types import Array
 
 Align = Literal["left", "center", "right"]
 
 CHARACTER, LINE, CLEARANCE = 6.6, 14.0, 8.0
-"""Pixels: the width of a character and the height of a line at 11 px, and the room that a mark takes."""
+"""In pixels: the width of a character and the height of a line at 11 px, and the room that a mark takes."""
 
 LONGEST = 22
-"""Longer names are cut: the full one is in the tooltip and in the table."""
+"""Longer names are cut; the tooltip and the table have them in full."""
 
 
 class Label(NamedTuple):
@@ -28,13 +29,13 @@ class Label(NamedTuple):
 
 def place_labels(
     names: Sequence[str],
-    anchors: NDArray[np.float64],
-    marks: NDArray[np.float64],
+    anchors: Array,
+    marks: Array,
     *,
     width: float,
     height: float,
 ) -> list[Label]:
-    """Place names in the order given; one that finds no free side of its point is left out.
+    """Place names in the given order; one without a free side at its point is left out.
 
     `anchors` (the points to name) and `marks` (all points, to be kept clear) are in percent of the plot.
     """
@@ -54,13 +55,14 @@ def place_labels(
 
 
 def placed_names(
-    rows: pl.DataFrame,
-    anchors: NDArray[np.float64],
-    marks: NDArray[np.float64],
-    width: float,
-    height: float,
+    rows: pl.DataFrame, every: pl.DataFrame, at: tuple[pl.Expr, pl.Expr], width: float, height: float
 ) -> pl.DataFrame:
-    """The rows whose `rater` finds room beside its point: with name, dx, dy and align for a chart's text."""
+    """The rows whose `rater` finds room beside its point, with name, dx, dy and align for a chart's text.
+
+    `every` has all points, to be kept clear; `at` gives their place in percent of the plot, from the left and from the
+    top.
+    """
+    anchors, marks = (part.select(x=at[0], y=at[1]).to_numpy() for part in (rows, every))
     found = place_labels(rows["rater"].to_list(), anchors, marks, width=width, height=height)
     return rows[[label.point for label in found]].with_columns(
         pl.Series("name", [label.text for label in found], dtype=pl.String),
@@ -88,7 +90,7 @@ def _box(x: float, baseline: float, length: float, align: Align) -> tuple[float,
 def _free(
     box: tuple[float, float, float, float],
     taken: list[tuple[float, float, float, float]],
-    obstacles: NDArray[np.float64],
+    obstacles: Array,
     width: float,
     height: float,
 ) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
-from raterlens.charts.diagnosis_tables import evidence
+from raterlens.charts.diagnosis_tables import diagnosis_table
+from raterlens.charts.encodings import point_scales
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for
-from raterlens.charts.theme import DESK, check_width, finished, legend_columns, rimmed, values
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 from raterlens.text import counted, distinct, number
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from raterlens.result.record import Result
 
 USUAL = (0.5, 1.5)
-"""Mean squares that are taken to be harmless, whatever their test says (Linacre, 2002)."""
+"""Mean squares that do no harm in practice, whatever their test says (Linacre, 2002)."""
 
 CLEAR = 3.0
 """Standardised values beyond this are rarely chance, even among hundreds of raters."""
@@ -29,21 +31,28 @@ HEIGHT = 400
 _MARGIN = 80
 _NAMED = 30
 _APART = 30
-"""Pixels from one tick to the next, at least."""
+"""Least distance between ticks, in pixels."""
 
-EXPECTED, NOISY, TAME = "as expected", "noisier than expected", "more predictable than expected"
-_KINDS = {EXPECTED: ("accent", "circle"), NOISY: ("severe", "triangle-up"), TAME: ("weak", "square")}
+EXPECTED, NOISY, PREDICTABLE = "as expected", "noisier than expected", "more predictable than expected"
+_KINDS = {EXPECTED: ("accent", "circle"), NOISY: ("severe", "triangle-up"), PREDICTABLE: ("weak", "square")}
 
 
 def fit_statistics_data(fit: Result, ratings: Ratings | Diagnosis) -> pl.DataFrame:
-    """A row a rater: rater, n, infit, infit_z, outfit, outfit_z, kind, words."""
-    why = "it has no residuals by ability"
-    not_for(fit, "fit_statistics", why, "capability")
-    rows = evidence(fit, ratings, "raters").select("rater", "n", "infit", "infit_z", "outfit", "outfit_z")
+    """One row per rater: rater, n, infit, infit_z, outfit, outfit_z, kind, words."""
+    not_for(fit, "fit_statistics", "it has no residuals by ability", "capability")
+    rows = diagnosis_table(fit, ratings, "raters").select(
+        "rater", "n", "infit", "infit_z", "outfit", "outfit_z"
+    )
     rows = rows.with_columns(pl.Series("rater", distinct(rows["rater"])))
-    clearly = pl.max_horizontal(pl.col("infit_z"), pl.col("outfit_z")) > CLEAR
-    tamely = pl.min_horizontal(pl.col("infit_z"), pl.col("outfit_z")) < -CLEAR
-    kind = pl.when(clearly).then(pl.lit(NOISY)).when(tamely).then(pl.lit(TAME)).otherwise(pl.lit(EXPECTED))
+    noisy = pl.max_horizontal(pl.col("infit_z"), pl.col("outfit_z")) > CLEAR
+    predictable = pl.min_horizontal(pl.col("infit_z"), pl.col("outfit_z")) < -CLEAR
+    kind = (
+        pl.when(noisy)
+        .then(pl.lit(NOISY))
+        .when(predictable)
+        .then(pl.lit(PREDICTABLE))
+        .otherwise(pl.lit(EXPECTED))
+    )
     words = [
         f"{row['rater']}: infit {number(row['infit'])} (z {number(row['infit_z'], 1)}), outfit "
         f"{number(row['outfit'])} (z {number(row['outfit_z'], 1)})"
@@ -52,11 +61,11 @@ def fit_statistics_data(fit: Result, ratings: Ratings | Diagnosis) -> pl.DataFra
     return rows.with_columns(kind.alias("kind"), pl.Series("words", words, dtype=pl.String))
 
 
-def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DESK) -> Any:
+def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DEFAULT_WIDTH) -> Any:
     """Does the model describe every rater?
 
     Infit (weighted towards students whom a rater should be able to judge) against outfit (sensitive to single
-    surprises). Both are 1 where the ratings vary as the model expects; the shaded square is harmless in practice.
+    surprises). Both are 1 if ratings vary as the model expects; values in the shaded square do no harm in practice.
 
     Parameters
     ----------
@@ -65,7 +74,7 @@ def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DE
     ratings
         Those that were fitted, or what `fit.diagnose` returned.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -79,8 +88,6 @@ def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DE
     >>> chart.to_dict()["description"][:35]
     'Infit and outfit mean squares of 16'
     """
-    import altair as alt
-
     check_width(width)
     data = fit_statistics_data(fit, ratings)
     reach = data.select("infit", "outfit").to_numpy()
@@ -99,35 +106,20 @@ def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DE
     cross = one.mark_rule(stroke=light("faint"), strokeDash=[4, 3]).encode(
         x=alt.X("one:Q", scale=scale)
     ) + one.mark_rule(stroke=light("faint"), strokeDash=[4, 3]).encode(y=alt.Y("one:Q", scale=scale))
-    present = [kind for kind in _KINDS if kind in set(data["kind"])]
-    legend = alt.Legend(title=None, columns=legend_columns(present, width), symbolSize=70)
     points = (
         alt.Chart(values(data))
         .mark_point(filled=True, opacity=1, size=60 if data.height <= 200 else 26, aria=True)
         .encode(
             x=x,
             y=y,
-            color=alt.Color(
-                "kind:N",
-                scale=alt.Scale(domain=present, range=[light(_KINDS[kind][0]) for kind in present]),
-                legend=legend,
-            ),
-            shape=alt.Shape(
-                "kind:N",
-                scale=alt.Scale(domain=present, range=[_KINDS[kind][1] for kind in present]),
-                legend=legend,
-            ),
+            **point_scales(data, _KINDS, width),
             description="words:N",
-            tooltip=[
-                alt.Tooltip("rater:N", title="Rater"),
-                *(
-                    alt.Tooltip(f"{name}:Q", format=".2f")
-                    for name in ("infit", "infit_z", "outfit", "outfit_z")
-                ),
-            ],
+            tooltip=tooltips(
+                ("rater", "Rater"), infit="Infit", infit_z="Infit z", outfit="Outfit", outfit_z="Outfit z"
+            ),
         )
     )
-    texts = rimmed(alt.Chart(values(_names(data, low, high, width))).encode(x=x, y=y, text="name:N"))
+    texts = outlined(alt.Chart(values(_names(data, low, high, width))).encode(x=x, y=y, text="name:N"))
     odd = data.filter(pl.col("kind") != EXPECTED).height
     words = (
         f"Infit and outfit mean squares of {counted(data.height, 'rater')}; "
@@ -137,9 +129,7 @@ def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = DE
 
 
 def _axis(low: float, high: float, room: int) -> Any:
-    """As many ticks as stand apart, 1 always among them."""
-    import altair as alt
-
+    """As many ticks as fit, always with 1."""
     ticks: list[float] = []
     for tick in (1.0, 0.5, 2.0, 0.1, 10.0, 1.5, 0.7, 0.2, 5.0, 0.3, 3.0, 0.05, 0.02, 0.01):
         apart = [abs(np.log(tick / other)) for other in ticks]
@@ -149,7 +139,7 @@ def _axis(low: float, high: float, room: int) -> Any:
 
 
 def _names(data: pl.DataFrame, low: float, high: float, width: int) -> pl.DataFrame:
-    """Of the raters that stand out, then of the others, where there is room."""
+    """Names of the raters that stand out, then of the others, where there is room."""
     far = pl.max_horizontal(pl.col("infit").log().abs(), pl.col("outfit").log().abs())
     named = data.sort(pl.col("kind") == EXPECTED, far, descending=[False, True]).head(_NAMED)
     span = float(np.log(high / low))
@@ -157,5 +147,4 @@ def _names(data: pl.DataFrame, low: float, high: float, width: int) -> pl.DataFr
         (pl.col("infit").log() - np.log(low)) / span * 100,
         (np.log(high) - pl.col("outfit").log()) / span * 100,
     )
-    everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (data, named))
-    return placed_names(named, anchors, everywhere, width - _MARGIN, HEIGHT)
+    return placed_names(named, data, at, width - _MARGIN, HEIGHT)

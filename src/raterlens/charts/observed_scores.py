@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import polars as pl
 
-from raterlens.charts.diagnosis_tables import evidence
+from raterlens.charts.diagnosis_tables import diagnosis_table
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
-from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, values
+from raterlens.charts.theme import (
+    DEFAULT_WIDTH,
+    check_width,
+    extent,
+    finished,
+    legend_columns,
+    tooltips,
+    values,
+)
 from raterlens.text import counted, number, printable
 
 if TYPE_CHECKING:
@@ -19,22 +28,22 @@ if TYPE_CHECKING:
 
 HEIGHT = 320
 OBSERVED, EXPECTED = "observed mean score", "expected by the model, with its 95 % margin"
-_SURE = 1.96
+_NORMAL_95 = 1.96
 
 
 def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> pl.DataFrame:
-    """A row a group of students, from the weakest to the ablest according to the other raters: group, n, ability,
-    observed, expected, low, high (between which 95 of 100 observed means would lie), words. The lowest
-    score is 0, the next 1, and so on."""
+    """One row per group of students, from the weakest to the ablest according to the other raters: group, n, ability,
+    observed, expected, low, high (the 95 % range of the observed mean under the model), words. The lowest score counts
+    as 0, the next as 1, and so on."""
     not_for(fit, "expected", "it expects categories, not scores along ability", "capability")
     name = rater_name(fit, rater)
-    rows = evidence(fit, ratings, "curves").filter(rater=name).drop("rater").sort("group")
+    rows = diagnosis_table(fit, ratings, "curves").filter(rater=name).drop("rater").sort("group")
     words = [
         f"{counted(row['n'], 'rating')} at ability {number(row['ability'])}: observed {number(row['observed'])}, "
         f"expected {number(row['expected'])}"
         for row in rows.iter_rows(named=True)
     ]
-    reach = _SURE * pl.col("se")
+    reach = _NORMAL_95 * pl.col("se")
     most = float(_highest(fit))
     return rows.with_columns(
         low=(pl.col("expected") - reach).clip(0.0, most),
@@ -43,10 +52,10 @@ def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> p
     ).drop("se")
 
 
-def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width: int = DESK) -> Any:
+def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width: int = DEFAULT_WIDTH) -> Any:
     """Does a rater score students of every ability as the model expects?
 
-    Points outside the band are where the rater sees ability differently from what the model allows for.
+    Points outside the band show where the rater scores differently from what the model allows for.
 
     Parameters
     ----------
@@ -57,7 +66,7 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
     rater
         A label of `fit.raters`.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -71,8 +80,6 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
     >>> chart.to_dict()["description"][:45]
     'Observed and expected mean scores of AM:Sport'
     """
-    import altair as alt
-
     check_width(width)
     data = expected_data(fit, ratings, rater)
     top = max(1.0, extent(data["observed"], data["high"])[1])
@@ -105,15 +112,12 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
             y=alt.Y("observed:Q", title=_title(fit), scale=scale, axis=alt.Axis(tickCount=5)),
             color=alt.Color("kind:N", scale=kinds, legend=legend),
             description="words:N",
-            tooltip=[
-                alt.Tooltip("n:Q", title="Ratings"),
-                *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("ability", "observed", "expected")),
-            ],
+            tooltip=tooltips(("n", "Ratings"), ability="Ability", observed="Observed", expected="Expected"),
         )
     )
     outside = data.filter((pl.col("observed") < pl.col("low")) | (pl.col("observed") > pl.col("high"))).height
     words = (
-        f"Observed and expected mean scores of {printable(rater)} along ability: {outside} of "
+        f"Observed and expected mean scores of {printable(rater)} by ability: {outside} of "
         f"{counted(data.height, 'group')} of students outside the 95 % margin."
     )
     return finished(band + line + points, words, width=width, height=HEIGHT)
@@ -125,7 +129,7 @@ def _highest(fit: Result) -> int:
 
 
 def _title(fit: Result) -> str:
-    """Scores other than 0, 1, 2 ... are counted from the lowest."""
+    """Scores other than 0, 1, 2 and so on are counted from the lowest."""
     assert fit.calibration is not None
     scores, highest = fit.calibration.scores, _highest(fit)
     counted_on = scores != tuple(range(highest + 1))

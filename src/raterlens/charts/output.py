@@ -1,8 +1,8 @@
 """From a chart to a file, or to markup for a page.
 
-Everything passes through one SVG, in which each colour of the palette is known again by its light value: a file gets
-the colours of a theme, a page gets custom properties and so its own light and dark. Nothing in it needs a script or an
-inline style, and labels from data are text nodes only.
+Everything passes through one SVG, in which each colour of the palette is recognised by its light value: a file gets the
+colours of a theme, a page gets custom properties and so its own light and dark. It needs no script and no inline style,
+and labels from data are text nodes only.
 """
 
 from __future__ import annotations
@@ -12,38 +12,39 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import sha256
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
+
+import vl_convert
+from markupsafe import Markup
 
 from raterlens.charts.palette import PALETTE, ROLE_OF, THEMES, Theme
 from raterlens.errors import OptionError, choose
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
 _SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", _SVG)
 
-SHARPNESS = 2
-"""Pixels of a PNG for one of the drawing."""
+PNG_SCALE = 2
+"""Pixels of a PNG per pixel of the drawing."""
 
 _PAINTS = ("fill", "stroke", "stop-color")
-_NOISE = ("class", "role", "aria-hidden", "aria-roledescription", "pointer-events")
+_DROPPED = ("class", "role", "aria-hidden", "aria-roledescription", "pointer-events")
 _LONG = re.compile(r"-?\d*\.\d{3,}(?:e-?\d+)?")
 
 
 def save(chart: Any, path: str | Path, *, theme: Theme = "light") -> Path:
-    """Write a chart to a file of the kind that its name ends in.
+    """Write a chart to a file; the ending of its name says which kind.
 
     Parameters
     ----------
     chart
         What any function of `rl.charts` returned.
     path
-        Ends in `.svg`, `.png` or `.pdf`, or in `.html` for a page with tooltips that opens offline.
+        Ends in `.svg`, `.png` or `.pdf`, or in `.html` for a page with tooltips that works offline.
     theme
-        `"light"` or `"dark"`; a page follows the reader's system and takes no theme.
+        `"light"` or `"dark"`; an HTML page follows the reader's system instead.
 
     Examples
     --------
@@ -59,35 +60,38 @@ def save(chart: Any, path: str | Path, *, theme: Theme = "light") -> Path:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise OptionError(f"cannot write '{path}': {error.strerror or error}; give another place") from error
+        what = f"cannot write '{path}': {error.strerror or error}"
+        raise OptionError(what, "give another place", value=path, option="path") from error
     return path
 
 
 def check_path(path: Path) -> str:
-    """The kind of file that a path asks for; raises where there is none, or no folder to write it to."""
+    """The kind of file that a path asks for; raises if there is none, or no folder to write it to."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in _WRITERS:
+        remedy = f"use one of the endings .{', .'.join(_WRITERS)}"
         raise OptionError(
-            f"'{path}' does not say which kind of file to write; let it end in one of: .{', .'.join(_WRITERS)}"
+            f"'{path}' does not say which kind of file to write", remedy, value=path, option="path"
         )
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise OptionError(f"cannot write '{path}': give the name of a file in a folder that exists")
+        remedy = "give the name of a file in a folder that exists"
+        raise OptionError(f"cannot write '{path}'", remedy, value=path, option="path")
     return kind
 
 
 def svg(chart: Any, *, name: str = "") -> Markup:
-    """A chart as markup for a page, in the page's own font and colours.
+    """A chart as markup for a page, in the font and colours of the page.
 
-    Colours are custom properties (`var(--ink)`, `var(--accent)` ...), defined by `raterlens.charts.palette.css`; the
-    page decides between light and dark. It holds no script and no style, so it works under a strict content security
-    policy, and everything that came from data is escaped.
+    Colours are custom properties (`var(--ink)`, `var(--accent)` and so on), defined by `raterlens.charts.palette.css`;
+    the page decides between light and dark. The markup has no script and no style, so it works under a strict content
+    security policy, and everything that comes from data is escaped.
 
     Parameters
     ----------
     chart
         What any function of `rl.charts` returned.
     name
-        Makes ids differ where the same chart stands twice in a page.
+        Makes ids unique if the same chart appears twice in a page.
 
     Returns
     -------
@@ -100,8 +104,6 @@ def svg(chart: Any, *, name: str = "") -> Markup:
     >>> "var(--ink)" in markup, "style=" in markup
     (True, False)
     """
-    from markupsafe import Markup
-
     root = _drawn(chart)
     _repaint(root, lambda role: f"var(--{role})")
     for child in list(root):
@@ -125,21 +127,15 @@ def _svg_file(chart: Any, theme: Theme) -> bytes:
 
 
 def _png_file(chart: Any, theme: Theme) -> bytes:
-    import vl_convert
-
-    return bytes(vl_convert.svg_to_png(_svg_file(chart, theme).decode(), scale=SHARPNESS))
+    return bytes(vl_convert.svg_to_png(_svg_file(chart, theme).decode(), scale=PNG_SCALE))
 
 
 def _pdf_file(chart: Any, theme: Theme) -> bytes:
-    import vl_convert
-
     return bytes(vl_convert.svg_to_pdf(_svg_file(chart, theme).decode()))
 
 
 def _html_file(chart: Any, theme: Theme) -> bytes:
-    """With Vega's own scripts inside, so that it opens offline; dark where the reader's system is."""
-    import vl_convert
-
+    """With Vega's scripts included, so that it works offline; dark if the reader's system is."""
     specification, version = _specification(chart)
     inside = specification.replace("<", "\\u003c")
     snippet = f'vegaEmbed("#chart", {inside}, {{renderer: "svg", actions: false}}).catch(console.error);'
@@ -151,7 +147,7 @@ def _html_file(chart: Any, theme: Theme) -> bytes:
     )
     paper = PALETTE["paper"]
     return _PAGE.format(
-        title=_escaped(_description(chart)),
+        title=escape(_description(chart)),
         paper=paper.light,
         dark=f"body {{ background: {paper.dark} }}\n{dark}",
         script=script.replace("</script", "<\\/script"),
@@ -191,7 +187,7 @@ _WRITERS: dict[str, Callable[[Any, Theme], bytes]] = {
 
 
 def _drawn(chart: Any) -> ElementTree.Element:
-    """The chart as SVG, without what only Vega's own scripts have a use for."""
+    """The chart as SVG, without what only Vega's scripts use."""
     root = ElementTree.fromstring(_rendered(*_specification(chart)))
     for parent in list(root.iter()):
         for child in list(parent):
@@ -209,9 +205,7 @@ def _drawn(chart: Any) -> ElementTree.Element:
 
 @lru_cache(maxsize=64)
 def _rendered(specification: str, version: str) -> str:
-    """As Vega draws it. A page that is asked for again, or shows a chart twice, need not wait for it twice."""
-    import vl_convert
-
+    """As Vega draws it; cached, so that a chart shown twice is drawn once."""
     return str(vl_convert.vegalite_to_svg(specification, vl_version=version))
 
 
@@ -221,11 +215,11 @@ def _unseen(element: ElementTree.Element) -> bool:
 
 
 def _tidy(element: ElementTree.Element) -> None:
-    """What a mark is described by becomes its tooltip."""
+    """The description of a mark becomes its tooltip."""
     described = element.attrib.pop("aria-label", None)
     if described and element.tag != f"{{{_SVG}}}g":
         ElementTree.SubElement(element, f"{{{_SVG}}}title").text = described
-    for name in _NOISE:
+    for name in _DROPPED:
         element.attrib.pop(name, None)
     if element.get("opacity") == "1":
         del element.attrib["opacity"]
@@ -243,7 +237,7 @@ def _repaint(root: ElementTree.Element, colour: Callable[[str], str]) -> None:
 
 
 def _rename(root: ElementTree.Element, mark: str) -> None:
-    """Ids of clips and gradients that are this chart's alone."""
+    """Make the ids of clips and gradients unique to this chart."""
     own = {name: f"{name}-{mark}" for element in root.iter() if (name := element.get("id"))}
     for element in root.iter():
         for attribute, value in element.attrib.items():
@@ -254,8 +248,8 @@ def _rename(root: ElementTree.Element, mark: str) -> None:
 
 
 def _specification(chart: Any) -> tuple[str, str]:
-    """A chart as JSON, and the version of Vega-Lite that it is written in. Our charts are valid: checking it again
-    would take longer than drawing."""
+    """A chart as JSON, and its version of Vega-Lite. It is not validated: that would take longer than drawing, and
+    tests do it."""
     content = chart.to_dict(validate=False)
     version = re.search(r"/v(\d+\.\d+)", content["$schema"])
     assert version is not None
@@ -264,9 +258,3 @@ def _specification(chart: Any) -> tuple[str, str]:
 
 def _description(chart: Any) -> str:
     return chart.description if isinstance(chart.description, str) else "Chart"
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text)

@@ -1,8 +1,8 @@
-"""Every colour, once: its role, and how it looks on light and on dark paper.
+"""Every colour, once: its role, and its value on light and on dark paper.
 
-Charts are drawn in the light colours; files and pages replace each by its role (paint.py), so a chart follows the
-page that it stands in. After Okabe and Ito (2008), shifted until each stands out from the paper: text by 4.5 to 1,
-marks by 3 to 1 (tests/charts/test_palette.py measures it).
+Charts are drawn in the light colours; files and pages replace each by its role (output.py), so a chart follows the page
+around it. After Okabe and Ito (2008), adjusted for contrast with the paper: 4.5 to 1 for text, 3 to 1 for marks
+(tests/charts/test_palette.py measures it).
 """
 
 from typing import Literal, NamedTuple
@@ -29,7 +29,7 @@ PALETTE = {
     "weak": Colour("#b0508a", "#e29cc4"),
     "extreme": Colour("#00805c", "#33c79b"),
 }
-"""No two roles share a light colour: by it a role is known again."""
+"""No two roles share a light colour, so it identifies the role."""
 
 ROLE_OF = {colour.light: role for role, colour in PALETTE.items()}
 
@@ -43,8 +43,8 @@ def light(role: str) -> str:
 
 
 def css() -> str:
-    """The palette as custom properties (`--ink`, `--accent` ...), light or dark as the reader's system is; in print
-    always light.
+    """The palette as custom properties (`--ink`, `--accent` and so on), light or dark like the reader's system; always
+    light in print.
 
     Examples
     --------

@@ -1,33 +1,36 @@
-"""Raters as charts show them: a name that can be printed, a verdict, its mark, and words for a tooltip."""
+"""Raters as charts show them: a printable name, a verdict with its mark, and the words of a tooltip."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import polars as pl
 
-from raterlens.charts.marks import MARKS, mark
+from raterlens.capability.population import Population
+from raterlens.capability.yardstick import students_of
 from raterlens.charts.palette import light
 from raterlens.charts.theme import legend_columns
+from raterlens.charts.verdict_marks import MARKS, mark
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
-from raterlens.models.registry import MODELS, is_latent_class
+from raterlens.models.registry import is_latent_class
 from raterlens.text import distinct, interval, listed, number
+from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 if TYPE_CHECKING:
+    from raterlens.models.calibration import Calibration
     from raterlens.result.record import Result
 
-LATENT = tuple(name for name in MODELS if is_latent_class(name))
-
 TOLD = 1000
-"""Points that a mouse could still find: up to so many have their words in an SVG."""
+"""Up to this many points have tooltips in an SVG; a mouse could not find one among more."""
 
 
 def rater_rows(fit: Result) -> pl.DataFrame:
-    """A row a rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind, words."""
-    scale = Scale.of(fit)
-    rows = judged(fit.table("raters"), scale)
+    """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind,
+    words."""
+    rows = judged(fit.table("raters"), Scale.of(fit))
     words = [
         f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "
         f"{number(row['eta'])}, discrimination {number(row['rho'])}, {row['label']}"
@@ -46,26 +49,43 @@ def rater_rows(fit: Result) -> pl.DataFrame:
 
 
 def rater_name(fit: Result, rater: object) -> str:
-    """The name of a rater of the fit, as text; raises where there is none."""
+    """The name of a rater of the fit, as text; raises if there is none."""
     names = fit.table("raters")["rater"].cast(pl.String).to_list()
     if str(rater) not in names:
         near = [name for name in names if str(rater).lower() in name.lower()] or names
-        raise OptionError(f"no rater {str(rater)!r} in this fit; give one of: {listed(near, 12)}")
+        what, remedy = f"no rater {str(rater)!r} in this fit", f"give one of: {listed(near, 12)}"
+        raise OptionError(what, remedy, value=rater, option="rater")
     return str(rater)
 
 
-def not_for(fit: Result, chart: str, why: str, instead: str, models: tuple[str, ...] = LATENT) -> None:
-    """Raise where a chart says nothing about the fit's model, naming the one that does."""
-    if fit.model in models:
-        raise OptionError(
-            f"the chart {chart!r} has no meaning for model {fit.model!r}: {why}; use the chart {instead!r}"
-        )
+def not_for(fit: Result, chart: str, why: str, instead: str) -> None:
+    """Raise if the fit's model has true categories, which the chart cannot show, and name a chart that can."""
+    if is_latent_class(fit.model):
+        what = f"the chart {chart!r} has no meaning for model {fit.model!r}: {why}"
+        raise OptionError(what, f"use the chart {instead!r}", value=fit.model, option="model")
+
+
+def calibration_of(fit: Result, unknown: str) -> Calibration:
+    """What a fit knows beyond its tables; raises for a fit that was made without it."""
+    if fit.calibration is None:
+        raise OptionError(f"this fit was made without a calibration, so {unknown}", "fit again")
+    return fit.calibration
+
+
+def measurement_of(fit: Result) -> Measurement:
+    """The panel on the fit's own yardstick."""
+    calibration_of(fit, "its curves are unknown")
+    return measured_fit(fit, fit.yardstick)
+
+
+def population_of(fit: Result) -> Population:
+    """The students over whom the fit averages capability."""
+    students = fit.table("students").select("theta", "theta_se").to_numpy()
+    return students_of(fit.yardstick.population, students[:, 0], students[:, 1])
 
 
 def kind_scales(rows: pl.DataFrame, width: int) -> dict[str, Any]:
-    """Encodings of the verdict's kind, by colour and by shape, with one legend of the kinds that occur."""
-    import altair as alt
-
+    """Encodings of the kind of verdict, by colour and shape, with one legend of the kinds that occur."""
     present = [one for one in MARKS.values() if one.name in set(rows["kind"])]
     names = [one.words for one in present]
     colours = [light(one.role) for one in present]
@@ -86,5 +106,5 @@ def kind_scales(rows: pl.DataFrame, width: int) -> dict[str, Any]:
 
 
 def with_verdicts(rows: pl.DataFrame) -> pl.DataFrame:
-    """With the words of the legend."""
+    """Rows with the words of the legend."""
     return rows.with_columns(verdict=pl.Series([MARKS[kind].words for kind in rows["kind"]], dtype=pl.String))

@@ -1,16 +1,25 @@
-"""The rater network: raters joined by the students they share. Without links, nobody can be compared."""
+"""The rater network: raters joined by shared students. Raters without links cannot be compared."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.charts.encodings import ROLES
 from raterlens.charts.label_placement import placed_names
-from raterlens.charts.lines import ROLES
 from raterlens.charts.palette import light
-from raterlens.charts.theme import DESK, check_width, extent, finished, legend_columns, rimmed, values
+from raterlens.charts.theme import (
+    DEFAULT_WIDTH,
+    check_width,
+    extent,
+    finished,
+    legend_columns,
+    outlined,
+    values,
+)
 from raterlens.diagnostics.network import MOST_LINKS, Network
 from raterlens.diagnostics.network import network as laid_out
 from raterlens.text import counted, distinct
@@ -25,7 +34,7 @@ _LINES = {SEVERAL: ([1, 0], "faint"), SINGLE: ([3, 3], "severe")}
 _SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "cross")
 _CROWD, _MANY = 150, 60
 _LINKS_EACH = 2
-"""Of a large panel: the strongest links are enough to see who is near whom."""
+"""Links per rater in a large panel: the strongest ones show who is near whom."""
 _NAMED, _NAMED_OF_MANY = 40, 12
 
 
@@ -56,18 +65,18 @@ def network_data(ratings: Ratings) -> Network:
     return Network(raters, links, found.n_links)
 
 
-def network(ratings: Ratings, *, width: int = DESK) -> Any:
+def network(ratings: Ratings, *, width: int = DEFAULT_WIDTH) -> Any:
     """Which raters can be compared, and through how many students?
 
-    Lines join raters who rated the same students, the thicker the more; a dashed line hangs on a single student. Raters
-    in different groups (other colours and shapes) cannot be compared at all.
+    Lines join raters who rated the same students: the more students, the thicker the line; a dashed line depends on a
+    single student. Raters in different groups (other colours and shapes) cannot be compared.
 
     Parameters
     ----------
     ratings
         From `rl.read`; no fit is needed.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -80,8 +89,6 @@ def network(ratings: Ratings, *, width: int = DESK) -> Any:
     >>> chart.to_dict()["description"][:44]
     '16 raters in 1 group, joined by the students'
     """
-    import altair as alt
-
     check_width(width)
     found = network_data(ratings)
     height = int(min(0.7 * width, 520)) if width >= 480 else width
@@ -89,20 +96,20 @@ def network(ratings: Ratings, *, width: int = DESK) -> Any:
     x = alt.X("x:Q", scale=alt.Scale(domain=across, nice=False), axis=None)
     y = alt.Y("y:Q", scale=alt.Scale(domain=down, nice=False), axis=None)
     named = _names(found.raters, across, down, width, height)
-    texts = rimmed(alt.Chart(values(named)).encode(x=x, y=y, text="name:N"))
+    texts = outlined(alt.Chart(values(named)).encode(x=x, y=y, text="name:N"))
     drawn = _links(found.links, x, y, width) + _raters(found.raters, x, y, width) + texts
     drawn = drawn.resolve_scale(**dict.fromkeys(("stroke", "strokeDash", "shape", "fill"), "independent"))
     n_groups = _n_groups(found.raters)
     single = found.links.filter(kind=SINGLE).height
     words = (
         f"{counted(found.raters.height, 'rater')} in {counted(n_groups, 'group')}, joined by the students they share; "
-        f"{counted(single, 'link hangs', 'links hang')} on a single student{'; ' * bool(found.note)}{found.note}."
+        f"{counted(single, 'link depends', 'links depend')} on a single student{'; ' * bool(found.note)}{found.note}."
     )
     return finished(drawn, words, width=width, height=height)
 
 
 def _domains(raters: pl.DataFrame, width: int, height: int) -> tuple[list[float], list[float]]:
-    """With the same unit both ways, so that near is near."""
+    """With the same unit both ways, so that distances are comparable."""
     places = raters.select("x", "y").to_numpy()
     low, high = places.min(axis=0), places.max(axis=0)
     size = np.array([width, height])
@@ -116,8 +123,6 @@ def _n_groups(raters: pl.DataFrame) -> int:
 
 
 def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
-    import altair as alt
-
     most = max(extent(links["students"])[1], 2)
     crowded = links.height > _CROWD
     kinds = [kind for kind in _LINES if kind in set(links["kind"])]
@@ -143,15 +148,13 @@ def _links(links: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
 
 
 def _raters(raters: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
-    import altair as alt
-
     kinds = raters.sort("group")["kind"].unique(maintain_order=True).to_list()
     legend = (
         None
         if len(kinds) == 1
         else alt.Legend(title=None, columns=legend_columns(kinds, width), symbolSize=80)
     )
-    # Together the marks of a large panel cover a fixed share of the picture, so that its links are seen.
+    # In a large panel the marks cover a fixed share of the picture, so that links remain visible.
     size = 130 if raters.height <= _MANY else float(np.clip(0.12 * width**2 / raters.height, 5, 40))
     return (
         alt.Chart(values(raters))
@@ -176,12 +179,11 @@ def _raters(raters: pl.DataFrame, x: Any, y: Any, width: int) -> Any:
 def _names(
     raters: pl.DataFrame, across: list[float], down: list[float], width: int, height: int
 ) -> pl.DataFrame:
-    """Of all raters, or of those with the fewest students where there are many."""
+    """Names of all raters, or of those with the fewest students in a large panel."""
     few = raters.height <= 2 * _NAMED
     named = raters.sort("students").head(_NAMED if few else _NAMED_OF_MANY)
     at = (
         (pl.col("x") - across[0]) / (across[1] - across[0]) * 100,
         (down[1] - pl.col("y")) / (down[1] - down[0]) * 100,
     )
-    everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (raters, named))
-    return placed_names(named, anchors, everywhere, width - 16, height)
+    return placed_names(named, raters, at, width - 16, height)

@@ -1,15 +1,24 @@
-"""What if: capability of a rater at other severities."""
+"""What if: the capability of a rater at other severities."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
-from raterlens.charts.theme import DESK, check_width, extent, finished, rimmed, values
+from raterlens.charts.theme import (
+    DEFAULT_WIDTH,
+    check_width,
+    extent,
+    finished,
+    outlined,
+    severity_title,
+    values,
+)
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.text import number, printable
 
@@ -22,8 +31,9 @@ NOW, BEST = "now", "best"
 
 
 def what_if_data(fit: Fit, rater: object) -> pl.DataFrame:
-    """point, severity, kappa: the curve (point is null), where the rater is (`now`) and would be best (`best`)."""
-    not_for(fit, "what_if", "severity and discrimination are one criterion and one slope there", "severity")
+    """point, severity, kappa: the curve (point is null), the rater's estimate (`now`) and the best severity
+    (`best`)."""
+    not_for(fit, "what_if", "raters have a criterion and a slope instead of a severity", "severity")
     name = rater_name(fit, rater)
     place = fit.what_if(name, 0.0)
     reach = max(LEAST_REACH, 1.0 + max(abs(place.severity), abs(place.best_severity)))
@@ -36,8 +46,8 @@ def what_if_data(fit: Fit, rater: object) -> pl.DataFrame:
     return pl.concat([curve.select(pl.lit(None, pl.String).alias("point"), pl.all()), pl.DataFrame(points)])
 
 
-def what_if(fit: Fit, rater: object, *, width: int = DESK) -> Any:
-    """What would it bring if a rater were more lenient, or more severe?
+def what_if(fit: Fit, rater: object, *, width: int = DEFAULT_WIDTH) -> Any:
+    """How capable would a rater be with another severity?
 
     Parameters
     ----------
@@ -46,7 +56,7 @@ def what_if(fit: Fit, rater: object, *, width: int = DESK) -> Any:
     rater
         A label of `fit.raters`.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -59,18 +69,15 @@ def what_if(fit: Fit, rater: object, *, width: int = DESK) -> Any:
     >>> chart.to_dict()["description"][:47]
     'Capability of DA:School at other severities: no'
     """
-    import altair as alt
-
     check_width(width)
     data = what_if_data(fit, rater)
     curve = data.filter(pl.col("point").is_null())
     points = data.drop_nulls("point")
     now, best = points.rows(named=True)
     reach = extent(curve["severity"])[1]
-    gap = "\u00a0" * (12 if width >= 480 else 4)
     x = alt.X(
         "severity:Q",
-        title=f"← lenient{gap}Severity η{gap}severe →",
+        title=severity_title(width),
         scale=alt.Scale(domain=[-reach, reach], nice=False),
         axis=alt.Axis(grid=False),
     )
@@ -113,12 +120,12 @@ def what_if(fit: Fit, rater: object, *, width: int = DESK) -> Any:
         f"Capability of {printable(rater)} at other severities: now {number(now['kappa'])} at severity "
         f"{number(now['severity'])}, at best {number(best['kappa'])} at {number(best['severity'])}."
     )
-    text = rimmed(alt.Chart(values(_labels(now, best, reach))).encode(x=x, y=y, text="words:N"))
+    text = outlined(alt.Chart(values(_labels(now, best, reach))).encode(x=x, y=y, text="words:N"))
     return finished(capable + drop + line + marks + text, words, width=width, height=HEIGHT)
 
 
 def _labels(now: dict[str, Any], best: dict[str, Any], reach: float) -> pl.DataFrame:
-    """Words beside the two points: away from each other, and inside the frame."""
+    """Text beside the two points, without overlap and inside the frame."""
     gain = best["kappa"] - now["kappa"]
     rows = []
     right = now["severity"] >= best["severity"]

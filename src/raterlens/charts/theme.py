@@ -1,49 +1,61 @@
-"""What all charts share: size, type, lines and colours, and data without surprises."""
+"""What all charts share: size, type, lines and colours, tooltips, and data that a chart can hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.charts.palette import light
 from raterlens.errors import OptionError
 
-DESK, PHONE = 640, 380
-"""Widths in pixels: the default, and one that a phone shows without scrolling."""
+DEFAULT_WIDTH, PHONE_WIDTH = 640, 380
+"""In pixels; a phone shows the second without scrolling."""
 NARROWEST, WIDEST = 280, 2000
 
-# Altair refuses frames with more rows, lest notebooks grow; a chart that needs them holds them itself.
+# Altair refuses frames with more rows to keep notebooks small; larger charts hold their rows inline.
 _MOST_ROWS = 5_000
 
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
 
 PLACED: Any = {name: {"expr": f"datum.{name}"} for name in ("align", "dx", "dy")}
-"""A text that stands where labels.py placed it."""
+"""Text at the offset found by `label_placement`."""
 
 
 def check_width(width: int) -> int:
-    """Raise where a chart would not be readable."""
+    """Raise if a chart of this width would not be readable."""
     if not NARROWEST <= width <= WIDEST:
-        raise OptionError(f"width={width}; give pixels from {NARROWEST} to {WIDEST:,}, {PHONE} for a phone")
+        remedy = f"give pixels from {NARROWEST} to {WIDEST:,}, {PHONE_WIDTH} for a phone"
+        raise OptionError(f"width is {width}", remedy, value=width, option="width")
     return int(width)
 
 
 def values(frame: pl.DataFrame) -> Any:
-    """Rows as a chart's data: null where there is no number, complete whatever their number."""
+    """Rows as a chart's data, however many: null instead of NaN."""
     frame = frame.fill_nan(None)
-    if frame.height <= _MOST_ROWS:
-        return frame
-    import altair as alt
+    return frame if frame.height <= _MOST_ROWS else alt.InlineData(values=frame.to_dicts())
 
-    return alt.InlineData(values=frame.to_dicts())
+
+def tooltips(*texts: tuple[str, str], **numbers: str) -> list[alt.Tooltip]:
+    """Columns of text as (name, title), then columns of numbers as name=title, to two digits."""
+    return [
+        *(alt.Tooltip(f"{name}:N", title=title) for name, title in texts),
+        *(alt.Tooltip(f"{name}:Q", title=title, format=".2f") for name, title in numbers.items()),
+    ]
+
+
+def severity_title(width: int, title: str = "Severity η") -> str:
+    """The title of an axis of severity, with its directions."""
+    gap = "\u00a0" * (12 if width >= 480 else 4)
+    return f"← lenient{gap}{title}{gap}severe →"
 
 
 def extent(*columns: pl.Series) -> tuple[float, float]:
-    """The least and the greatest number of some columns; 0 and 0 where there is none.
+    """The smallest and the largest number in some columns; 0 and 0 if there is none.
 
     Examples
     --------
@@ -57,26 +69,27 @@ def extent(*columns: pl.Series) -> tuple[float, float]:
 
 
 def legend_columns(names: Iterable[str], width: int) -> int:
-    """As many entries of a legend as stand side by side."""
+    """How many entries of a legend fit side by side."""
     longest = max((len(name) for name in names), default=1)
     return max(1, min(6, int((width - 70) / (6.6 * longest + 46))))
 
 
-def rimmed(base: Any) -> Any:
-    """Names that labels.py placed, each on a rim of paper, so that lines do not cross them."""
-    rim = base.mark_text(stroke=light("paper"), strokeWidth=3, strokeJoin="round", **PLACED)
-    return rim + base.mark_text(**PLACED)
+def outlined(base: Any) -> Any:
+    """Names placed by `label_placement`, each with an outline in the colour of the paper, so that lines do not cross
+    it."""
+    outline = base.mark_text(stroke=light("paper"), strokeWidth=3, strokeJoin="round", **PLACED)
+    return outline + base.mark_text(**PLACED)
 
 
 def finished(chart: Any, description: str, *, width: int | None = None, height: int | None = None) -> Any:
-    """The chart with its size (all of it, axes and legend included, is `width` wide), its look and its words."""
+    """The chart with its size (`width` includes axes and legend), its style and its description."""
     size: dict[str, Any] = {} if height is None else {"height": height}
     if width is not None:
         size |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
-    return chart.properties(description=description, **size).configure(**_look())
+    return chart.properties(description=description, **size).configure(**_style())
 
 
-def _look() -> dict[str, Any]:
+def _style() -> dict[str, Any]:
     ink, soft, line, faint = (light(role) for role in ("ink", "soft", "line", "faint"))
     plain = {"titleFontWeight": "normal"}
     return {

@@ -1,21 +1,21 @@
 """The Wright map: students, raters, items and further facets on one scale.
 
-With S = a_r theta - eta_r - delta_i + alpha the scale is that of the predictor: a student stands at a theta + alpha,
-with a the raters' average slope, a rater at eta, an item at delta. Where a student and a rater are level, the rater
-passes half of that student's work on an average item. The probit rater model has all of them on the scale of ability.
+The scale is that of the predictor, S = a_r theta - eta_r - delta_i + alpha: a student is at a theta + alpha, where a is
+the raters' average slope, a rater at eta, an item at delta. If a student and a rater are level, the rater passes half
+of the student's work on an average item. The probit rater model has all of them on the scale of ability.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.charts.palette import light
-from raterlens.charts.rater_marks import not_for
-from raterlens.charts.theme import DESK, check_width, extent, finished, values
-from raterlens.errors import OptionError
+from raterlens.charts.rater_marks import calibration_of, not_for
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, extent, finished, values
 from raterlens.models.registry import facets_spec
 from raterlens.text import counted, distinct, number, printable
 from raterlens.types import Array
@@ -37,15 +37,12 @@ _COLOURS = (light("severe"), light("extreme"), light("weak"), light("lenient"))
 
 def wright_data(fit: Result) -> pl.DataFrame:
     """facet (Students, Raters, Items, and the name of each further facet), label, location."""
-    why = "raters see a true category there and stand on a scale of their own"
-    not_for(fit, "wright", why, "severity")
-    if fit.calibration is None:
-        raise OptionError("this fit was made without a calibration, so it has no common scale; fit again")
-    slope, severity = (fit.calibration.effects[name] for name in ("slope", "severity"))
+    not_for(fit, "wright", "raters judge true categories, on a scale of their own", "severity")
+    effects = calibration_of(fit, "it has no common scale").effects
+    slope, severity = effects["slope"], effects["severity"]
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
     if facets_spec(fit.model).difficulty_on_ability_scale:
-        sharp = np.where(slope > 0, slope, np.nan)
-        students, places = theta, severity / sharp
+        students, places = theta, severity / np.where(slope > 0, slope, np.nan)
     else:
         students, places = slope.mean() * theta + fit.alpha, raters["eta"].to_numpy()
     parts = [
@@ -65,18 +62,18 @@ def _part(facet: str, labels: pl.Series, location: Array) -> pl.DataFrame:
     )
 
 
-def wright(fit: Result, *, width: int = DESK) -> Any:
+def wright(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
     """Are raters and items where the students are?
 
-    Students as a histogram, beside them raters (the more severe, the higher) and items (the harder, the higher). Large
-    panels are drawn as dots, with names at the ends.
+    A histogram of students, next to raters (the more severe, the higher) and items (the harder, the higher). Large
+    panels are drawn as dots.
 
     Parameters
     ----------
     fit
         Of a facets model (`gmf`, `tfm`, `probit`).
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -89,13 +86,11 @@ def wright(fit: Result, *, width: int = DESK) -> Any:
     >>> chart.to_dict()["description"][:46]
     'Students, raters and items on one scale: 363 s'
     """
-    import altair as alt
-
     check_width(width)
     data = wright_data(fit)
     others = [name for name in data["facet"].unique(maintain_order=True) if name != STUDENTS]
     low, high = extent(data["location"])
-    # A little beyond the ends, so that their ticks leave the titles in line.
+    # A little beyond the ends, so that tick labels do not shift the titles.
     beyond = 0.03 * (high - low) + 0.1
     low, high = low - beyond, high + beyond
     scale = alt.Scale(domain=[low, high], nice=False)
@@ -112,8 +107,6 @@ def wright(fit: Result, *, width: int = DESK) -> Any:
 
 def _students(rows: pl.DataFrame, scale: Any, width: int) -> Any:
     """A histogram that grows to the left."""
-    import altair as alt
-
     low, high = scale["domain"]
     edges = np.linspace(low, high, _BINS + 1)
     count, _ = np.histogram(rows["location"].to_numpy(), edges)
@@ -139,9 +132,7 @@ def _students(rows: pl.DataFrame, scale: Any, width: int) -> Any:
 def _column(
     rows: pl.DataFrame, name: str, scale: Any, colour: str, width: int, span: tuple[float, float]
 ) -> Any:
-    """Points with names that keep apart, or dots side by side where there are too many to name."""
-    import altair as alt
-
+    """Points with names that do not overlap, or dots side by side if there are too many to name."""
     named = rows.height * LINE <= HEIGHT
     data = spread_names(rows, span) if named else _dots(rows, span)
     x = alt.Scale(domain=[0, width], nice=False)
@@ -171,11 +162,11 @@ def _column(
 
 
 def spread_names(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
-    """With x and to (where a name's line starts and ends) and at: the location of the name, one line from the next."""
+    """Rows with x and to (where the line to a name starts and ends) and at (the location of the name, a line apart)."""
     ordered = rows.sort("location")
     least = (span[1] - span[0]) * LINE / HEIGHT
     at = ordered["location"].to_numpy()
-    # Groups of names that touch are spread about their common middle until none touch.
+    # Groups of names that touch are spread around their common middle until none touch.
     groups = [[place] for place in range(len(at))]
     merged = True
     while merged:

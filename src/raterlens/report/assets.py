@@ -8,8 +8,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from raterlens.charts.marks import MARKS
 from raterlens.charts.palette import css
+from raterlens.charts.verdict_marks import MARKS
 from raterlens.report import english as words
 from raterlens.text import counted, interval, number, sentence
 

@@ -3,6 +3,7 @@
 import re
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 from markupsafe import Markup
@@ -43,8 +44,6 @@ def _both(chart: Any, fit: "Result") -> tuple[Markup, Markup]:
 
 def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
     """Axes of kappa(theta) over a hill that shows where the students are."""
-    import altair as alt
-
     if curve is None:
         return None
     theta = np.array(curve["theta"])
@@ -73,8 +72,6 @@ def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
 
 def _what_if_frame(what_if: dict[str, Any]) -> Markup:
     """Axes of kappa-bar against severity, with the line for capable."""
-    import altair as alt
-
     left, right = what_if["severity"]
     lowest = min(min(v for v in row if v is not None) for row in what_if["kappa"]) / 1000
     highest = max(max(v for v in row if v is not None) for row in what_if["kappa"]) / 1000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.charts.marks import mark
+from raterlens.charts.verdict_marks import mark
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, headline, judged
 from raterlens.diagnostics.verdicts import CAPABLE, CLEAR

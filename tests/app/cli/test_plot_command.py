@@ -69,7 +69,7 @@ def test_every_chart_is_written(name, files, tmp_path, capsys):
         (["severity", "FIT", "--show", "R1"], "the chart 'severity' shows all raters; leave out --show"),
         (["wright", "FIT", "--ratings", "RATINGS"], "the chart 'wright' takes no --ratings; leave it out"),
         (["capability", "FIT", "--theme", "sepia"], "unknown theme 'sepia'; choose one of: light, dark"),
-        (["capability", "FIT", "--width", "20"], "width=20; give pixels from 280"),
+        (["capability", "FIT", "--width", "20"], "width is 20; give pixels from 280"),
         (["capability", "nowhere.json"], "no such file: 'nowhere.json'"),
         (["curves", "HRM"], "the chart 'curves' has no meaning for model 'hrm'"),
         (["drift", "FIT", "--ratings", "RATINGS", "--time", "month"], "month"),
@@ -100,7 +100,7 @@ def test_drift_of_another_value(files, tmp_path):
 
 def test_a_file_of_another_kind_is_refused(files, tmp_path, capsys):
     assert main(["plot", "capability", files.fit, "--out", str(tmp_path / "x.jpg")]) == 2
-    assert "let it end in one of: .svg, .png, .pdf, .html" in capsys.readouterr().err
+    assert "use one of the endings .svg, .png, .pdf, .html" in capsys.readouterr().err
 
 
 def test_help_lists_the_charts(capsys):

@@ -91,12 +91,12 @@ def plot(
     from raterlens import charts
     from raterlens.charts.output import check_path
     from raterlens.charts.palette import THEMES
-    from raterlens.charts.theme import DESK, check_width
+    from raterlens.charts.theme import DEFAULT_WIDTH, check_width
     from raterlens.fitting import load
 
     check_path(drawing.out)
     choose("theme", drawing.theme, THEMES)
-    size = check_width(DESK if drawing.width is None else drawing.width)
+    size = check_width(DEFAULT_WIDTH if drawing.width is None else drawing.width)
     fitted = None if fit is None else load(fit)
     arguments: list[Any] = [] if not needs.fit else [fitted]
     if needs.ratings:

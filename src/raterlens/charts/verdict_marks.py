@@ -1,4 +1,4 @@
-"""One mark for each kind of verdict: a colour that every eye can tell apart, and a shape for print in grey."""
+"""One mark per kind of verdict: a colour that everyone can tell apart, and a shape for print in grey."""
 
 from typing import NamedTuple
 

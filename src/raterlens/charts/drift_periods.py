@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.charts.palette import light
-from raterlens.charts.rater_marks import not_for, rater_name
-from raterlens.charts.theme import DESK, check_width, finished, values
+from raterlens.charts.rater_marks import calibration_of, not_for, rater_name
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, values
 from raterlens.errors import OptionError, choose
 from raterlens.ratings.grouping_columns import time_of
 from raterlens.text import counted, number, printable
@@ -26,13 +27,13 @@ Value = Literal["severity", "discrimination", "capability"]
 
 MOST_PANELS = 12
 LARGE = 100
-"""Raters beyond which only those that are drawn are followed from period to period."""
+"""In larger panels only the raters that are drawn are followed from period to period."""
 SHOWN = 6
-"""Raters drawn where none are named: those whose change is clear, then who changed most, in standard errors."""
+"""Raters drawn by default: those with a clear change, then those who changed most, in standard errors."""
 
 _TITLES = {"severity": "Severity η", "discrimination": "Discrimination ρ", "capability": "Capability κ̄"}
 _COLUMNS = {"severity": "eta", "discrimination": "rho", "capability": "kappa"}
-# Where the change that was tested came, for each of them: columns of the table `change` begin with this.
+# Effects that are tested for each value, and how their columns in the table `change` begin.
 _TESTED = {"severity": {"drift": ""}, "discrimination": {"drift in discrimination": "slope_"}}
 _TESTED["capability"] = _TESTED["severity"] | _TESTED["discrimination"]
 
@@ -44,20 +45,19 @@ def drift_data(
     raters: Sequence[str] | None = None,
     *,
     value: Value = "severity",
+    large: int = LARGE,
+    shown: int = SHOWN,
 ) -> pl.DataFrame:
-    """A row for every rater and period: rater, period, order, n, value, low, high (95 %), overall (the whole fit's),
-    change (largest step away from the rater's own mean, in standard errors), since (whether a change that the test
-    found came in this period, as far as the 95 % confidence set tells), words. Of a large panel, only of the raters
-    named, or of those whose change is the clearest."""
+    """One row per rater and period: rater, period, order, n, value, low, high (95 %), overall (of the whole fit),
+    change (largest distance from the rater's own mean, in standard errors), since (whether a detected change may have
+    come in this period, by its 95 % confidence set), words. For a panel of more than `large`, only the raters named, or
+    the `shown` whose change is clearest."""
     not_for(fit, "drift", "there is no severity to follow", "capability")
     choose("value", value, _TITLES)
-    if fit.calibration is None:
-        raise OptionError("this fit was made without a calibration, so it cannot be followed; fit again")
+    calibration_of(fit, "it cannot be followed over time")
     found = fit.diagnose(ratings, time=time)
     assert found.periods is not None
-    only = None
-    if fit.n_raters > LARGE:
-        only = raters or _clearest(found, _TESTED[value].values())
+    only = (raters or _clearest(found, _TESTED[value].values(), shown)) if fit.n_raters > large else None
     rows = found.periods.fitted(only).with_columns(pl.col("rater").cast(pl.String))
     names = found.periods.names
     whole = _COLUMNS[value]
@@ -86,17 +86,17 @@ def drift_data(
     ).sort("rater", "order")
 
 
-def _clearest(found: Diagnosis, prefixes: Iterable[str]) -> list[str]:
+def _clearest(found: Diagnosis, prefixes: Iterable[str], shown: int) -> list[str]:
     """The raters whose change is the least likely to be chance."""
     least = pl.min_horizontal(*(pl.col(f"{prefix}p").fill_nan(1.0) for prefix in prefixes))
     order = found.table("change").sort(least, maintain_order=True, nulls_last=True)
-    return order["rater"].cast(pl.String).head(SHOWN).to_list()
+    return order["rater"].cast(pl.String).head(shown).to_list()
 
 
 def _changed(
     found: Diagnosis, moment: NDArray[np.int32], labels: pl.Series, tested: dict[str, str]
 ) -> Iterator[tuple[str, int]]:
-    """Raters with a clear change, and each period that it may have come in."""
+    """Raters with a clear change, and each period in which it may have come."""
     assert found.periods is not None
     period = np.zeros(len(labels), np.int64)
     period[moment] = found.periods.period
@@ -116,10 +116,11 @@ def drift(
     raters: Sequence[object] | None = None,
     *,
     value: Value = "severity",
-    width: int = DESK,
+    width: int = DEFAULT_WIDTH,
 ) -> Any:
-    """Does a rater become more severe, or less capable, over time? Where a change is clear, the periods in which it
-    came, as far as the 95 % confidence set tells, are shaded.
+    """Does a rater become more severe, or less capable, over time?
+
+    If a change is clear, the periods in which it may have come (its 95 % confidence set) are shaded.
 
     Parameters
     ----------
@@ -128,14 +129,14 @@ def drift(
     ratings
         Those that were fitted.
     time
-        When each rating was given, one value a rating (numbers, dates, or labels that sort), or the name of a facet.
-        Many different times are put together to four periods.
+        When each rating was given: one value per rating (numbers, dates, or labels that sort), or the name of a facet.
+        Many different times are grouped into four periods.
     raters
-        Up to twelve; the six who changed most where left out.
+        Up to twelve; by default the six who changed most.
     value
         `"severity"`, `"discrimination"` or `"capability"`.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -150,12 +151,11 @@ def drift(
     >>> chart.to_dict()["description"][:41]
     'Severity of 3 raters over 4 periods, each'
     """
-    import altair as alt
-
     check_width(width)
     names = None if raters is None else [rater_name(fit, rater) for rater in raters]
     if names is not None and not 1 <= len(names) <= MOST_PANELS:
-        raise OptionError(f"{len(names)} raters; give from 1 to {MOST_PANELS}")
+        remedy = f"give from 1 to {MOST_PANELS}"
+        raise OptionError(f"{len(names)} raters are given", remedy, value=len(names), option="raters")
     data = drift_data(fit, ratings, time, names, value=value)
     if names is None:
         most = data.group_by("rater", maintain_order=True).agg(
@@ -171,7 +171,7 @@ def drift(
     low, high = (float(known.min()), float(known.max())) if len(known) else (-1.0, 1.0)
     if value == "capability":
         low, high = min(0.0, low), max(1.0, high)
-    # A little beyond the ends, so that their ticks leave the titles in line.
+    # A little beyond the ends, so that tick labels do not shift the titles.
     beyond = 0.06 * (high - low)
     scale = alt.Scale(domain=[low - beyond, high + beyond], nice=False)
     columns = min(len(names), 2 if width < 480 else 3)
@@ -187,18 +187,16 @@ def drift(
         )
     words = (
         f"{_TITLES[value].split()[0]} of {counted(len(names), 'rater')} over {counted(n_periods, 'period')}, each with "
-        "its 95 % interval; the dashed line is the rater's value in the whole."
+        "its 95 % interval; the dashed line is the rater's overall value."
     )
     if shown["since"].any():
-        words += " Shaded: when a change that is clear came, with 95 % confidence."
+        words += " Shaded: when a clear change came, with 95 % confidence."
     return finished(alt.concat(*panels, columns=columns, spacing=14), words)
 
 
 def _panel(
     rows: pl.DataFrame, name: str, periods: list[str], scale: Any, title: str | None, width: int
 ) -> Any:
-    import altair as alt
-
     def along(column: str) -> Any:
         angle = 0 if max(len(period) for period in periods) <= 3 else -35
         return alt.X(

@@ -1,9 +1,12 @@
-"""Lines that differ in colour and in dash, with one legend."""
+"""Encodings of categories by colour and by dash or shape, with one legend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import altair as alt
+import polars as pl
 
 from raterlens.charts.palette import light
 from raterlens.charts.theme import legend_columns
@@ -14,8 +17,6 @@ DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], 
 
 def line_scales(names: Sequence[str], field: str, width: int) -> dict[str, Any]:
     """Encodings of a field with up to six values: stroke, dash and fill."""
-    import altair as alt
-
     colours = [light(role) for role in ROLES[: len(names)]]
     legend = alt.Legend(
         title=None,
@@ -31,4 +32,16 @@ def line_scales(names: Sequence[str], field: str, width: int) -> dict[str, Any]:
             where, scale=alt.Scale(domain=names, range=list(DASHES[: len(names)])), legend=legend
         ),
         "fill": alt.Fill(where, scale=alt.Scale(domain=names, range=colours), legend=legend),
+    }
+
+
+def point_scales(data: pl.DataFrame, kinds: Mapping[str, tuple[str, str]], width: int) -> dict[str, Any]:
+    """Encodings of the column `kind`: the (colour role, shape) of each kind, with a legend of those that occur."""
+    present = [kind for kind in kinds if kind in set(data["kind"])]
+    legend = alt.Legend(title=None, columns=legend_columns(present, width), symbolSize=70)
+    colours = [light(kinds[kind][0]) for kind in present]
+    shapes = [kinds[kind][1] for kind in present]
+    return {
+        "color": alt.Color("kind:N", scale=alt.Scale(domain=present, range=colours), legend=legend),
+        "shape": alt.Shape("kind:N", scale=alt.Scale(domain=present, range=shapes), legend=legend),
     }

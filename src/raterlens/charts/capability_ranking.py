@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import TOLD, kind_scales, rater_rows, with_verdicts
-from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
+from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.text import counted, number
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from raterlens.result.record import Result
 
 MOST_ROWS = 60
-"""A line each up to here; a larger panel is drawn as one ranked curve."""
+"""Up to this many raters have a line each; a larger panel is one ranked curve."""
 
 ROW = 18
 COMPACT = 340
@@ -26,13 +27,13 @@ TITLE = "Capability κ̄"
 
 
 def capability_data(fit: Result) -> pl.DataFrame:
-    """A row a rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
+    """One row per rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
     standing, kind, words."""
     rows = rater_rows(fit).drop("rho", "eta").with_row_index("place", offset=1)
     return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
-def capability(fit: Result, *, width: int = DESK) -> Any:
+def capability(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
     """How capable is each rater, and how sure are we?
 
     Parameters
@@ -40,8 +41,8 @@ def capability(fit: Result, *, width: int = DESK) -> Any:
     fit
         Any fit.
     width
-        Of the whole chart, in pixels; 380 suits a phone. Panels of more than 60 raters are drawn as one ranked
-        curve, in which the raters who need attention stand out.
+        Width of the whole chart in pixels; 380 suits a phone. Panels of more than 60 raters are drawn as one ranked
+        curve that highlights the raters who need attention.
 
     Returns
     -------
@@ -62,8 +63,6 @@ def capability(fit: Result, *, width: int = DESK) -> Any:
 
 
 def _rows(data: pl.DataFrame, width: int) -> Any:
-    import altair as alt
-
     y = alt.Y(
         "rater:N",
         sort=data["rater"].to_list(),
@@ -100,9 +99,7 @@ def _rows(data: pl.DataFrame, width: int) -> Any:
 
 
 def _ranked(data: pl.DataFrame, width: int) -> Any:
-    """One thin line a rater: who is fine makes the curve, who is not stands out."""
-    import altair as alt
-
+    """One thin line per rater: those who are fine form the curve, the others stand out."""
     n = data.height
     x = alt.X(
         "place:Q",
@@ -132,22 +129,17 @@ def _ranked(data: pl.DataFrame, width: int) -> Any:
 
 
 def _lowest(data: pl.DataFrame, x: Any, scale: Any, width: int) -> Any:
-    """Names of the least capable who need attention, as far as there is room."""
-    import altair as alt
-
+    """Names of the least capable raters who need attention, where there is room."""
     wanting = data.filter(standing="attention").tail(6).reverse()
     low, high = _domain(data)
     at = pl.col("place") / data.height * 100, (high - pl.col("kappa")) / (high - low) * 100
-    everywhere = data.select(x=at[0], y=at[1]).to_numpy()
-    anchors = wanting.select(x=at[0], y=at[1]).to_numpy()
-    names = placed_names(wanting, anchors, everywhere[:: max(1, data.height // 400)], width - 70, COMPACT)
-    return rimmed(alt.Chart(values(names)).encode(x=x, y=alt.Y("kappa:Q", scale=scale), text="name:N"))
+    some = data.gather_every(max(1, data.height // 400))
+    names = placed_names(wanting, some, at, width - 70, COMPACT)
+    return outlined(alt.Chart(values(names)).encode(x=x, y=alt.Y("kappa:Q", scale=scale), text="name:N"))
 
 
 def _line(scale: Any, *, across: bool = True) -> Any:
-    """The line for capable."""
-    import altair as alt
-
+    """The line that separates capable raters."""
     where = {"x" if across else "y": (alt.X if across else alt.Y)("at:Q", scale=scale)}
     return (
         alt.Chart(values(pl.DataFrame({"at": [CAPABLE]})))
@@ -156,41 +148,34 @@ def _line(scale: Any, *, across: bool = True) -> Any:
     )
 
 
-def _sure(data: pl.DataFrame) -> bool:
-    """Whether there are intervals: a fit can be made without."""
+def _has_intervals(data: pl.DataFrame) -> bool:
+    """Whether there are intervals; a fit can be made without."""
     return bool(data["kappa_low"].is_finite().any())
 
 
 def _title(data: pl.DataFrame) -> str:
-    return TITLE + " with 95 % interval" * _sure(data)
+    return TITLE + " with 95 % interval" * _has_intervals(data)
 
 
 def _domain(data: pl.DataFrame) -> list[float]:
-    """0 to 1, unless a rater scores against ability or beats the yardstick."""
+    """From 0 to 1, unless a rater scores against ability or beats the yardstick."""
     reach = data.select("kappa", "kappa_low", "kappa_high").to_numpy()
     low, high = float(np.nanmin(reach, initial=0.0)), float(np.nanmax(reach, initial=1.0))
     return [0.0 if low >= 0 else np.floor(low * 5) / 5, 1.0 if high <= 1 else np.ceil(high * 5) / 5]
 
 
-def _axis(width: int) -> Any:
-    import altair as alt
-
+def _axis(width: int) -> alt.Axis:
     return alt.Axis(tickCount=5 if width < 480 else 10, format=".1f")
 
 
-def _tooltip() -> list[Any]:
-    import altair as alt
-
-    shown = (("rater", "Rater", "N"), ("label", "Verdict", "N"), ("n", "Ratings", "Q"))
-    numbers = (("kappa", "Capability"), ("kappa_low", "from"), ("kappa_high", "to"))
-    return [alt.Tooltip(f"{name}:{kind}", title=title) for name, title, kind in shown] + [
-        alt.Tooltip(f"{name}:Q", title=title, format=".2f") for name, title in numbers
-    ]
+def _tooltip() -> list[alt.Tooltip]:
+    texts = (("rater", "Rater"), ("label", "Verdict"), ("n", "Ratings"))
+    return tooltips(*texts, kappa="Capability", kappa_low="from", kappa_high="to")
 
 
 def _words(data: pl.DataFrame) -> str:
     known = data.filter(pl.col("kappa").is_finite())
-    said = f"Capability of {counted(data.height, 'rater')}{', each with its 95 % interval' * _sure(data)}"
+    said = f"Capability of {counted(data.height, 'rater')}{', each with its 95 % interval' * _has_intervals(data)}"
     if known.height:
         first, last = known.row(0, named=True), known.row(-1, named=True)
         said += (

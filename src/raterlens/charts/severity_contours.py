@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.capability.index import Index
-from raterlens.capability.yardstick import NOISELESS, students_of
+from raterlens.capability.yardstick import NOISELESS
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
-from raterlens.charts.rater_marks import LATENT, TOLD, kind_scales, rater_rows, with_verdicts
-from raterlens.charts.theme import DESK, check_width, finished, rimmed, values
+from raterlens.charts.rater_marks import TOLD, kind_scales, population_of, rater_rows, with_verdicts
+from raterlens.charts.theme import (
+    DEFAULT_WIDTH,
+    check_width,
+    finished,
+    outlined,
+    severity_title,
+    tooltips,
+    values,
+)
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.models.registry import is_latent_class
 from raterlens.text import counted
 from raterlens.types import Array
 
@@ -26,13 +36,13 @@ Surface = Callable[[Array, Array], Array]
 """Capability of a discrimination and a severity."""
 
 LEVELS = (0.3, 0.5, CAPABLE, 0.9)
-"""Contours of capability; the third is the line for capable, drawn bolder."""
+"""Contours of capability; the bold third one separates capable raters."""
 
 LEAST_SPAN = 1.5
-"""Severities within 1.5 logits of each other would otherwise look far apart."""
+"""Logits from the middle to the end of the axis at least, or small differences would look large."""
 
 NAMED = 24
-"""Panels up to this size have every point named where there is room; larger ones only those in need of attention."""
+"""In panels up to this size every rater is named where there is room; in larger ones only those who need attention."""
 
 MANY = 200
 """More points than this are drawn smaller."""
@@ -43,17 +53,16 @@ _MARGIN = 90
 
 
 def severity_data(fit: Result) -> pl.DataFrame:
-    """A row a rater: rater, eta, rho, kappa, label, standing, kind, words; without those who have no estimates."""
+    """One row per rater with estimates: rater, eta, rho, kappa, label, standing, kind, words."""
     rows = rater_rows(fit)
     return rows.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
 
 
 def surface(fit: Result) -> Surface:
-    """Capability as the fit's own yardstick, population and way of scoring have it."""
+    """Capability on the fit's own yardstick, population and scale of scores."""
     if fit.calibration is None:
         return Scale.of(fit).capability
-    abilities = fit.table("students").select("theta", "theta_se").to_numpy()
-    students = students_of(fit.yardstick.population, abilities[:, 0], abilities[:, 1])
+    students = population_of(fit)
     noiseless = fit.yardstick.reference == NOISELESS
     index = Index(fit.calibration.curve(), students, noiseless)
 
@@ -73,8 +82,8 @@ def contours(
 ) -> pl.DataFrame:
     """Where capability equals each of `levels`: level, eta, rho, for severities from -reach to reach.
 
-    At any severity capability rises with discrimination, so a contour is a function of severity. It ends at
-    the edge of the plot, or where even the highest discrimination falls short of the level.
+    At any severity capability rises with discrimination, so a contour is a function of severity. It ends at the edge of
+    the plot, or where even the highest discrimination does not reach the level.
     """
     eta = np.linspace(-reach, reach, 129)
     rho = top * (1.0 - np.linspace(1.0, 0.0, 61) ** 1.5)  # finer towards 1, where capability may rise steeply
@@ -98,23 +107,23 @@ def _contour(level: float, eta: Array, rho: Array, heights: Array) -> pl.DataFra
 
 
 def reach_of(points: pl.DataFrame) -> float:
-    """The axis of severity runs this far to both sides."""
+    """How far the axis of severity extends to both sides."""
     farthest = float(np.abs(points["eta"].to_numpy()).max(initial=0.0))
     return float(np.ceil(2 * max(1.08 * farthest, LEAST_SPAN)) / 2)
 
 
-def severity(fit: Result, *, width: int = DESK) -> Any:
-    """Why is a rater's capability what it is: severity, or discrimination?
+def severity(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
+    """Is a rater's capability limited by severity, or by discrimination?
 
-    Along each curve capability is the same. Raters above the bold curve are capable; one who lies outside because of
-    severity has to move sideways, one who lies below it has to become sharper.
+    Capability is constant along each curve. Raters above the bold curve are capable. To get there, a rater beside it
+    has to change severity, and a rater below it has to discriminate better.
 
     Parameters
     ----------
     fit
-        Any fit. For latent class models severity is how far the criterion lies from the rater's best one.
+        Any fit. For latent class models severity is the distance of the criterion from the rater's best one.
     width
-        Of the whole chart, in pixels; 380 suits a phone.
+        Width of the whole chart in pixels; 380 suits a phone.
 
     Returns
     -------
@@ -127,8 +136,6 @@ def severity(fit: Result, *, width: int = DESK) -> Any:
     >>> chart.to_dict()["description"][:38]
     'Severity against discrimination of 16 '
     """
-    import altair as alt
-
     check_width(width)
     points = severity_data(fit)
     reach, rho = reach_of(points), points["rho"].to_numpy()
@@ -156,20 +163,18 @@ def severity(fit: Result, *, width: int = DESK) -> Any:
             **kind_scales(points, width),
         )
     )
-    texts = rimmed(
+    texts = outlined(
         alt.Chart(values(named)).encode(x=alt.X("eta:Q", scale=x), y=alt.Y("rho:Q", scale=y), text="name:N")
     )
     words = (
         f"Severity against discrimination of {counted(points.height, 'rater')}, over curves of equal capability; "
         f"{counted(points.filter(standing='attention').height, 'rater needs', 'raters need')} attention."
     )
-    return finished(_field(curves, x, y, top) + marks + texts, words, width=width, height=HEIGHT)
+    return finished(_background(curves, x, y, top) + marks + texts, words, width=width, height=HEIGHT)
 
 
-def _field(curves: pl.DataFrame, x: Any, y: Any, top: float) -> Any:
-    """The region of the capable, contours, and the level of each at its right end."""
-    import altair as alt
-
+def _background(curves: pl.DataFrame, x: Any, y: Any, top: float) -> Any:
+    """The region of capable raters, and contours with their level at the right end."""
     place = {"x": alt.X("eta:Q", scale=x), "y": alt.Y("rho:Q", scale=y)}
     accent = light("accent")
     inside = curves.filter(pl.col("level") == CAPABLE).with_columns(top=pl.lit(top))
@@ -196,7 +201,7 @@ def _field(curves: pl.DataFrame, x: Any, y: Any, top: float) -> Any:
 
 
 def _drawing_order(points: pl.DataFrame) -> pl.DataFrame:
-    """Those who need attention last, on top."""
+    """Raters who need attention last, so that they are on top."""
     return points.sort(pl.col("standing") == "attention", maintain_order=True)
 
 
@@ -207,22 +212,14 @@ def _names(points: pl.DataFrame, reach: float, rho: tuple[float, float], width: 
         (pl.col("eta") / reach + 1) * 50,
         (rho[1] - pl.col("rho")) / (rho[1] - rho[0]) * 100,
     )
-    everywhere, anchors = (part.select(x=at[0], y=at[1]).to_numpy() for part in (points, named))
-    return placed_names(named, anchors, everywhere, width - _MARGIN, HEIGHT)
+    return placed_names(named, points, at, width - _MARGIN, HEIGHT)
 
 
 def _titles(fit: Result, width: int) -> tuple[str, str]:
-    ends = ("Severity η", "Criterion less its best place, η")[fit.model in LATENT]
-    gap = "\u00a0" * (12 if width >= 480 else 4)
-    return f"← lenient{gap}{ends}{gap}severe →", "Discrimination ρ"
+    title = "Distance from the best criterion, η" if is_latent_class(fit.model) else "Severity η"
+    return severity_title(width, title), "Discrimination ρ"
 
 
-def _tooltip() -> list[Any]:
-    import altair as alt
-
-    numbers = (("eta", "Severity"), ("rho", "Discrimination"), ("kappa", "Capability"))
-    return [
-        alt.Tooltip("rater:N", title="Rater"),
-        alt.Tooltip("label:N", title="Verdict"),
-        *(alt.Tooltip(f"{name}:Q", title=title, format=".2f") for name, title in numbers),
-    ]
+def _tooltip() -> list[alt.Tooltip]:
+    texts = ("rater", "Rater"), ("label", "Verdict")
+    return tooltips(*texts, eta="Severity", rho="Discrimination", kappa="Capability")
