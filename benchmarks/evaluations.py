@@ -18,7 +18,7 @@ from benchmarks.cases import SIZES
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.methods import Estimate, estimate
+from raterlens.estimation.methods import FacetsEstimate, estimate
 from raterlens.estimation.quasi_newton import Value
 from raterlens.estimation.starting_values import information_scale, starting_values
 from raterlens.models.build import Options, build
@@ -56,7 +56,7 @@ def compared(ratings: Ratings, model_name: str) -> str:
     )
 
 
-def _with_work(fit: Callable[[], Estimate]) -> tuple[Estimate, int]:
+def _with_work(fit: Callable[[], FacetsEstimate]) -> tuple[FacetsEstimate, int]:
     """The estimate, and evaluations times nodes on the way."""
     work, plain = 0, FacetsMarginal.value
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from raterlens.engine import student_items as student_items_module
-from raterlens.estimation.latent_class import posterior_truth
+from raterlens.estimation.latent_estimate import posterior_truth
 from raterlens.estimation.latent_information import observed_information
 from tests.support.latent_class import (
     BOTH,

@@ -12,7 +12,7 @@ from raterlens.estimation.grid import MOST_NODES, accuracy_for, finer, first_nod
 from raterlens.estimation.hierarchical import ratings_given_abilities
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.marginal import CellMarginal, marginal
-from raterlens.estimation.methods import estimate
+from raterlens.estimation.methods import Known, estimate
 from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
@@ -66,7 +66,7 @@ def test_a_start_without_any_discrimination_does_not_hold_the_optimiser(small, m
     level = np.full(model.blocks.size, np.nan)
     level[model.blocks["slope"]] = 0.0
     usual, stuck = (
-        estimate(small, model, response, options.link, method, begin=begin) for begin in (None, level)
+        estimate(small, model, response, options.link, method, Known(begin=begin)) for begin in (None, level)
     )
     assert stuck.loglik == pytest.approx(usual.loglik, abs=1e-4)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from raterlens.estimation.optimiser import Progress, maximise
+from raterlens.estimation.optimiser import Progress, Search, Space, maximise
 from raterlens.estimation.quasi_newton import News, Value
 
 FREE = (np.full(8, -np.inf), np.full(8, np.inf))
@@ -33,7 +33,7 @@ def quadratic(seed=0, size=8):
 
 def test_without_bounds_it_finds_the_centre_of_a_quadratic():
     function, centre = quadratic()
-    found = maximise(negative(function), np.zeros(8), np.ones(8), FREE, stage="test")
+    found = maximise(negative(function), np.zeros(8), Space(np.ones(8), FREE), stage="test")
     assert found.record.converged
     np.testing.assert_allclose(found.parameters, centre, atol=1e-5)
 
@@ -45,7 +45,7 @@ def test_within_bounds_it_agrees_with_scipy(seed):
     expected = optimize.minimize(
         function, upper, jac=True, bounds=optimize.Bounds(lower, upper), options={"gtol": 1e-9, "ftol": 0}
     )
-    found = maximise(negative(function), upper, np.full(8, 3.0), (lower, upper), stage="test")
+    found = maximise(negative(function), upper, Space(np.full(8, 3.0), (lower, upper)), stage="test")
     assert found.record.converged
     assert (found.parameters >= lower).all()
     assert (found.parameters <= upper).all()
@@ -56,7 +56,7 @@ def test_a_curved_valley_with_a_bound_across_it():
     lower, upper = np.full(8, -2.0), np.full(8, 2.0)
     upper[3] = 0.5
     expected = optimize.minimize(rosenbrock, np.zeros(8), jac=True, bounds=optimize.Bounds(lower, upper))
-    found = maximise(negative(rosenbrock), np.zeros(8), np.ones(8), (lower, upper), stage="test")
+    found = maximise(negative(rosenbrock), np.zeros(8), Space(np.ones(8), (lower, upper)), stage="test")
     assert found.record.converged
     assert found.parameters[3] == 0.5
     np.testing.assert_allclose(-found.value.objective, expected.fun, rtol=1e-6)
@@ -65,7 +65,7 @@ def test_a_curved_valley_with_a_bound_across_it():
 def test_where_the_objective_bends_the_wrong_way_it_still_climbs():
     """-cos has its lowest points at 0, where its curvature is that of a minimum."""
     objective = negative(lambda x: (float(np.cos(x).sum()), -np.sin(x)))
-    found = maximise(objective, np.full(8, 0.1), np.ones(8), FREE, stage="test")
+    found = maximise(objective, np.full(8, 0.1), Space(np.ones(8), FREE), stage="test")
     np.testing.assert_allclose(np.cos(found.parameters), -1, atol=1e-9)
 
 
@@ -74,13 +74,15 @@ def test_steps_into_where_the_objective_is_undefined_are_taken_back():
         with np.errstate(invalid="ignore", divide="ignore"):
             return float((x - np.log(x)).sum()), 1 - 1 / x
 
-    found = maximise(negative(logarithms), np.full(8, 8.0), np.full(8, 1e-3), FREE, stage="test")
+    found = maximise(negative(logarithms), np.full(8, 8.0), Space(np.full(8, 1e-3), FREE), stage="test")
     np.testing.assert_allclose(found.parameters, 1, atol=1e-5)
 
 
 def test_parameters_held_by_their_bounds_stay_and_cost_one_evaluation():
     function, centre = quadratic()
-    found = maximise(negative(function), np.zeros(8), np.ones(8), (centre + 1, centre + 1), stage="test")
+    found = maximise(
+        negative(function), np.zeros(8), Space(np.ones(8), (centre + 1, centre + 1)), stage="test"
+    )
     np.testing.assert_array_equal(found.parameters, centre + 1)
     assert found.record.evaluations == 1
     assert found.record.converged
@@ -102,7 +104,7 @@ def test_an_objective_that_becomes_another_on_the_way_is_climbed_to_its_own_top(
         shift[:] = 0.0
         return News(objective_changed=True)
 
-    found = maximise(objective, np.zeros(8), np.ones(8), FREE, stage="test", on_iteration=nearer)
+    found = maximise(objective, np.zeros(8), Space(np.ones(8), FREE), stage="test", on_iteration=nearer)
     np.testing.assert_allclose(found.parameters, centre, atol=1e-5)
     assert found.value.loglik == pytest.approx(0, abs=1e-9)
 
@@ -112,11 +114,9 @@ def test_progress_and_the_limit_of_iterations():
     found = maximise(
         negative(rosenbrock),
         np.zeros(8),
-        np.ones(8),
-        FREE,
+        Space(np.ones(8), FREE),
         stage="here",
-        max_iterations=5,
-        on_progress=seen.append,
+        search=Search(max_iterations=5, on_progress=seen.append),
     )
     assert [step.iteration for step in seen] == [1, 2, 3, 4, 5]
     assert seen[-1].loglik == found.value.loglik
@@ -130,7 +130,11 @@ def test_with_the_curvature_itself_a_quadratic_takes_one_more_step(seed):
     matrix = np.stack([function(centre + unit)[1] for unit in np.eye(8)])
     news = News(inverse_curvature=sparse.csr_array(np.linalg.inv(matrix)))
     found = maximise(
-        negative(function), np.zeros(8), np.full(8, 5.0), FREE, stage="test", on_iteration=lambda *_: news
+        negative(function),
+        np.zeros(8),
+        Space(np.full(8, 5.0), FREE),
+        stage="test",
+        on_iteration=lambda *_: news,
     )
     assert found.record.iterations == 2
     np.testing.assert_allclose(found.parameters, centre, atol=1e-6)
@@ -143,8 +147,7 @@ def test_a_curvature_that_misleads_is_given_up():
     found = maximise(
         negative(function),
         np.zeros(8),
-        np.ones(8),
-        FREE,
+        Space(np.ones(8), FREE),
         stage="test",
         on_iteration=lambda *_: next(told, News()),
     )

@@ -1,5 +1,8 @@
 """Ratings for the latent class models, and parameters to look at their likelihood."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -56,3 +59,13 @@ def somewhere(problem, seed=0):
 
 def nodes_of(problem):
     return NODES if problem.model.rasch else NO_ABILITY
+
+
+def fitted(ratings: rl.Ratings, *, rasch: bool = True, **options: Any) -> Any:
+    """A fit, with its columns by name."""
+    fit = rl.fit(ratings, model="hrm" if rasch else "dawid-skene", **options)
+    tables = (fit.table(name) for name in ("raters", "items", "students"))
+    columns = {name: table[name].to_numpy() for table in tables for name in table.columns}
+    names = ("loglik", "warnings", "sigma", "sigma_se", "alpha", "optimiser", "n_parameters")
+    named = {name: getattr(fit, name) for name in names}
+    return SimpleNamespace(**columns, **named, truth=fit.table("truth"))

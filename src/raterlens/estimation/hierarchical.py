@@ -6,7 +6,7 @@
 3. repeat until nothing moves. sigma = s max(a).
 
 The printed estimates of the paper come from this procedure; its text also mentions a log-determinant term, with
-which they cannot be reproduced. With few ratings a student it is biased (see docs/paper.md): `mml` is the default.
+which they cannot be reproduced. With few ratings per student it is biased (see docs/paper.md): `mml` is the default.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,11 @@ import numpy as np
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.optimiser import OnProgress, Optimiser, Progress, maximise
+from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.types import Array
 
-_MOST_ROUNDS = 500
 # Largest change of a parameter in a round, in units of its standard error.
 _SETTLED = 1e-4
 
@@ -57,16 +56,13 @@ def fit_hierarchical(
     model: FacetsModel,
     pseudo: Pseudo,
     start: Array,
-    information: Array,
-    bounds: tuple[Array, Array],
-    *,
-    max_iterations: int = _MOST_ROUNDS,
-    on_progress: OnProgress | None = None,
+    space: Space,
+    search: Search,
 ) -> Hierarchical:
     parameters = start
     theta = np.zeros(int(conditional.student[-1]) + 1)
     evaluations, change, rounds, spread = 0, np.inf, 0, 1.0
-    while rounds < max_iterations and change > _SETTLED:
+    while rounds < search.max_iterations and change > _SETTLED:
         rounds += 1
         theta = conditional.modes(model.predictor(parameters), theta)
         spread = float(theta.std(ddof=1))
@@ -74,27 +70,26 @@ def fit_hierarchical(
         optimum = maximise(
             partial(ratings_given_abilities, conditional, model, pseudo, standard),
             parameters,
-            information,
-            bounds,
+            space,
             stage="ratings given abilities",
             # No need to place parameters better than the last round moved them.
             tolerance=max(_SETTLED / 10, min(change / 100, 0.1)),
         )
         evaluations += optimum.record.evaluations
-        change = float(np.abs((optimum.parameters - parameters) * np.sqrt(information)).max())
+        change = float(np.abs((optimum.parameters - parameters) * np.sqrt(space.information)).max())
         parameters = optimum.parameters
-        if on_progress is not None:
-            on_progress(Progress("hierarchical likelihood", rounds, optimum.value.loglik, change))
+        if search.on_progress is not None:
+            search.on_progress(Progress("hierarchical likelihood", rounds, optimum.value.loglik, change))
     converged = change <= _SETTLED
     record = Optimiser(
         "alternation with projected L-BFGS",
         _SETTLED,
-        max_iterations,
+        search.max_iterations,
         rounds,
         evaluations,
         change,
         converged,
-        "nothing moved any more" if converged else f"it reached the limit of {max_iterations} rounds",
+        "nothing moved any more" if converged else f"it reached the limit of {search.max_iterations} rounds",
     )
     # theta* = (theta - mean) / s has coefficient a; abilities of N(0, 1) have s a.
     scaled = parameters.copy()

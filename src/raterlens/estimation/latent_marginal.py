@@ -17,7 +17,7 @@ from raterlens.estimation.quasi_newton import Value
 from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 
 # Dawid-Skene has one ability for all: a single node with all the weight.
 NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))
@@ -59,6 +59,8 @@ class LatentClassMarginal:
         self.n_students = ratings.n_students
         # Who only passes gets half a fail, who only fails half a pass, whatever the true category.
         answers = _other_kind(ratings.rater, ratings.score, ratings.n_raters)
+        self.extreme: Mask = answers.sum(axis=1) > 0
+        """(raters,): who only passes, or only fails."""
         self._pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
         self._pseudo_truths = _other_kind(ratings.item, ratings.score, ratings.n_items).T
 

@@ -12,7 +12,7 @@ import numpy as np
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.grid import MOST_NODES, reached
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.optimiser import OnProgress, maximise
+from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
 from raterlens.models.capped_log import CORNER, Capped
 from raterlens.types import Array
@@ -28,11 +28,8 @@ _TOLERANCE = 1e-3
 def fit_with_corner(
     problem: FacetsMarginal,
     start: Array,
-    information: Array,
-    bounds: tuple[Array, Array],
-    *,
-    max_iterations: int = 500,
-    on_progress: OnProgress | None = None,
+    space: Space,
+    search: Search,
 ) -> Quadrature:
     """Maximise on a rough grid, then on one that is fine for the slopes found."""
     evaluations = iterations = 0
@@ -44,12 +41,10 @@ def fit_with_corner(
         optimum = maximise(
             partial(problem.value, nodes=nodes),
             start,
-            information,
-            bounds,
+            space,
+            search,
             stage=f"marginal likelihood, {len(nodes.points)} ability nodes",
             tolerance=tolerance,
-            max_iterations=max_iterations,
-            on_progress=on_progress,
         )
         evaluations += optimum.record.evaluations
         iterations += optimum.record.iterations

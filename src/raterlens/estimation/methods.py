@@ -5,18 +5,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.capability.links import Link
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.checkpoint import Checkpoint, digest
+from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import nodes_for, reached
+from raterlens.estimation.hierarchical import fit_hierarchical
+from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
 from raterlens.estimation.marginal import FacetsMarginal, marginal
-from raterlens.estimation.optimiser import OnProgress, Optimiser, maximise
+from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.quadrature import fit_mml
-from raterlens.estimation.quasi_newton import Value
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
 from raterlens.models.facets import FacetsModel
@@ -24,7 +26,7 @@ from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,23 +38,8 @@ _NO_SLOPE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """Estimates by any method, with the marginal problem at hand for inference."""
-
-    problem: FacetsMarginal
-    parameters: Array
-    """Centred."""
-    value: Value
-    nodes: Nodes
-    """A grid fine enough for the posteriors at the estimates, in units of the students' population."""
-    moments: Moments
-    record: Optimiser
-    held: NDArray[np.bool_]
-    """Parameters that were anchored."""
-
-    @property
-    def loglik(self) -> float:
-        return self.value.loglik
+class FacetsEstimate(Estimate[FacetsMarginal]):
+    """Estimates of a facets model."""
 
     @property
     def model(self) -> FacetsModel:
@@ -60,16 +47,39 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Where:
+    """Where an estimation is carried out, and kept against interruption."""
+
+    checkpoint: Checkpoint | None = None
+    client: "Client | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the parameters before the ratings are seen; each array has NaN where nothing is."""
+
+    held: Array | None = None
+    """Values of parameters that are not to be estimated."""
+    begin: Array | None = None
+    """Values to begin from."""
+    allow_reversed: bool = False
+    """Slopes may be negative."""
+
+
+HERE, NOTHING = Where(), Known()
+
+
+@dataclass(frozen=True, slots=True)
 class _Task:
+    """An estimation, all set."""
+
     ratings: Ratings
     link: Link
     problem: FacetsMarginal
     start: Array
-    information: Array
-    bounds: tuple[Array, Array]
-    held: NDArray[np.bool_]
-    max_iterations: int
-    on_progress: OnProgress | None
+    space: Space
+    held: Mask
+    search: Search
 
 
 def estimate(
@@ -78,42 +88,25 @@ def estimate(
     response: Response,
     link: Link,
     method: str,
-    *,
-    anchored: Array | None = None,
-    begin: Array | None = None,
-    allow_reversed: bool = False,
-    max_iterations: int = 500,
-    on_progress: OnProgress | None = None,
-    checkpoint: Checkpoint | None = None,
-    client: "Client | None" = None,
-) -> Estimate:
-    """Estimate `model` on `ratings` by one of METHODS.
-
-    `anchored` has the value of each parameter that is not to be estimated, `begin` of each that is known roughly, and
-    both NaN for the others.
-    """
-    lower, upper = model.bounds(allow_reversed=allow_reversed)
+    known: Known = NOTHING,
+    search: Search = USUAL,
+    where: Where = HERE,
+) -> FacetsEstimate:
+    """Estimate `model` on `ratings` by one of METHODS."""
+    lower, upper = model.bounds(allow_reversed=known.allow_reversed)
     held = np.zeros(model.blocks.size, dtype=bool)
-    if anchored is not None:
-        held = np.isfinite(anchored)
-        lower, upper = np.where(held, anchored, lower), np.where(held, anchored, upper)
-    pseudo = pseudo_ratings(model, response.n_categories)
+    if known.held is not None:
+        held = np.isfinite(known.held)
+        lower, upper = np.where(held, known.held, lower), np.where(held, known.held, upper)
     start = starting_values(ratings, model, link)
-    if begin is not None:
-        start = np.where(np.isfinite(begin), begin, start)
-    task = _Task(
-        ratings,
-        link,
-        marginal(ratings, model, response, pseudo, client),
-        start,
-        information_scale(model, start),
-        (lower, upper),
-        held,
-        max_iterations,
-        on_progress,
-    )
-    if checkpoint is not None:
-        _keep(checkpoint, task)
+    if known.begin is not None:
+        start = np.where(np.isfinite(known.begin), known.begin, start)
+    space = Space(information_scale(model, start), (lower, upper))
+    pseudo = pseudo_ratings(model, response.n_categories)
+    problem = marginal(ratings, model, response, pseudo, where.client)
+    task = _Task(ratings, link, problem, start, space, held, search)
+    if where.checkpoint is not None:
+        _keep(where.checkpoint, task)
     found = _off_the_level(METHODS[method], task)
     if isinstance(model, ShiftedModel):
         mean, sd = model.population(found.parameters)
@@ -121,7 +114,7 @@ def estimate(
     return found
 
 
-def _off_the_level(method: Callable[["_Task"], Estimate], task: _Task) -> Estimate:
+def _off_the_level(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> FacetsEstimate:
     """The estimate, looked for once more where no rater discriminates.
 
     There the gradient by every slope is 0 by symmetry (abilities and slopes could all change sign), so that an
@@ -141,34 +134,21 @@ def _keep(checkpoint: Checkpoint, task: _Task) -> None:
     model, students = task.problem.model, task.ratings.tally("student")
     of_ratings = digest(model.contexts.codes, model.contexts.given, students.n, students.total)
     kinds = (type(model).__name__, type(task.problem.response).__name__, task.link.name, model.blocks.sizes)
-    checkpoint.begin(of_ratings, digest(*kinds, task.start, task.information, *task.bounds, task.held))
+    checkpoint.begin(
+        of_ratings, digest(*kinds, task.start, task.space.information, *task.space.bounds, task.held)
+    )
     task.problem.checkpoint = checkpoint
 
 
-def _mml(task: _Task) -> Estimate:
+def _mml(task: _Task) -> FacetsEstimate:
     problem = task.problem
     if isinstance(problem.response, Capped):
-        found = fit_with_corner(
-            problem,
-            task.start,
-            task.information,
-            task.bounds,
-            max_iterations=task.max_iterations,
-            on_progress=task.on_progress,
-        )
+        found = fit_with_corner(problem, task.start, task.space, task.search)
     else:
-        found = fit_mml(
-            problem,
-            task.start,
-            task.information,
-            task.bounds,
-            starting_widths(task.ratings),
-            max_iterations=task.max_iterations,
-            on_progress=task.on_progress,
-        )
+        found = fit_mml(problem, task.start, task.space, starting_widths(task.ratings), task.search)
     moments = sharp_moments(problem, found.optimum.parameters, found.moments)
     parameters = centre(problem.model, found.optimum.parameters, task.held)
-    return Estimate(
+    return FacetsEstimate(
         problem, parameters, found.optimum.value, found.nodes, moments, found.optimum.record, task.held
     )
 
@@ -194,48 +174,42 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
     return Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
 
 
-def _laplace(task: _Task) -> Estimate:
-    from raterlens.estimation.conditional import Conditional
-    from raterlens.estimation.laplace import Laplace
-
+def _laplace(task: _Task) -> FacetsEstimate:
     model = task.problem.model
     approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)
     optimum = maximise(
         approximation.value,
         task.start,
-        task.information,
-        task.bounds,
+        task.space,
+        task.search,
         stage="Laplace approximation",
-        max_iterations=task.max_iterations,
-        on_progress=task.on_progress,
     )
     moments = approximation.moments(optimum.parameters)
     parameters = centre(model, optimum.parameters, task.held)
-    return Estimate(
+    return FacetsEstimate(
         task.problem, parameters, optimum.value, nodes_for(moments), moments, optimum.record, task.held
     )
 
 
-def _hierarchical(task: _Task) -> Estimate:
-    from raterlens.estimation.conditional import Conditional
-    from raterlens.estimation.hierarchical import fit_hierarchical
-
+def _hierarchical(task: _Task) -> FacetsEstimate:
     model = task.problem.model
     found = fit_hierarchical(
         Conditional(task.ratings, model, task.link),
         model,
         task.problem.pseudo,
         task.start,
-        task.information,
-        task.bounds,
-        max_iterations=task.max_iterations,
-        on_progress=task.on_progress,
+        task.space,
+        task.search,
     )
     nodes = nodes_for(found.moments)
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
     value = task.problem.value(found.parameters, nodes)
     parameters = centre(model, found.parameters)
-    return Estimate(task.problem, parameters, value, nodes, found.moments, found.record, task.held)
+    return FacetsEstimate(task.problem, parameters, value, nodes, found.moments, found.record, task.held)
 
 
-METHODS: dict[str, Callable[[_Task], Estimate]] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}
+METHODS: dict[str, Callable[[_Task], FacetsEstimate]] = {
+    "mml": _mml,
+    "laplace": _laplace,
+    "hl": _hierarchical,
+}

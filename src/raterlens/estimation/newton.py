@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from raterlens.estimation.optimiser import TOLERANCE, OnProgress, Optimiser, Optimum, Progress
+from raterlens.estimation.optimiser import TOLERANCE, USUAL, Optimiser, Optimum, Progress, Search, Space
 from raterlens.estimation.quasi_newton import Value
 from raterlens.types import Array
 
@@ -23,13 +23,11 @@ def newton(
     objective: Callable[[Array], Value],
     curvature: Callable[[Array], Array],
     start: Array,
-    information: Array,
-    bounds: tuple[Array, Array],
+    space: Space,
+    search: Search = USUAL,
     *,
     stage: str,
     tolerance: float = TOLERANCE,
-    max_iterations: int = 100,
-    on_progress: OnProgress | None = None,
 ) -> Optimum:
     """Maximise `objective` from a start not far away, by damped (Levenberg-Marquardt) Newton steps.
 
@@ -37,11 +35,8 @@ def newton(
     ----------
     curvature
         Minus the second derivative of the objective.
-    information
-        Diagonal of an approximate information matrix: the scale of the parameters, as for `maximise`.
     """
-    lower, upper = bounds
-    scale = np.sqrt(information)
+    (lower, upper), scale, max_iterations = space.bounds, np.sqrt(space.information), search.max_iterations
     x = np.clip(start, lower, upper)
     value = objective(x)
     damping, evaluations, iterations = _DAMPING, 1, 0
@@ -50,8 +45,8 @@ def newton(
         free = np.flatnonzero(~held)
         scaled = (value.gradient / scale)[free]
         left = float(np.abs(scaled).max(initial=0.0))
-        if on_progress is not None:
-            on_progress(Progress(stage, iterations, value.loglik, left))
+        if search.on_progress is not None:
+            search.on_progress(Progress(stage, iterations, value.loglik, left))
         if left <= tolerance or iterations == max_iterations or damping > _MOST_DAMPING:
             break
         matrix = curvature(x)[np.ix_(free, free)] / np.outer(scale[free], scale[free])

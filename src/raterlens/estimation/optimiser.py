@@ -25,6 +25,27 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Where parameters may move, and on which scale."""
+
+    information: Array
+    """Diagonal of an approximate information matrix; its square root scales the parameters, so that all of them are in
+    units of about one standard error."""
+    bounds: tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How long an optimum is looked for, and who is told about it."""
+
+    max_iterations: int = 500
+    on_progress: OnProgress | None = None
+
+
+USUAL = Search()
 OnIteration = Callable[[Array, float], News]
 
 
@@ -56,26 +77,22 @@ class Optimum:
 def maximise(
     objective: Callable[[Array], Value],
     start: Array,
-    information: Array,
-    bounds: tuple[Array, Array],
+    space: Space,
+    search: Search = USUAL,
     *,
     stage: str,
     tolerance: float = TOLERANCE,
-    max_iterations: int = 500,
-    on_progress: OnProgress | None = None,
     on_iteration: OnIteration | None = None,
 ) -> Optimum:
     """Maximise `objective` within bounds.
 
     Parameters
     ----------
-    information
-        Diagonal of an approximate information matrix; its square root scales the parameters, so that all of
-        them are in units of about one standard error.
     on_iteration
         Called with the parameters and the largest scaled gradient; may have news for the optimiser.
     """
-    scale, iteration, evaluations = np.sqrt(information), 0, 0
+    scale, bounds, max_iterations = np.sqrt(space.information), space.bounds, search.max_iterations
+    iteration = evaluations = 0
 
     def counted(parameters: Array) -> Value:
         nonlocal evaluations
@@ -88,8 +105,8 @@ def maximise(
     def news(point: Point) -> News:
         nonlocal iteration
         iteration += 1
-        if on_progress is not None:
-            on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
+        if search.on_progress is not None:
+            search.on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
         return News() if on_iteration is None else on_iteration(point.x / scale, _left(point))
 
     end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations)

@@ -11,7 +11,7 @@ from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.curvature import inverse_curvature
 from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.optimiser import OnProgress, Optimum, maximise
+from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.quasi_newton import News, Value
 from raterlens.types import Array
 
@@ -45,12 +45,9 @@ class Quadrature:
 def fit_mml(
     problem: FacetsMarginal,
     start: Array,
-    information: Array,
-    bounds: tuple[Array, Array],
+    space: Space,
     widths: Array,
-    *,
-    max_iterations: int = 500,
-    on_progress: OnProgress | None = None,
+    search: Search,
 ) -> Quadrature:
     """Maximise the marginal likelihood, refining the grid until a finer one changes nothing.
 
@@ -61,7 +58,7 @@ def fit_mml(
     """
 
     def curvature(parameters: Array, nodes: Nodes, moments: Moments) -> sparse.csr_array | None:
-        return inverse_curvature(problem, parameters, information, nodes, moments)
+        return inverse_curvature(problem, parameters, space.information, nodes, moments)
 
     grid = Grid(problem, first_nodes(widths), curvature=curvature)
     evaluations = iterations = 0
@@ -69,11 +66,9 @@ def fit_mml(
         optimum = maximise(
             grid.value,
             start,
-            information,
-            bounds,
+            space,
+            search,
             stage="marginal likelihood",
-            max_iterations=max_iterations,
-            on_progress=on_progress,
             on_iteration=grid.near,
         )
         evaluations += optimum.record.evaluations
@@ -83,7 +78,7 @@ def fit_mml(
             grid.follow(start)
             continue
         evaluations += 1
-        if grid.fine_enough(optimum) or optimum.record.iterations >= max_iterations:
+        if grid.fine_enough(optimum) or optimum.record.iterations >= search.max_iterations:
             break
         grid.refine(start)
     record = replace(

@@ -10,7 +10,8 @@ from raterlens.capability.yardstick import LARGEST_SLOPE, Yardstick
 from raterlens.config import FitConfig
 from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.methods import Estimate, estimate
+from raterlens.estimation.methods import FacetsEstimate, Known, Where, estimate
+from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import anchor, anchors_from, hold, known_here
 from raterlens.models.build import Options, build
@@ -74,7 +75,7 @@ class FacetsTask:
         check_measurable(yardstick, ratings.n_raters, names, standard_errors=config.standard_errors)
         return FacetsTask(config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates)
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> FacetsEstimate:
         model, response = build(self.coded, self.options, len(self.scores))
         held: Array | None = None
         if (anchors := self.config.anchors) is not None:
@@ -87,13 +88,9 @@ class FacetsTask:
             response,
             self.options.link,
             self.config.method,
-            anchored=held,
-            begin=self._begin(model),
-            allow_reversed=self.config.allow_reversed,
-            max_iterations=self.config.max_iterations,
-            on_progress=self.run.progress,
-            checkpoint=self.checkpoint,
-            client=self.run.client,
+            Known(held, self._begin(model), self.config.allow_reversed),
+            Search(self.config.max_iterations, self.run.progress),
+            Where(self.checkpoint, self.run.client),
         )
 
     def _begin(self, model: FacetsModel) -> Array | None:
@@ -109,7 +106,7 @@ class FacetsTask:
             )
         return hold(known_here(anchors_from(known), self.coded), self.coded, model)
 
-    def covariance(self, estimate: Estimate) -> Covariance | None:
+    def covariance(self, estimate: FacetsEstimate) -> Covariance | None:
         model, parameters = estimate.model, estimate.parameters
         kind, method = self.config.covariance, self.config.method
         large, cornered = (
@@ -132,7 +129,7 @@ class FacetsTask:
             return large_covariance(information, redundant, held, model)
         return inverted(information, redundant, held)
 
-    def found(self, estimate: Estimate, covariance: Covariance | None) -> Found:
+    def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration = self._calibration(estimate, covariance)
         raters = measured(calibration, self.yardstick, estimate.moments.mean, estimate.moments.sd).raters()
         tables = tabulate(self.coded, estimate, raters, covariance, self.covariates)
@@ -153,7 +150,9 @@ class FacetsTask:
             calibration=calibration.for_keeping(),
         )
 
-    def _warnings(self, estimate: Estimate, covariance: Covariance | None, raters: pl.DataFrame) -> list[str]:
+    def _warnings(
+        self, estimate: FacetsEstimate, covariance: Covariance | None, raters: pl.DataFrame
+    ) -> list[str]:
         warnings = [
             *examine(self.ratings).warnings,
             *facets_warnings(self.coded, estimate, covariance, raters),
@@ -169,7 +168,7 @@ class FacetsTask:
             )
         return warnings
 
-    def _calibration(self, estimate: Estimate, covariance: Covariance | None) -> Calibration:
+    def _calibration(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Calibration:
         """The effects of an estimate, by name."""
         model, x, ratings = estimate.model, estimate.parameters, self.coded
         at, effects = model.effects, model.effects_at(x)

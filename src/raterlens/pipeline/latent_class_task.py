@@ -1,18 +1,25 @@
 """A latent class model (hierarchical raters, Dawid-Skene) on ratings: estimate, covariance, and what is found."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Yardstick
 from raterlens.config import FitConfig
+from raterlens.errors import InputError
+from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
+from raterlens.estimation.optimiser import Search
 from raterlens.models.registry import latent_class_spec
+from raterlens.models.signal_detection import LatentClassModel
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.result.latent_class import latent_class_tables
-
-if TYPE_CHECKING:
-    from raterlens.estimation.latent_class_fit import LatentClassFit
+from raterlens.result.latent_class_warnings import latent_class_warnings
+from raterlens.text import Message, Option
+from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.latent_class_covariance import LatentClassErrors, latent_class_covariance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,39 +29,63 @@ class LatentClassTask:
     config: FitConfig
     run: Run
     ratings: Ratings
+    model: LatentClassModel
 
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "LatentClassTask":
-        return LatentClassTask(config, run, ratings)
+        spec = latent_class_spec(config.model)
+        _check(ratings, ability=spec.ability)
+        link = get_link(config.link or spec.links[0])
+        model = LatentClassModel(ratings.n_raters, ratings.n_items, link, spec.ability)
+        return LatentClassTask(config, run, ratings, model)
 
-    def estimate(self) -> "LatentClassFit":
-        from raterlens.estimation.latent_class_fit import fit_latent_class  # other models do without
-
-        config = self.config
-        return fit_latent_class(
-            self.ratings,
-            link=config.link or "logit",
-            rasch=latent_class_spec(config.model).ability,
-            starts=config.starts,
-            seed=config.seed,
-            standard_errors=config.standard_errors,
-            max_iterations=config.max_iterations,
-            on_progress=self.run.progress,
+    def estimate(self) -> LatentClassEstimate:
+        search = Search(self.config.max_iterations, self.run.progress)
+        return estimate_latent_class(
+            self.ratings, self.model, search, starts=self.config.starts, seed=self.config.seed
         )
 
-    def covariance(self, estimate: "LatentClassFit") -> None:
-        """Part of the estimate."""
+    def covariance(self, estimate: LatentClassEstimate) -> Covariance | None:
+        return latent_class_covariance(estimate)
 
-    def found(self, estimate: "LatentClassFit", covariance: None) -> Found:
+    def found(self, estimate: LatentClassEstimate, covariance: Covariance | None) -> Found:
+        errors = LatentClassErrors.of(estimate, covariance)
         return Found(
-            link=estimate.link,
+            link=self.model.link.name,
             loglik=estimate.loglik,
-            sigma=estimate.sigma,
-            sigma_se=estimate.sigma_se,
-            alpha=estimate.alpha,
-            n_parameters=estimate.n_parameters,
+            sigma=float(estimate.of("sigma").sum()),  # 0 without ability
+            sigma_se=errors.sigma,
+            alpha=float(-estimate.of("difficulty").mean()),
+            n_parameters=self.model.blocks.size,
             optimiser=estimate.record,
-            warnings=(*examine(self.ratings).warnings, *estimate.warnings),
-            tables=latent_class_tables(self.ratings, estimate),
+            warnings=(
+                *examine(self.ratings).warnings,
+                *latent_class_warnings(self.ratings, estimate, errors),
+            ),
+            tables=latent_class_tables(self.ratings, estimate, errors),
             yardstick=Yardstick(NOISELESS, origin=ABSOLUTE),
+        )
+
+
+def _check(ratings: Ratings, *, ability: bool) -> None:
+    if ratings.n_categories > 2:
+        highest = int(ratings.score.max())
+        raise InputError(
+            f"scores go from {ratings.score.min()} to {highest}, but the true category of this model is pass (1) or "
+            "fail (0)",
+            Message("give the lowest passing score, for example ", Option("cut", highest)),
+            value=highest,
+            option="cut",
+        )
+    _, n = np.unique(ratings.student.astype(np.int64) * ratings.n_items + ratings.item, return_counts=True)
+    if not ability and n.max() == 1:
+        raise InputError(
+            "every student-item has a single rating, so nothing tells a rater's errors from the true category",
+            Message(
+                "have some student-items rated by two or more raters, or use a model with ability, ",
+                Option("model", "hrm"),
+                " or ",
+                Option("model", "gmf"),
+            ),
+            option="model",
         )

@@ -5,7 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.estimation.methods import Estimate
+from raterlens.estimation.methods import FacetsEstimate
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.ratings.coded import Ratings
@@ -20,7 +20,7 @@ ANCHORED = "anchored"
 
 def tabulate(
     ratings: Ratings,
-    found: Estimate,
+    found: FacetsEstimate,
     raters: RaterEstimates,
     spread: Covariance | None,
     covariates: Covariates | None = None,
@@ -74,7 +74,7 @@ def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.b
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
 
 
-def _anchored_raters(found: Estimate) -> NDArray[np.bool_]:
+def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
     """Raters whose slope and severity are both held."""
     blocks, held = found.model.blocks, found.held
     if not held.any():
@@ -93,7 +93,7 @@ def flag_raters(mean: Array, slope: Array, n_categories: int) -> list[str]:
     return list(flags)
 
 
-def _facet_table(ratings: Ratings, found: Estimate, se: Array, which: int) -> pl.DataFrame:
+def _facet_table(ratings: Ratings, found: FacetsEstimate, se: Array, which: int) -> pl.DataFrame:
     facet = ratings.facets[which]
     block = found.model.blocks[f"facet {facet.name}"]
     estimates = {"effect": found.parameters[block], "effect_se": se[block]}
@@ -102,7 +102,7 @@ def _facet_table(ratings: Ratings, found: Estimate, se: Array, which: int) -> pl
     return table.select(pl.lit(facet.name).alias("facet"), pl.all())
 
 
-def _threshold_table(ratings: Ratings, found: Estimate, spread: Covariance | None) -> pl.DataFrame:
+def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:
     thresholds, block = found.model.thresholds, found.model.blocks["threshold"]
     assert thresholds is not None
     values = thresholds.values(found.parameters[block])
@@ -124,7 +124,9 @@ def _threshold_table(ratings: Ratings, found: Estimate, spread: Covariance | Non
     )
 
 
-def _covariate_table(found: Estimate, spread: Covariance | None, covariates: Covariates) -> pl.DataFrame:
+def _covariate_table(
+    found: FacetsEstimate, spread: Covariance | None, covariates: Covariates
+) -> pl.DataFrame:
     """Coefficients in the user's units: of severity and, where raters differ in it, of log-discrimination."""
     columns: dict[str, object] = {"term": [INTERCEPT, *covariates.names]}
     back, blocks = covariates.to_units, found.model.blocks

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.estimation.methods import Estimate
+from raterlens.estimation.methods import FacetsEstimate
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
@@ -18,7 +18,7 @@ _SHIFTED = 0.1
 
 
 def facets_warnings(
-    ratings: Ratings, found: Estimate, spread: Covariance | None, table: pl.DataFrame
+    ratings: Ratings, found: FacetsEstimate, spread: Covariance | None, table: pl.DataFrame
 ) -> Iterator[str]:
     """Warnings about a facets fit."""
     yield from _convergence(found)
@@ -53,7 +53,7 @@ def facets_warnings(
         )
 
 
-def _convergence(found: Estimate) -> Iterator[str]:
+def _convergence(found: FacetsEstimate) -> Iterator[str]:
     record = found.record
     if not record.converged:
         slopes = (
@@ -76,7 +76,7 @@ def renumbered(scores: tuple[int, ...]) -> str:
     )
 
 
-def _empty_categories(ratings: Ratings, found: Estimate) -> Iterator[str]:
+def _empty_categories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     """Scores that an item with thresholds of its own never got."""
     thresholds = found.model.thresholds
     if thresholds is None or thresholds.n_scales == 1:
@@ -96,7 +96,7 @@ def _empty_categories(ratings: Ratings, found: Estimate) -> Iterator[str]:
         )
 
 
-def _capped(found: Estimate) -> str:
+def _capped(found: FacetsEstimate) -> str:
     """How often the log link's predictor exceeds 0: S = a theta + e > 0 for a share Phi(e / a) of students."""
     predictor, contexts = found.model.predictor(found.parameters), found.model.contexts
     given = contexts.given.sum(axis=1)
@@ -108,7 +108,7 @@ def _capped(found: Estimate) -> str:
     )
 
 
-def _shifted(found: Estimate) -> Iterator[str]:
+def _shifted(found: FacetsEstimate) -> Iterator[str]:
     """Anchors that do not fix the scale of ability leave students where they are assumed to be."""
     mean, spread = found.moments.mean.mean(), np.sqrt(np.mean(found.moments.sd**2) + found.moments.mean.var())
     notable = max(_SHIFTED, 3 / np.sqrt(len(found.moments.mean)))
@@ -121,7 +121,7 @@ def _shifted(found: Estimate) -> Iterator[str]:
         )
 
 
-def _undetermined(ratings: Ratings, found: Estimate, spread: Covariance) -> Iterator[str]:
+def _undetermined(ratings: Ratings, found: FacetsEstimate, spread: Covariance) -> Iterator[str]:
     """Name the raters and items behind the parameters that the data do not determine."""
     touched = np.zeros(found.model.blocks.size)
     touched[spread.undetermined] = 1.0

@@ -10,7 +10,7 @@ from raterlens.engine.protocol import Matrix
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.marginal import marginal
-from raterlens.estimation.methods import Estimate
+from raterlens.estimation.methods import FacetsEstimate
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option
 from raterlens.uncertainty.conditional_information import (
@@ -59,7 +59,7 @@ def check_kind(kind: str, method: str, link: Link) -> None:
 
 
 def covariance_of(
-    kind: str, method: str, ratings: Ratings, found: Estimate, link: Link, invert: Invert
+    kind: str, method: str, ratings: Ratings, found: FacetsEstimate, link: Link, invert: Invert
 ) -> Covariance:
     """The covariance of that kind."""
     if method == "laplace":
@@ -80,20 +80,20 @@ def covariance_of(
     )
 
 
-def _laplace(ratings: Ratings, found: Estimate, link: Link) -> LaplaceCurvature:
+def _laplace(ratings: Ratings, found: FacetsEstimate, link: Link) -> LaplaceCurvature:
     conditional = Conditional(ratings, found.model, link)
     theta = conditional.modes(found.model.predictor(found.parameters), found.moments.mean)
     return laplace_curvature(conditional, found.model, found.problem.pseudo, found.parameters, theta)
 
 
-def _given_abilities(ratings: Ratings, found: Estimate, link: Link) -> sparse.csr_array:
+def _given_abilities(ratings: Ratings, found: FacetsEstimate, link: Link) -> sparse.csr_array:
     conditional, model = Conditional(ratings, found.model, link), found.model
     theta = found.moments.mean
     theta = theta / stretch_of_abilities(conditional, model, found.parameters, theta)
     return information_given_abilities(conditional, model, found.problem.pseudo, found.parameters, theta)
 
 
-def _expected(ratings: Ratings, found: Estimate) -> sparse.csr_array:
+def _expected(ratings: Ratings, found: FacetsEstimate) -> sparse.csr_array:
     """Observed information averaged over data sets drawn from the fitted model on the same design."""
     problem, random = found.problem, np.random.default_rng(_SEED)
     total = sparse.csr_array((found.model.blocks.size,) * 2)

@@ -10,13 +10,13 @@ import numpy as np
 
 from raterlens import capability
 from raterlens.capability.links import get_link
-from raterlens.estimation.latent_class import MOST_PARAMETERS, LatentClassEstimate
+from raterlens.engine.protocol import Nodes
+from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.estimation.latent_information import observed_information
 from raterlens.models.redundancy import Redundancy
 from raterlens.models.signal_detection import LARGEST_DIFFICULTY, LARGEST_SIGMA, LatentClassModel
-from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
-from raterlens.uncertainty.covariance import covariance
+from raterlens.uncertainty.covariance import Covariance, covariance, in_full
 
 # Fewer expected errors than this are none: the estimate is at infinity, wherever the optimiser stopped on its way.
 _NO_ERROR = 0.01
@@ -26,93 +26,93 @@ _DRAWS = 1_000
 _BLOCK = 100
 
 
-@dataclass(frozen=True, slots=True)
-class LatentClassSpread:
-    """Standard errors are NaN for what is at a limit, and everywhere without a covariance."""
+def no_errors_seen(found: LatentClassEstimate) -> Mask:
+    """(raters,): no error on one of the true categories can be seen, so that the slope has no finite estimate."""
+    errors = np.stack([found.complete.answers[:, 1, 0], found.complete.answers[:, 0, 1]])
+    return np.asarray((found.of("slope") >= found.model.largest_slope) | (errors < _NO_ERROR).any(axis=0))
 
-    flags: list[str]
-    """(raters,): all pass, all fail, slope at 0, slope at limit, or nothing."""
-    one_sided: Mask
+
+def one_sided(found: LatentClassEstimate) -> Mask:
     """(items,): all students have the same true category, as far as can be told."""
-    bias_se: Array
-    criterion_se: Array
-    slope_se: Array
-    kappa_se: Array
+    few = (found.complete.truths.sum(axis=2) < _NO_ERROR).any(axis=0)
+    return np.asarray((np.abs(found.of("difficulty")) >= LARGEST_DIFFICULTY) | few)
+
+
+def latent_class_covariance(found: LatentClassEstimate) -> Covariance | None:
+    """Of the parameters, error rates of 0 having become finite; None where they are too many."""
+    if found.model.blocks.size > MOST_PARAMETERS:
+        return None
+    none = np.zeros((0, found.model.blocks.size))
+    information = observed_information(found.problem, *_inside(found))
+    return covariance(information, Redundancy(none, none), _at_a_limit(found))
+
+
+@dataclass(frozen=True, slots=True)
+class LatentClassErrors:
+    """Standard errors and intervals; not-a-number for what is at a limit, and everywhere without a covariance."""
+
+    bias: Array
+    """(raters,), as the next six"""
+    criterion: Array
+    slope: Array
+    kappa: Array
     kappa_low: Array
     kappa_high: Array
-    delta_se: Array
-    sigma_se: float
     undetermined: Mask
-    """(raters,): the data say next to nothing about them."""
+    """The data say next to nothing about the rater."""
+    delta: Array
+    """(items,)"""
+    sigma: float
+
+    @staticmethod
+    def of(found: LatentClassEstimate, known: Covariance | None) -> "LatentClassErrors":
+        model, blocks = found.model, found.model.blocks
+        if known is None:
+            raters, items = np.full(model.n_raters, np.nan), np.full(model.n_items, np.nan)
+            return LatentClassErrors(*(raters,) * 6, np.zeros(model.n_raters, dtype=bool), items, np.nan)
+        inside, matrix, unseen = _inside(found)[0], in_full(known.matrix), no_errors_seen(found)
+        joint = _criterion_and_slope(model, matrix)
+        se, low, high = _kappa(model.lines(inside)[:, 0], inside[blocks["slope"]], joint, model.link.name)
+        kappa = capability.hrm(
+            criterion=model.lines(found.parameters)[:, 0], slope=found.of("slope"), link=model.link.name
+        )
+        own = np.sqrt(np.where(_at_a_limit(found), np.nan, np.diag(matrix)))
+        centring = np.eye(model.n_items) - 1 / model.n_items
+        deltas = np.diag(centring @ matrix[blocks["difficulty"], blocks["difficulty"]] @ centring)
+        undetermined = np.isin(np.arange(blocks.size), known.undetermined)
+        return LatentClassErrors(
+            np.where(unseen, np.nan, own[blocks["bias"]]),
+            np.where(unseen, np.nan, np.sqrt(joint[:, 0, 0])),
+            np.where(unseen, np.nan, np.sqrt(joint[:, 1, 1])),
+            se,
+            np.minimum(low, kappa),
+            np.maximum(high, kappa),
+            undetermined[blocks["bias"]] | undetermined[blocks["slope"]],
+            np.where(one_sided(found), np.nan, np.sqrt(np.maximum(deltas, 0.0))),
+            float(own[-1]) if model.rasch else np.nan,
+        )
 
 
-def latent_class_spread(
-    found: LatentClassEstimate, ratings: Ratings, *, standard_errors: bool
-) -> LatentClassSpread:
-    """Find what is at a limit, and how sure the rest is."""
-    model, x = found.problem.model, found.parameters
-    blocks = model.blocks
-    complete = found.problem.complete(x, found.nodes)
-    errors = np.stack([complete.answers[:, 1, 0], complete.answers[:, 0, 1]])
-    slope, difficulty = x[blocks["slope"]], x[blocks["difficulty"]]
-    limit = (slope >= model.largest_slope) | (errors < _NO_ERROR).any(axis=0)
-    few = complete.truths.sum(axis=2) < _NO_ERROR
-    one_sided = (np.abs(difficulty) >= LARGEST_DIFFICULTY) | few.any(axis=0)
-    flags = _flags(ratings, slope, limit)
-    if not standard_errors or blocks.size > MOST_PARAMETERS:
-        raters, items = np.full(model.n_raters, np.nan), np.full(model.n_items, np.nan)
-        nobody = np.zeros(model.n_raters, dtype=bool)
-        return LatentClassSpread(flags, one_sided, *(raters,) * 6, items, np.nan, nobody)
-    infinite = limit | np.isin(flags, ["all pass", "all fail"])
-    inside, extra = _inside(model, x, complete.answers, infinite)
-    held = np.zeros(blocks.size, dtype=bool)
-    held[blocks["difficulty"]] = one_sided
-    held[blocks["sigma"]] = x[blocks["sigma"]] >= LARGEST_SIGMA
-    none = np.zeros((0, blocks.size))
-    information = observed_information(found.problem, inside, found.nodes, extra)
-    spread = covariance(information, Redundancy(none, none), held)
-    joint = _criterion_and_slope(model, spread.matrix)
-    kappa_se, low, high = _kappa(model.lines(inside)[:, 0], inside[blocks["slope"]], joint, model.link.name)
-    kappa = capability.hrm(criterion=model.lines(x)[:, 0], slope=slope, link=model.link.name)
-    se = np.sqrt(np.where(held, np.nan, np.diag(spread.matrix)))
-    centring = np.eye(model.n_items) - 1 / model.n_items
-    deltas = centring @ spread.matrix[blocks["difficulty"], blocks["difficulty"]] @ centring
-    undetermined = np.isin(np.arange(blocks.size), spread.undetermined)
-    return LatentClassSpread(
-        flags,
-        one_sided,
-        np.where(limit, np.nan, se[blocks["bias"]]),
-        np.where(limit, np.nan, np.sqrt(joint[:, 0, 0])),
-        np.where(limit, np.nan, np.sqrt(joint[:, 1, 1])),
-        kappa_se,
-        np.minimum(low, kappa),
-        np.maximum(high, kappa),
-        np.where(one_sided, np.nan, np.sqrt(np.maximum(np.diag(deltas), 0.0))),
-        float(se[-1]) if model.rasch else np.nan,
-        undetermined[blocks["bias"]] | undetermined[blocks["slope"]],
-    )
+def _at_a_limit(found: LatentClassEstimate) -> Mask:
+    """(parameters,): of items and of the spread of abilities."""
+    held = np.zeros(found.model.blocks.size, dtype=bool)
+    held[found.model.blocks["difficulty"]] = one_sided(found)
+    held[found.model.blocks["sigma"]] = found.of("sigma") >= LARGEST_SIGMA
+    return held
 
 
-def _flags(ratings: Ratings, slope: Array, limit: Mask) -> list[str]:
-    mean = np.bincount(ratings.rater, ratings.score) / np.bincount(ratings.rater)
-    flags = np.full(ratings.n_raters, "", dtype=object)
-    flags[slope == 0] = "slope at 0"
-    flags[limit] = "slope at limit"
-    flags[mean == 0], flags[mean == 1] = "all fail", "all pass"
-    return list(flags)
-
-
-def _inside(model: LatentClassModel, parameters: Array, answers: Array, raters: Mask) -> tuple[Array, Array]:
-    """Parameters in which error rates of 0 have become finite, and the half ratings a kind that this takes.
+def _inside(found: LatentClassEstimate) -> tuple[Array, Nodes, Array]:
+    """Parameters in which error rates of 0 have become finite, the nodes, and the half ratings that this takes.
 
     Around an estimate at infinity the likelihood has no curvature. Half a rating of each kind (Jeffreys's prior of
     a proportion) gives a finite one with a curvature that still knows how uncertain the true categories are.
     """
+    answers, raters = found.complete.answers, no_errors_seen(found) | found.problem.extreme
     extra = np.where(raters[:, None, None], 0.5, np.zeros_like(answers))
     rate = (answers + extra)[raters, 1] / (answers + extra)[raters].sum(axis=1)
-    inside = parameters.copy()
-    inside[model.blocks["bias"]][raters], inside[model.blocks["slope"]][raters] = model.from_rates(rate)
-    return inside, extra
+    inside, blocks = found.parameters.copy(), found.model.blocks
+    inside[blocks["bias"]][raters], inside[blocks["slope"]][raters] = found.model.from_rates(rate)
+    return inside, found.nodes, extra
 
 
 def _criterion_and_slope(model: LatentClassModel, matrix: Array) -> Array:

@@ -19,7 +19,7 @@ from raterlens.capability.yardstick import (
     students_of,
 )
 from raterlens.errors import OptionError, choose
-from raterlens.estimation.methods import estimate
+from raterlens.estimation.methods import Known, estimate
 from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
@@ -73,8 +73,10 @@ class Profiler:
             response,
             options.link,
             "mml",
-            begin=hold(known_here(anchors_from(known), coded), coded, model),
-            allow_reversed=fit.config.allow_reversed,
+            Known(
+                begin=hold(known_here(anchors_from(known), coded), coded, model),
+                allow_reversed=fit.config.allow_reversed,
+            ),
         )
         held = np.zeros(model.blocks.size, dtype=bool)
         held[model.blocks["slope"]] = np.abs(found.parameters[model.blocks["slope"]]) >= LARGEST_SLOPE

@@ -4,20 +4,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raterlens.estimation.latent_class import MOST_PARAMETERS, SAME_MAXIMUM, LatentClassEstimate
+from raterlens.estimation.latent_estimate import MOST_PARAMETERS, SAME_MAXIMUM, LatentClassEstimate
 from raterlens.models.signal_detection import LARGEST_SIGMA
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted, listed
-from raterlens.uncertainty.latent_class_covariance import LatentClassSpread
+from raterlens.uncertainty.latent_class_covariance import LatentClassErrors, no_errors_seen, one_sided
 
 # A sigma below this moves no probability by more than a quarter of a percent.
 _NO_SPREAD = 0.01
 
 
-def latent_class_cautions(
-    ratings: Ratings, found: LatentClassEstimate, spread: LatentClassSpread
+def latent_class_warnings(
+    ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErrors
 ) -> Iterator[str]:
-    model = found.problem.model
+    """Warnings about a latent class fit."""
+    model = found.model
     if not found.record.converged:
         yield (
             f"the estimates have not converged: {found.record.stopped} with a gradient of "
@@ -26,20 +27,21 @@ def latent_class_cautions(
         )
     yield from _single_ratings(found)
     yield from _several_maxima(found)
-    limit = [ratings.raters[r] for r, flag in enumerate(spread.flags) if flag == "slope at limit"]
-    if limit:
+    unseen = no_errors_seen(found) & ~found.problem.extreme
+    if unseen.any():
+        limit = ratings.raters.filter(unseen.tolist())
         yield (
             f"no error of {listed(limit)} on one of the true categories can be seen, so that their slope has no finite "
-            "estimate. Their intervals allow for half an error a category; give them more ratings "
+            "estimate. Their intervals allow for half an error per category; give them more ratings "
             "of student-items that others rate, too"
         )
-    if spread.one_sided.any():
-        items = ratings.items.filter(spread.one_sided.tolist())
+    if (alike := one_sided(found)).any():
+        items = ratings.items.filter(alike.tolist())
         yield (
             f"on {listed(items)} every student seems to have the same true category, which tells nothing about "
             "raters; add students of both kinds, or leave the item out"
         )
-    sigma = found.parameters[model.blocks["sigma"]]
+    sigma = found.of("sigma")
     if (sigma < _NO_SPREAD).any():
         yield (
             "true categories do not go along with one another within students (sigma is 0), so that no ability can "
@@ -55,8 +57,8 @@ def latent_class_cautions(
             f"no standard errors: {model.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for which "
             "the full covariance is computed"
         )
-    if spread.undetermined.any():
-        raters = ratings.raters.filter(spread.undetermined.tolist())
+    if errors.undetermined.any():
+        raters = ratings.raters.filter(errors.undetermined.tolist())
         yield (
             f"the ratings say next to nothing about raters {listed(raters)}; their standard errors are nominal. "
             "Give them student-items that two or more others rate, too"

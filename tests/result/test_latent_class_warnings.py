@@ -7,11 +7,10 @@ import pytest
 
 import raterlens as rl
 from raterlens.errors import InputError
-from raterlens.estimation.latent_class import estimate_latent_class
-from raterlens.estimation.latent_class_fit import fit_latent_class
-from raterlens.uncertainty.latent_class_covariance import latent_class_spread
-from raterlens.uncertainty.latent_class_warnings import latent_class_cautions
-from tests.support.latent_class import problem_on
+from raterlens.estimation.latent_estimate import estimate_latent_class
+from raterlens.result.latent_class_warnings import latent_class_warnings
+from raterlens.uncertainty.latent_class_covariance import LatentClassErrors
+from tests.support.latent_class import fitted, problem_on
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +20,14 @@ def panel() -> rl.Ratings:
 
 def test_single_ratings_are_counted_and_said_plainly():
     sample = rl.simulate(model="hrm", students=80, raters=4, items=2, raters_per_student=1, seed=1)
-    fit = fit_latent_class(sample.ratings, starts=2)
-    assert fit.warnings[0].startswith("160 of 160 student-items (100%) have a single rating")
-    assert "rated by two or more" in fit.warnings[0]
+    fit = fitted(sample.ratings, starts=2)
+    (said,) = (
+        w for w in fit.warnings if w.startswith("160 of 160 student-items (100%) have a single rating")
+    )
+    assert "rated by two or more" in said
     assert np.nanmin(fit.kappa_high) > 0.3  # next to nothing is known, and the intervals say so
     with pytest.raises(InputError, match="single rating"):
-        fit_latent_class(sample.ratings, rasch=False)
+        fitted(sample.ratings, rasch=False)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,6 @@ def test_single_ratings_are_counted_and_said_plainly():
 def test_several_maxima_are_said_plainly(panel, reached, said):
     found = estimate_latent_class(panel, problem_on(panel, rasch=False).model, starts=1)
     found = replace(found, reached=np.array(reached))
-    spread = latent_class_spread(found, panel, standard_errors=False)
-    warnings = [w for w in latent_class_cautions(panel, found, spread) if "several maxima" in w]
+    errors = LatentClassErrors.of(found, None)
+    warnings = [w for w in latent_class_warnings(panel, found, errors) if "several maxima" in w]
     assert (len(warnings) == 0) if said is None else (said in warnings[0])

@@ -1,6 +1,6 @@
 """Fitting a latent class model: the likelihood of a mixture can have several maxima, so from several starts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.engine.protocol import Moments, Nodes, Tables
+from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.grid import ROUGH_ACCURACY, first_nodes
 from raterlens.estimation.latent_information import observed_information
-from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
+from raterlens.estimation.latent_marginal import NO_ABILITY, Complete, LatentClassMarginal
 from raterlens.estimation.newton import newton
-from raterlens.estimation.optimiser import TOLERANCE, OnIteration, OnProgress, Optimiser, Optimum, maximise
+from raterlens.estimation.optimiser import USUAL, Optimum, Search, Space, maximise
 from raterlens.estimation.quadrature import Grid
-from raterlens.estimation.quasi_newton import Value
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted
@@ -32,7 +32,7 @@ _ROUGH_TOLERANCE = 3e-3
 # Near enough for Newton's method.
 _LOOSE_TOLERANCE = 1e-1
 _MOST_GRIDS = 6
-# Starts are compared on about that many ratings.
+# Starts are compared on a sample of students with about that many ratings.
 _ENOUGH_RATINGS = 100_000
 # Information of one rating about its line and of one student-item about its predictor, averaged over a typical panel.
 _RATING, _STUDENT_ITEM = 0.1, 0.1
@@ -41,19 +41,22 @@ _STEEP = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class LatentClassEstimate:
+class LatentClassEstimate(Estimate[LatentClassMarginal]):
     """The best of several optimisations."""
 
-    problem: LatentClassMarginal
-    parameters: Array
-    loglik: float
-    nodes: Nodes
-    moments: Moments | None
-    """Students' abilities; None without ability."""
-    record: Optimiser
+    complete: Complete
+    """Expected data with the true categories known, at the estimates."""
     reached: Array
     """Log-likelihood that each start reached, best first, for comparison only: with the half ratings of extreme raters
     and items, on a rough grid where there is ability, and on a sample of students where there are very many."""
+
+    @property
+    def model(self) -> LatentClassModel:
+        return self.problem.model
+
+    def of(self, block: str) -> Array:
+        """The estimates of one kind of parameters."""
+        return self.parameters[self.model.blocks[block]]
 
     @property
     def agreeing(self) -> int:
@@ -64,15 +67,18 @@ class LatentClassEstimate:
 def estimate_latent_class(
     ratings: Ratings,
     model: LatentClassModel,
+    search: Search = USUAL,
     *,
     starts: int = 8,
     seed: int = 0,
-    max_iterations: int = 500,
-    on_progress: OnProgress | None = None,
+    enough_ratings: int = _ENOUGH_RATINGS,
 ) -> LatentClassEstimate:
-    """Maximise from up to `starts` starts, fewer where three agree on the best; polish the best."""
-    sample = _sample(ratings, seed)
-    climb = _Climb.on(sample, model, max_iterations, on_progress)
+    """Maximise from up to `starts` starts, fewer where three agree on the best; polish the best.
+
+    Where there are many more than `enough_ratings`, starts are compared on a sample of students with about so many.
+    """
+    sample = _sample(ratings, enough_ratings, seed)
+    climb = _Climb.on(sample, model, search)
     climbed: list[tuple[Optimum, int]] = []
     for number, start in enumerate(_starting_values(climb.problem, starts, seed)):
         climbed.append((climb.near(start, f"start {number + 1} of up to {starts}"), number))
@@ -84,17 +90,26 @@ def estimate_latent_class(
     if sample is not ratings:
         # The same start again, as the whole data have it: the end on the sample, where more raters happen never to
         # err and the likelihood is flat around them, is no good start.
-        climb = _Climb.on(ratings, model, max_iterations, on_progress)
+        climb = _Climb.on(ratings, model, search)
         first = min(number for (_, number), same in zip(climbed, _same(reached), strict=True) if same)
         start = list(_starting_values(climb.problem, starts, seed))[first]
         best = climb.near(start, "the best start", _LOOSE_TOLERANCE)
-    nodes, moments = climb.nodes, None
+    unknown = np.full(ratings.n_students, np.nan)
+    nodes, moments = climb.nodes, Moments(unknown, unknown)
     if model.rasch:
         best, nodes, moments = _refine(climb, best.parameters)
     else:
         best = climb.to_the_top(best.parameters, nodes)
     return LatentClassEstimate(
-        climb.problem, best.parameters, best.value.loglik, nodes, moments, best.record, reached
+        climb.problem,
+        best.parameters,
+        best.value,
+        nodes,
+        moments,
+        best.record,
+        np.zeros(model.blocks.size, dtype=bool),
+        climb.problem.complete(best.parameters, nodes),
+        reached,
     )
 
 
@@ -108,28 +123,26 @@ class _Climb:
     """The two optimisers on one problem."""
 
     problem: LatentClassMarginal
-    information: Array
+    space: Space
     nodes: Nodes
     """A rough grid."""
-    max_iterations: int
-    on_progress: OnProgress | None
+    search: Search
 
     @staticmethod
-    def on(
-        ratings: Ratings, model: LatentClassModel, max_iterations: int, on_progress: OnProgress | None
-    ) -> "_Climb":
+    def on(ratings: Ratings, model: LatentClassModel, search: Search) -> "_Climb":
         problem = LatentClassMarginal(ratings, model)
         widths = 1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student))
         nodes = first_nodes(widths) if model.rasch else NO_ABILITY
-        return _Climb(problem, _information(ratings, problem), nodes, max_iterations, on_progress)
+        return _Climb(problem, Space(_information(ratings, problem), model.bounds()), nodes, search)
 
     def near(self, start: Array, stage: str, tolerance: float = _ROUGH_TOLERANCE) -> Optimum:
         """Near the maximum, in many cheap steps; the last ones on a grid on which maxima can be told apart."""
+        quick = partial(maximise, space=self.space, search=self.search, stage=stage, tolerance=tolerance)
         if not self.problem.model.rasch:
-            return self._quasi_newton(partial(self.problem.value, nodes=self.nodes), start, stage, tolerance)
+            return quick(partial(self.problem.value, nodes=self.nodes), start)
         grid = Grid(self.problem, self.nodes, ROUGH_ACCURACY)
         for _ in range(_MOST_GRIDS):
-            optimum = self._quasi_newton(grid.value, start, stage, tolerance, grid.near)
+            optimum = quick(grid.value, start, on_iteration=grid.near)
             start = optimum.parameters
             # On the way posteriors may have become narrower than the grid can tell.
             grid.follow(start)
@@ -141,45 +154,18 @@ class _Climb:
     def to_the_top(self, start: Array, nodes: Nodes) -> Optimum:
         """To its last digits, in few steps with the exact information; in cheap ones where that is too large."""
         stage = f"the best start, {counted(len(nodes.points), 'ability node')}"
+        value = partial(self.problem.value, nodes=nodes)
         if len(start) > MOST_PARAMETERS:
-            return self._quasi_newton(partial(self.problem.value, nodes=nodes), start, stage, TOLERANCE)
-        return newton(
-            partial(self.problem.value, nodes=nodes),
-            partial(observed_information, self.problem, nodes=nodes),
-            start,
-            self.information,
-            self.problem.model.bounds(),
-            stage=stage,
-            max_iterations=self.max_iterations,
-            on_progress=self.on_progress,
-        )
-
-    def _quasi_newton(
-        self,
-        objective: Callable[[Array], Value],
-        start: Array,
-        stage: str,
-        tolerance: float,
-        on_iteration: OnIteration | None = None,
-    ) -> Optimum:
-        return maximise(
-            objective,
-            start,
-            self.information,
-            self.problem.model.bounds(),
-            stage=stage,
-            tolerance=tolerance,
-            max_iterations=self.max_iterations,
-            on_progress=self.on_progress,
-            on_iteration=on_iteration,
-        )
+            return maximise(value, start, self.space, self.search, stage=stage)
+        information = partial(observed_information, self.problem, nodes=nodes)
+        return newton(value, information, start, self.space, self.search, stage=stage)
 
 
-def _sample(ratings: Ratings, seed: int) -> Ratings:
-    """Students with about `_ENOUGH_RATINGS` between them, where there are many more: maxima show there, too."""
-    if ratings.n_ratings < 2 * _ENOUGH_RATINGS:
+def _sample(ratings: Ratings, enough: int, seed: int) -> Ratings:
+    """Students with about that many ratings between them, where there are many more: maxima show there, too."""
+    if ratings.n_ratings < 2 * enough:
         return ratings
-    size = max(2, ratings.n_students * _ENOUGH_RATINGS // ratings.n_ratings)
+    size = max(2, ratings.n_students * enough // ratings.n_ratings)
     chosen = np.zeros(ratings.n_students, dtype=bool)
     chosen[np.random.default_rng(seed).choice(ratings.n_students, size, replace=False)] = True
     return ratings.subset(chosen[ratings.student], keep_levels=True)
