@@ -69,14 +69,11 @@ def test_missing_numbers_are_empty_cells(fit, tmp_path):
     assert sheet["D2"].value is None
 
 
-def test_more_rows_than_excel_has_are_refused_before_the_fit(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(workbook, "MOST_ROWS", 5)
-    path = tmp_path / "ratings.csv"
-    rows = [(s, r, (s * r) % 2) for s in range(8) for r in range(3)]
-    pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row").write_csv(path)
-    assert main(["fit", str(path), "--xlsx", "--out", str(tmp_path / "out")]) == 2
-    assert "8 students, but a sheet of Excel has room for 5; leave Excel out" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+def test_more_rows_than_excel_has_are_refused():
+    ratings = rl.simulate(students=8, raters=3, items=1).ratings
+    with pytest.raises(OptionError, match=r"8 students, but an Excel sheet has room for 5; leave Excel out"):
+        workbook.check_excel(ratings, most=5)
+    workbook.check_excel(ratings, most=8)
 
 
 def test_without_the_package_it_is_said_what_to_install(monkeypatch, fit, tmp_path):

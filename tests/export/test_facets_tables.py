@@ -9,6 +9,14 @@ from raterlens.app.cli.main import main
 from tests.support.facets_files import anchored
 
 
+@pytest.fixture(scope="module")
+def panel() -> rl.Ratings:
+    """Three facets and scores from 0 to 2."""
+    return rl.simulate(
+        students=60, raters=5, items=3, raters_per_student=3, thresholds=[-0.8, 0.8], seed=3
+    ).ratings
+
+
 def test_fit_uses_anchors_and_prints_tables(
     panel: rl.Ratings, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 import raterlens as rl
 from raterlens.facade import Fit
-from tests.report.conftest import HOSTILE
 from tests.support.browser import fits_width
+from tests.support.report_fits import HOSTILE
 from tests.support.screens import look
 
 # Numbers in the page have four digits, curves three.
@@ -64,7 +64,7 @@ def test_the_table_is_searched_and_filtered(page, example: Example):
     assert page.locator(".find [role=status]").inner_text() == f"{len(wanting)} found"
     page.get_by_label("Find a rater or a verdict").fill("nobody")
     assert names(page) == []
-    assert "Nobody matches" in page.locator(".find [role=status]").inner_text()
+    assert "No rater matches" in page.locator(".find [role=status]").inner_text()
 
 
 def test_a_rater_has_a_page_that_can_be_linked_to_and_turned(page, example: Example):
@@ -101,9 +101,9 @@ def test_the_slider_shows_capability_at_another_severity(page, example: Example)
     assert abs(float(words.split("would be ")[1].split(":")[0]) - kappa) <= 0.005 + CURVES
     assert "more severe" in words
     assert page.locator(".what-if figure .moved").get_attribute("transform") != before
-    page.get_by_role("button", name="To the best severity").click()
+    page.get_by_role("button", name="Best severity").click()
     assert abs(float(slider.input_value()) - known.best_severity) < 0.15
-    assert "about the best severity" in answer.inner_text()
+    assert "close to the rater's best severity" in answer.inner_text()
     slider.focus()
     page.keyboard.press("ArrowRight")
     page.get_by_role("button", name="Back to the estimate").click()

@@ -12,7 +12,7 @@ import pytest
 
 from raterlens.report import render
 from raterlens.report.reproduce import Reproduction
-from tests.report.conftest import HOSTILE, MakeFit
+from tests.support.report_fits import HOSTILE, MakeFit
 
 VOID = {"meta", "input", "br", "hr", "img", "link"}
 SVG_SHAPES = {"path", "line", "rect", "circle", "use", "text", "g"}
@@ -67,7 +67,7 @@ def test_page_is_well_formed_self_contained_and_complete(page_of, n_raters: int)
     assert all(f'href="#rater={name}"' in html for name in names[:50] if n_raters < 100)
     assert len(data["raters"]["what_if"]["kappa"]) == len(data["raters"]["curve"]["kappa"]) == n_raters
     assert data["tables"]["students"]["height"] == (20_000 if n_raters == 3000 else 2)
-    assert ("The first 20,000 of 20,001 students" in html) == (n_raters == 3000)
+    assert ("the first 20,000 of 20,001 students" in html) == (n_raters == 3000)
 
 
 def test_links_within_the_page_lead_somewhere(page_of) -> None:
@@ -110,7 +110,7 @@ def test_first_screen_says_who_and_why(page_of) -> None:
 @pytest.mark.usefixtures("no_pictures")
 def test_doubtful_raters_are_listed_apart(make_fit: MakeFit) -> None:
     page = render(make_fit(16, margin=0.15))
-    assert "Borderline: capability seems low, but it may be chance" in page
+    assert "Borderline: capability looks low, but that may be chance" in page
     assert "Too few ratings to say" in render(make_fit(16, n=5))
     assert "No rater clearly needs attention" in render(make_fit(16, n=5))
     assert 'class="cards"' not in render(make_fit(16, n=5))
@@ -119,9 +119,10 @@ def test_doubtful_raters_are_listed_apart(make_fit: MakeFit) -> None:
 @pytest.mark.usefixtures("no_pictures")
 def test_warnings_and_missing_convergence_are_announced_at_the_top(make_fit: MakeFit) -> None:
     top = render(make_fit(2, warnings=("raters share no student",))).split('class="contents"')[0]
-    assert "1 thing to keep in mind" in top
+    assert "1 caution:" in top
+    assert ">read it</a>" in top
     assert "did not converge" in render(make_fit(2, converged=False)).split('class="contents"')[0]
-    assert "Nothing unusual" in render(make_fit(2))
+    assert "No problems were found" in render(make_fit(2))
 
 
 @pytest.mark.usefixtures("no_pictures")

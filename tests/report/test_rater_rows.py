@@ -10,7 +10,7 @@ from raterlens.report import english as words
 from raterlens.report import render
 from raterlens.report.rater_pages import ABILITIES, rater_data
 from raterlens.report.rater_rows import overview, panel
-from tests.report.conftest import MakeFit
+from tests.support.report_fits import MakeFit
 
 
 def flagged(fit, rater: str) -> Diagnosis:

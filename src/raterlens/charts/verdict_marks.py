@@ -40,12 +40,6 @@ MARKS = {
 }
 
 _BY_LABEL = {
-    "capable": "capable",
-    "capable, rather severe": "capable",
-    "capable, rather lenient": "capable",
-    "borderline, rather severe": "borderline",
-    "borderline, rather lenient": "borderline",
-    "borderline discrimination": "borderline",
     "too severe": "severe",
     "too lenient": "lenient",
     "weak discrimination": "weak",
@@ -60,5 +54,14 @@ _BY_LABEL = {
 
 
 def mark(label: str) -> Mark:
-    """The mark of a verdict's label."""
+    """The mark of a verdict's label. How capable or borderline raters lean makes no difference.
+
+    Examples
+    --------
+    >>> mark("too severe").name, mark("borderline discrimination").name
+    ('severe', 'borderline')
+    """
+    for name in ("capable", "borderline"):
+        if label.startswith(name):
+            return MARKS[name]
     return MARKS[_BY_LABEL[label]]

@@ -1,6 +1,6 @@
 """Results as an Excel workbook: formatted sheets of raters, items, students and warnings.
 
-Every text is written as text: a label such as `=cmd()` stays a label, whatever a spreadsheet would make of it in a csv.
+Every text is written as text: a label such as `=cmd()` stays a label, whatever a spreadsheet would do with it in a CSV.
 """
 
 from __future__ import annotations
@@ -54,25 +54,23 @@ _PROSE = ("sentence", "advice")
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
 
 
-def check_excel(sizes: Ratings | Result | None = None) -> None:
-    """Raise where a workbook could not be written, or would not hold so many students, raters or items."""
+def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS) -> None:
+    """Raise if a workbook cannot be written, or has no room for so many students, raters or items."""
     if find_spec("xlsxwriter") is None:
-        raise OptionError(
-            "Excel files need the package xlsxwriter, which is not installed; run: pip install 'raterlens[excel]'"
-        )
+        what = "Excel files need the package xlsxwriter, which is not installed"
+        raise OptionError(what, "run: pip install 'raterlens[excel]'")
     if sizes is None:
         return
     for name, n in (("students", sizes.n_students), ("raters", sizes.n_raters), ("items", sizes.n_items)):
-        if n > MOST_ROWS:
-            raise OptionError(
-                f"{n:,} {name}, but a sheet of Excel has room for {MOST_ROWS:,}; leave Excel out and use {name}.csv"
-            )
+        if n > most:
+            what = f"{n:,} {name}, but an Excel sheet has room for {most:,}"
+            raise OptionError(what, f"leave Excel out and use {name}.csv", value=n)
 
 
 def write_workbook(fit: Result, path: Path) -> None:
     """Write the workbook."""
     check_excel(fit)
-    import xlsxwriter
+    import xlsxwriter  # optional package
 
     options = {
         "strings_to_formulas": False,
@@ -155,10 +153,10 @@ def _warnings(sheet: Any, fit: Result, heading: Any, formats: dict[str, Any]) ->
     sheet.set_column(0, 0, 16, formats["text"])
     sheet.set_column(1, 1, 110, formats["prose"])
     sheet.write_string(0, 0, "Kind", heading)
-    sheet.write_string(0, 1, "What to keep in mind", heading)
+    sheet.write_string(0, 1, "Message", heading)
     lines = [("warning", text) for text in fit.warnings] + [("reading", text) for text in fit.notes]
     if not fit.warnings:
-        lines.insert(0, ("warning", "nothing unusual was found in the data or the fit"))
+        lines.insert(0, ("warning", "no problems were found in the data or the fit"))
     ended = "converged" if fit.converged else "did NOT converge"
     lines.append(
         ("fit", f"{fit.model} by {fit.method}, {fit.link} link: log-likelihood {fit.loglik:.4f}, {ended}")

@@ -9,6 +9,7 @@ import polars as pl
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
+from raterlens.text import Message, Option
 from raterlens.types import Array
 
 if TYPE_CHECKING:
@@ -45,8 +46,17 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
     """
     if fit.calibration is None or fit.link != "logit":
         raise OptionError(
-            f"FACETS-like tables are in logits, of 'gmf' or 'tfm' with link 'logit'; this fit is {fit.model!r} with "
-            f"link {fit.link!r}: fit one of those"
+            f"tables like those of FACETS are in logits, but this fit is {fit.model!r} with link {fit.link!r}",
+            Message(
+                "fit ",
+                Option("model", "gmf"),
+                " or ",
+                Option("model", "tfm"),
+                " with ",
+                Option("link", "logit"),
+            ),
+            value=fit.link,
+            option="link",
         )
     found = fit.diagnose(ratings)
     reliability = {row["of"]: row for row in found.table("reliability").iter_rows(named=True)}

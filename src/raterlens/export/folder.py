@@ -1,4 +1,4 @@
-"""Results in a folder: checked before the work, written whole or not at all."""
+"""Results in a folder: checked before any work, written as a whole or not at all."""
 
 import os
 import tempfile
@@ -21,29 +21,25 @@ FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
 def check_folder(out: Path) -> None:
-    """Raise where results could not be written to `out`; leave no trace."""
+    """Raise if results cannot be written to `out`; leave no trace."""
     try:
         if out.exists() and not out.is_dir():
-            raise OptionError(
-                f"cannot write results to '{out}': it is a file; give a folder, new or existing"
-            )
+            raise _cannot(out, "it is a file", "give a folder, new or existing")
         folder = _existing(out)
         if not folder.is_dir():
-            raise OptionError(
-                f"cannot write results to '{out}': '{folder}' is not a folder; give another one"
-            )
+            raise _cannot(out, f"'{folder}' is not a folder", "give another one")
         for name in (*FILES, *DIAGNOSED, WORKBOOK):
             if (out / name).is_dir():
-                raise OptionError(
-                    f"cannot write results to '{out}': it has a folder named '{name}'; rename it or give another folder"
-                )
+                raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
         with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=folder):
             pass
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OptionError(
-            f"cannot write results to '{out}': {reason[:1].lower()}{reason[1:]}; give a folder you may write to"
-        ) from error
+        raise _cannot(out, f"{reason[:1].lower()}{reason[1:]}", "give a folder you may write to") from error
+
+
+def _cannot(out: Path, why: str, remedy: str) -> OptionError:
+    return OptionError(f"cannot write results to '{out}': {why}", remedy, value=out, option="out")
 
 
 def write_results(
@@ -62,6 +58,7 @@ def write_results(
     Files of these names are replaced; anything else in the folder is left alone. All are complete
     before the first one is put in place.
     """
+    # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.export.spreadsheet_cells import harmless
     from raterlens.report import render
 

@@ -1,4 +1,4 @@
-"""The report's templates, style and scripts. Other pages use the same ones: `environment`, `style`, `script`."""
+"""The templates, style and scripts of the report, which other pages share: `environment`, `style`, `script`."""
 
 from base64 import b64encode
 from functools import cache
@@ -16,17 +16,17 @@ from raterlens.text import counted, interval, number, sentence
 FOLDER = Path(__file__).parent / "templates"
 
 FIRST_ROWS = 100
-"""Raters that stand in the page itself, and on each page of their table."""
+"""Raters in the page itself, and on each page of their table."""
 FEW_ROWS = 25
 """Rows on each page of the other tables."""
 
 SCRIPTS = ("text", "csv", "pages", "ranking", "frames", "what_if", "rater", "tables", "start")
-"""In the order in which they follow each other in one module."""
+"""In their order within one module."""
 
 
 @cache
 def environment() -> Environment:
-    """What a label holds is shown as text, never read as markup."""
+    """Templates in which labels are text, never markup."""
     made = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,

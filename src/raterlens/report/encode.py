@@ -30,7 +30,7 @@ def embedded(data: Any) -> Markup:
 
 
 def rounded(values: pl.Series | NDArray[np.float64], digits: int = 4) -> list[float | int | None]:
-    """Numbers as JSON has them: shortened, and null where there is none."""
+    """Numbers for JSON: rounded, and null where there is none."""
     array = values.cast(pl.Float64).to_numpy() if isinstance(values, pl.Series) else values
     return [
         None if value != value else value for value in np.round(array.astype(np.float64), digits).tolist()
@@ -38,12 +38,12 @@ def rounded(values: pl.Series | NDArray[np.float64], digits: int = 4) -> list[fl
 
 
 def thousandths(rows: NDArray[np.float64]) -> list[list[int | None]]:
-    """Curves as whole thousandths: a third of the size, and finer than any screen."""
+    """Curves in whole thousandths: a third of the size, and finer than any screen."""
     return [[None if v != v else round(v) for v in row] for row in (1000 * rows).tolist()]
 
 
 def coded(values: Iterable[str]) -> tuple[list[str], list[int]]:
-    """Texts that repeat, each once, and which one stands where."""
+    """Repeated texts: each once, and the place of each value among them."""
     places: dict[str, int] = {}
     codes = [places.setdefault(value, len(places)) for value in values]
     return list(places), codes

@@ -1,14 +1,12 @@
-"""Every English word of the report, so that it can be read through, or put into another language, in one place."""
+"""Every English word of the report in one place, to be proofread or translated."""
 
 from collections.abc import Mapping
 
+from raterlens.models.registry import MODELS as _MODELS
+from raterlens.models.registry import is_latent_class
+
 MODELS = {
-    "tfm": "Three-facets model (tfm): raters differ in severity only",
-    "gmf": "Generalised many-facets model (gmf): raters differ in severity and in discrimination",
-    "probit": "Probit rater model (probit): raters see ability through noise and pass what exceeds a threshold",
-    "hrm": "Hierarchical rater model (hrm): each piece of work is truly a pass or a fail; raters detect which",
-    "dawid-skene": "Dawid-Skene model (dawid-skene): each piece of work is truly a pass or a fail; raters err at rates "
-    "of their own",
+    name: f"{spec.title[:1].upper()}{spec.title[1:]} ({name}): {spec.about}" for name, spec in _MODELS.items()
 }
 
 METHODS = {
@@ -29,77 +27,78 @@ COVARIANCES = {
     "observed": "Observed information of the marginal likelihood",
     "sandwich": "Sandwich, clustered by student",
     "expected": "Expected information",
-    "outer": "Outer products of the students' gradients",
+    "opg": "Outer products of the students' gradients",
+    "conditional": "Information given the estimated abilities",
 }
 
 ASSUMPTIONS = (
-    "Abilities follow a normal distribution; students are rated independently of each other.",
-    "Raters who share a student judge the same work, and given its quality they judge independently.",
-    "A rater's severity and discrimination stay the same throughout, for every item and every student.",
+    "Abilities are normally distributed, and students are independent of each other.",
+    "Raters who share a student judge the same work; given its quality, they judge independently.",
+    "A rater's severity and discrimination are constant over time, items and students.",
 )
 LATENT_ASSUMPTIONS = (
-    "Each piece of work is truly a pass or truly a fail, and what raters disagree on is error.",
-    "Given the truth, raters judge independently of each other.",
-    "A rater's error rates stay the same throughout, for every item and every student.",
+    "Each piece of work is truly a pass or truly a fail; any disagreement between raters is error.",
+    "Given the truth, raters judge independently.",
+    "A rater's error rates are constant over time, items and students.",
 )
-NORMAL_FREE = ("tfm", "gmf", "probit")
+NORMAL_FREE = tuple(name for name in _MODELS if not is_latent_class(name))
 
 GLOSSARY = (
     (
         "Capability",
         "kappa",
-        "How strongly a rater's ratings follow the ability of the students, averaged over all students. "
-        "1 is the best possible rater on this panel's scale, 0 a rater whose ratings have nothing to do with ability.",
+        "How strongly a rater's ratings follow the ability of the students, averaged over all students. 1 is the best "
+        "possible rater on this panel's scale; 0 is a rater whose ratings are unrelated to ability.",
     ),
     (
         "95 % interval",
         "from – to",
-        "The range of capability that the ratings support. Two raters whose intervals overlap widely may well be "
-        "equally capable. More ratings make it narrower.",
+        "The range of capability that the ratings support. Raters whose intervals overlap widely may be equally "
+        "capable. More ratings make it narrower.",
     ),
     (
         "Severity",
         "eta",
-        "How strict a rater is. 0 is the average of this panel; above 0 students fare worse, below 0 better. "
-        "In the middle, 1 more turns a pass rate of 50 in 100 into 27 (logit link).",
+        "How strict a rater is. 0 is the average of this panel; positive is stricter, negative more lenient. One unit "
+        "lowers a pass rate of 50 % to 27 % (logit link).",
     ),
     (
         "Discrimination",
         "rho",
-        "How sharply a rater separates able from less able students, relative to the sharpest rater of this panel (1).",
+        "How well a rater separates able from less able students, relative to the best rater of this panel (1).",
     ),
     (
         "Ability",
         "theta",
-        "What the ratings of all raters together say about a student, allowing for who rated them. "
-        "0 is the average student, 1 is one standard deviation above.",
+        "What all ratings together say about a student, adjusted for who rated them. 0 is the average student, 1 is "
+        "one standard deviation above.",
     ),
     (
         "Difficulty",
         "delta",
-        "How hard it is to do well on an item. 0 is the average item; above 0 is harder.",
+        "How hard it is to do well on an item. 0 is the average item; positive is harder.",
     ),
     (
         "Infit, outfit",
         "mean squares",
-        "How far ratings are from what the model expects: 1 is as expected, 1.2 is 20 % noisier, 0.8 is 20 % more "
-        "predictable. Outfit reacts to single surprises, infit to a general pattern.",
+        "How much ratings vary around what the model expects: 1 is as expected, 1.2 is 20 % noisier, 0.8 is 20 % more "
+        "predictable. Outfit responds to single surprises, infit to the general pattern.",
     ),
     (
         "Standard error",
         "±",
-        "By how much an estimate would typically change if other students had been rated.",
+        "How much an estimate would typically change with another sample of students.",
     ),
     (
         "Flag",
         "what stands out",
-        "Something in a rater's ratings that the model does not foresee, that chance does not explain, and that is "
-        "large enough to matter.",
+        "A pattern in a rater's ratings that the model does not predict, chance does not explain, and is large enough "
+        "to matter.",
     ),
     (
         "Linked",
         "design",
-        "Raters can be compared where they share students, directly or through others. Groups that share none cannot.",
+        "Raters can be compared if they share students, directly or through others. Groups that share none cannot.",
     ),
 )
 
@@ -108,30 +107,29 @@ BRAND = "Raterlens"
 SKIP = "Skip to the raters"
 CONTENTS = "In this report"
 SCALE = (
-    "Capability runs from 0 (ratings have nothing to do with ability) to 1 (the best possible rater); {line} or more "
-    "is called capable."
+    "Capability ranges from 0 (ratings unrelated to ability) to 1 (the best possible rater); {line} or more counts as "
+    "capable."
 )
 FROM = "From {ratings} of {students} by {raters} on {items}."
-NOT_CONVERGED = "The fit did not converge, so the numbers below may still change."
-KEEP_IN_MIND = "{things} to keep in mind when reading this."
-SEE_BELOW = "See them"
-ALL_WELL = "Nothing here asks for action. The capability of every rater is shown below, with how sure we can be of it."
+NOT_CONVERGED = "The fit did not converge: do not rely on the numbers below."
+CAUTIONS = "{cautions}:"
+READ_ONE, READ_SEVERAL = "read it", "read them"
+ALL_WELL = "No action needed. The capability of every rater is shown below, with its uncertainty."
 NEXT = "Next:"
-MORE_TO_SEE = "And {more} to look at: they are in the table."
+MORE_TO_SEE = "{more} in the table"
 MORE = "{n} more in the table"
-OPEN = "Look at {rater}"
-STAND_OUT = "Something else stands out"
-STAND_OUT_ASIDE = "{n} of the others stand out in another way"
+STAND_OUT = "Other patterns to look at"
+STAND_OUT_ASIDE = "{n} of the others stand out for another reason"
 DOUBTFUL = {
-    "borderline": "Borderline: capability seems low, but it may be chance",
+    "borderline": "Borderline: capability looks low, but that may be chance",
     "unclear": "Too few ratings to say",
 }
 
 NUMBERS = {
     "median": "Median capability",
     "needing": "Need attention",
-    "ratings": "Ratings a rater (median)",
-    "reliability": "Reliability of students' results",
+    "ratings": "Median ratings per rater",
+    "reliability": "Reliability of student results",
 }
 
 SECTIONS = {
@@ -143,29 +141,29 @@ SECTIONS = {
     "students": "Students",
     "design": "Design and warnings",
     "method": "Model and method",
-    "glossary": "Words used here",
+    "glossary": "Glossary",
 }
 CAPABILITY_LEAD = (
-    "Each line is the 95 % interval: the range that the ratings support. The dashed line marks {line}."
+    "Each line is a 95 % interval: the range that the ratings support. The dashed line marks {line}."
 )
-SEVERITY_LEAD = "Why a rater is where it is. Higher is sharper, left is more lenient, right is more severe."
-SEVERITY_CONTOURS = "Along each curve capability is the same."
-RATERS_LEAD = "Choose a name for all about a rater; choose a heading to sort by it."
-ITEMS_LEAD = "How hard each item is for the average rater and student."
-STUDENTS_LEAD = "What all ratings together say about each student, allowing for who rated them."
-STUDENTS_CUT = "The first {shown} of {all} students are in this file; students.csv beside it has all."
-NOTHING_UNUSUAL = "Nothing unusual was found in the data or in the fit."
-REPAIRS_LEAD = "These ratings, collected in addition, would link all raters to each other:"
+SEVERITY_LEAD = (
+    "What limits a rater: severity (left is lenient, right is severe) or discrimination (higher is better)."
+)
+SEVERITY_CONTOURS = "Capability is constant along each curve."
+RATERS_LEAD = "Click a name for details, or a heading to sort."
+ITEMS_LEAD = "How hard each item is for an average student with an average rater."
+STUDENTS_LEAD = "What all ratings together say about each student, adjusted for who rated them."
+STUDENTS_CUT = "This file has the first {shown} of {all} students; students.csv has all of them."
+NOTHING_UNUSUAL = "No problems were found in the data or the fit."
+REPAIRS_LEAD = "These additional ratings would link all raters:"
 FEW_LEAD = "These raters have too few ratings for a precise severity (standard error {se}):"
 NOTES = "How the file was read"
 REPRODUCE = "How to reproduce"
 IN_SHELL = "On the command line"
 IN_PYTHON = "In Python"
-ASSUMED = "What the numbers take for granted"
-MADE_BY = "Made by Raterlens {version}. This file is complete in itself: nothing is loaded from elsewhere."
-NO_SCRIPT = (
-    "Sorting, searching, the page of each rater and the downloads need JavaScript; {n} are listed here."
-)
+ASSUMED = "Assumptions"
+MADE_BY = "Made by Raterlens {version}. This file is self-contained and works offline."
+NO_SCRIPT = "Sorting, searching, rater pages and downloads need JavaScript; {n} are listed here."
 
 HEADINGS = {
     "rank": "Rank",
@@ -206,11 +204,11 @@ SETTINGS = {
 NO_ERRORS = "Not computed: there are no intervals"
 
 SEVERITY_WORDS = ("more lenient", "about average", "more severe")
-SHARPNESS_WORDS = ((0.7, "sharp"), (0.4, "fair"), (0.2, "weak"), (-1e9, "next to none"))
+DISCRIMINATION_WORDS = ((0.7, "high"), (0.4, "fair"), (0.2, "low"), (-1e9, "close to none"))
 
 AXES = {
     "theta": "Ability θ",
-    "curve": "Sensitivity to ability κ(θ)",
+    "curve": "Capability κ(θ)",
     "severity": "Severity",
     "kappa": "Capability",
 }
@@ -221,55 +219,55 @@ RATER: Mapping[str, str] = {
     "next": "Next",
     "of": "{place} of {all}",
     "rank": "Rank by capability",
-    "sensitivity": "Passes of true passes",
-    "specificity": "Fails of true fails",
-    "curve": "Where this rater is sensitive",
-    "curve_lead": "The curve shows how strongly this rater's scores respond to ability, student by student from weak "
-    "(left) to strong (right). The grey hill shows where the students are.",
+    "sensitivity": "Sensitivity (true passes passed)",
+    "specificity": "Specificity (true fails failed)",
+    "curve": "Capability by ability",
+    "curve_lead": "How strongly this rater's scores respond to ability, from weak students (left) to strong ones "
+    "(right). The grey area shows where the students are.",
     "curve_band": "The band is the 95 % interval.",
-    "what_if": "What if the standard changed?",
-    "what_if_lead": "Move the slider to see this rater's capability with another severity, all else being equal.",
+    "what_if": "What if severity changed?",
+    "what_if_lead": "Move the slider to see this rater's capability at another severity, all else being equal.",
     "slider": "Severity",
-    "mark_now": "as estimated",
+    "mark_now": "estimate",
     "mark_best": "best",
-    "mark_moved": "where the slider is",
+    "mark_moved": "slider",
     "evidence": "Evidence",
     "unexpected": "Most unexpected ratings",
     "feedback": "Feedback to send",
-    "copy": "Copy the text",
-    "to_best": "To the best severity",
+    "copy": "Copy text",
+    "to_best": "Best severity",
     "to_now": "Back to the estimate",
 }
 
-TOGETHER = "Something to look at together: {evidence}."
-NO_EVIDENCE = "Fit statistics need the ratings: they are shown where the report is made together with them."
+TOGETHER = "One point to discuss: {evidence}."
+NO_EVIDENCE = "No fit statistics: this report was made without the ratings."
 
 SCRIPT: Mapping[str, str] = {
     "missing": "–",
     "severer": "more severe",
     "milder": "more lenient",
     "same": "At this rater's own severity ({severity}) capability is {kappa}.",
-    "better": "With severity {severity} ({change} {way}) capability would be {kappa}: {gain} more.",
-    "worse": "With severity {severity} ({change} {way}) capability would be {kappa}: {gain} less.",
-    "level": "With severity {severity} ({change} {way}) capability would stay at {kappa}.",
-    "best": "The best severity for this rater is {severity}, with capability {kappa}.",
-    "at_best": "This is about the best severity for this rater.",
+    "better": "At severity {severity} ({change} {way}) capability would be {kappa}: {gain} more.",
+    "worse": "At severity {severity} ({change} {way}) capability would be {kappa}: {gain} less.",
+    "level": "At severity {severity} ({change} {way}) capability would stay at {kappa}.",
+    "best": "This rater's best severity is {severity}, with capability {kappa}.",
+    "at_best": "This is close to the rater's best severity.",
     "fit_as": "Ratings are about as predictable as the model expects",
     "fit_noisy": "Ratings are {percent} % noisier than the model expects",
     "fit_calm": "Ratings are {percent} % more predictable than the model expects",
     "fit_numbers": "(infit {infit}, outfit {outfit}).",
     "unexpected": "Student {student}, {item}: scored {score}, where {expected} was expected ({chance}).",
-    "chance": "a chance of {percent} %",
-    "chance_tiny": "a chance of less than 0.1 %",
+    "chance": "probability {percent} %",
+    "chance_tiny": "probability below 0.1 %",
     "shown": "{from}–{to} of {count}",
-    "none": "Nobody matches. Clear the search or show everyone.",
+    "none": "No rater matches. Clear the search, or show all raters.",
     "found": "{count} found",
     "interval": "{low} to {high}",
     "error": "± {se}",
     "of": "{place} of {all}",
     "copied": "Copied",
-    "no_flags": "Nothing in this rater's ratings stands out beyond chance.",
-    "no_unexpected": "None of this rater's ratings is among the most unexpected ones.",
+    "no_flags": "No pattern in this rater's ratings stands out beyond chance.",
+    "no_unexpected": "None of this rater's ratings is among the most unexpected.",
     "next": "Next:",
     "select": "Press Ctrl+C to copy",
 }
@@ -277,13 +275,13 @@ SCRIPT: Mapping[str, str] = {
 FIND = {
     "search": "Find a rater or a verdict",
     "show": "Show",
-    "everyone": "everyone",
-    "attention": "who needs attention",
-    "flagged": "who else stands out",
+    "everyone": "all raters",
+    "attention": "needs attention",
+    "flagged": "other patterns",
     "borderline": "borderline",
     "unclear": "too few ratings to say",
-    "fine": "who is fine",
+    "fine": "fine",
     "previous": "Previous page",
     "next": "Next page",
-    "csv": "Download as csv",
+    "csv": "Download CSV",
 }

@@ -1,4 +1,4 @@
-"""Tables of the page: which columns are shown, under which heading, and what a download of them holds."""
+"""Tables of the page: which columns they show, under which heading, and what a download contains."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from raterlens.result.record import Result
 
 MOST_STUDENTS = 20_000
-"""More are left to students.csv, so that the page stays small enough to mail."""
+"""The rest is left to students.csv, so that the page stays small enough to mail."""
 
 
 def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
-    """Items with difficulty, and how well the model describes them where that is known."""
+    """Items with difficulty, and fit statistics if they are known."""
     items = fit.table("items")
     if diagnosis is not None:
         fits = diagnosis.table("items").select("item", "infit", "outfit")
@@ -32,7 +32,7 @@ def student_table(fit: "Result") -> dict[str, Any]:
 
 
 def design_tables(linking: "Linking | None") -> dict[str, dict[str, Any]]:
-    """What would mend the design."""
+    """What would improve the design."""
     if linking is None:
         return {}
     found = {
@@ -43,7 +43,7 @@ def design_tables(linking: "Linking | None") -> dict[str, dict[str, Any]]:
 
 
 def shown(table: pl.DataFrame, columns: tuple[str, ...]) -> dict[str, Any]:
-    """The columns that the table has and that hold anything, as JSON, with their headings and kinds."""
+    """The columns that the table has and that are not empty, as JSON, with their headings and kinds."""
     kept = [name for name in columns if name in table.columns and _holds(table[name])]
     return {
         "columns": kept,

@@ -1,4 +1,4 @@
-"""The pictures of the report: charts for a wide and for a narrow page, and frames that the scripts draw curves in."""
+"""The pictures of the report: charts for wide and narrow screens, and frames in which the scripts draw curves."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WIDE, NARROW = 960, 360
 FRAME, FRAME_HEIGHT = 400, 240
 
-# The rectangle that the chart library draws around the data, after the shift of the whole drawing.
+# How the chart library shifts the whole drawing, and the rectangle that it draws around the data.
 _PLACE = re.compile(r'<g[^>]*transform="translate\(([\d.]+),([\d.]+)\)"')
 _VIEW = re.compile(r'd="M0\.5,0\.5h([\d.]+)v([\d.]+)h-[\d.]+Z"')
 
@@ -43,7 +43,7 @@ def _both(chart: Any, fit: "Result") -> tuple[Markup, Markup]:
 
 
 def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
-    """Axes of kappa(theta) over a hill that shows where the students are."""
+    """Axes of kappa(theta) over the distribution of the students."""
     if curve is None:
         return None
     theta = np.array(curve["theta"])
@@ -53,15 +53,15 @@ def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
         max(1.0, float(np.ceil(5 * heights.max()) / 5)),
     )
     grid = np.linspace(theta[0], theta[-1], 61)
-    hill = bottom + 0.35 * (top - bottom) * np.exp(-(grid**2) / 2)
-    data = pl.DataFrame({"theta": grid, "hill": hill, "floor": np.full(61, bottom)})
+    density = bottom + 0.35 * (top - bottom) * np.exp(-(grid**2) / 2)
+    data = pl.DataFrame({"theta": grid, "density": density, "floor": np.full(61, bottom)})
     x = alt.X(
         "theta:Q",
         title=words.AXES["theta"],
         scale=alt.Scale(domain=[theta[0], theta[-1]], nice=False),
         axis=alt.Axis(tickCount=7, format="d"),
     )
-    y = alt.Y("hill:Q", title=words.AXES["curve"], scale=alt.Scale(domain=[bottom, top], nice=False))
+    y = alt.Y("density:Q", title=words.AXES["curve"], scale=alt.Scale(domain=[bottom, top], nice=False))
     area = (
         alt.Chart(values(data)).mark_area(color=light("faint"), opacity=0.25).encode(x=x, y=y, y2="floor:Q")
     )
@@ -71,7 +71,7 @@ def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
 
 
 def _what_if_frame(what_if: dict[str, Any]) -> Markup:
-    """Axes of kappa-bar against severity, with the line for capable."""
+    """Axes of kappa-bar against severity, with the line that separates capable raters."""
     left, right = what_if["severity"]
     lowest = min(min(v for v in row if v is not None) for row in what_if["kappa"]) / 1000
     highest = max(max(v for v in row if v is not None) for row in what_if["kappa"]) / 1000
@@ -93,7 +93,7 @@ def _what_if_frame(what_if: dict[str, Any]) -> Markup:
 
 
 def overlaid(drawn: Markup, x: tuple[float, float], y: tuple[float, float], marks: str) -> Markup:
-    """A frame with room for what scripts draw: `g.overlay` knows its size and which numbers its corners stand for."""
+    """A frame for the scripts to draw in: `g.overlay` has its size and the values at its corners."""
     place, view = _PLACE.search(drawn), _VIEW.search(drawn)
     if place is None or view is None:
         raise RuntimeError("the chart library no longer draws a frame as expected; look at its SVG")

@@ -1,4 +1,4 @@
-"""What the page of each rater shows beyond the table: curve, what-if, fit, surprises, feedback. As plain JSON."""
+"""What the page of each rater shows beyond the table, as plain JSON: curve, what-if, fit, surprises, feedback."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 ABILITIES = np.linspace(-3, 3, 31)
 BANDS = 120
-"""Up to so many raters curves have intervals: they take a covariance for every rater and ability."""
+"""Up to this many raters have intervals around their curves: each rater and ability takes a covariance."""
 SYMMETRIC = ("logit", "probit", "cauchit")
-"""With other links, and with ordered scores, the best severity is searched for at every step of an interval: 1.5 s a
-rater, too long for a page."""
+"""With other links, and with ordered scores, every step of an interval searches for the best severity: 1.5 s per rater,
+too long for a page."""
 SEVERITIES = 81
 SURPRISES = 5
 
 
 def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
-    """Columns, one value a rater in the order of `raters`, with the curves and what belongs to single raters."""
+    """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters."""
     texts = {
         name: coded(raters[name]) for name in ("label", "mark", "notice", "advice", "eta_words", "rho_words")
     }
@@ -55,7 +55,7 @@ def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None
 
 
 def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
-    """kappa(theta) of every rater; nothing for models in which it is the same for every student."""
+    """kappa(theta) of every rater; None for models in which it is the same for every student."""
     on = _measurement(fit)
     if on is None:
         return None
@@ -108,13 +108,13 @@ def _measurement(fit: "Result") -> Measurement | None:
 
 
 def _places(fit: "Result", raters: pl.DataFrame) -> NDArray[np.int64]:
-    """Where each rater of the report stands in the fit."""
+    """The position in the fit of each rater of the report."""
     places = {name: place for place, name in enumerate(fit.table("raters")["rater"].cast(pl.String))}
     return np.array([places[name] for name in raters["rater"]], np.int64)
 
 
 def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
-    """Infit, outfit, and the ratings that were least expected: student, item, score, expected, chance."""
+    """Infit, outfit, and the least expected ratings: student, item, score, expected, probability."""
     if diagnosis is None:
         return {}
     statistics = diagnosis.table("raters").with_columns(pl.col("rater").cast(pl.String))

@@ -1,4 +1,4 @@
-"""The raters as the report shows them: ranked, with verdicts, words beside the numbers, and what stands out."""
+"""The raters as the report shows them: ranked, with verdicts, words for the numbers, and flags."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, headline, judged
 from raterlens.diagnostics.verdicts import CAPABLE, CLEAR
 from raterlens.report import english as words
-from raterlens.text import counted
+from raterlens.text import counted, sentence
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 CARDS = 6
-"""Raters introduced one by one on the first screen; the table has the rest."""
+"""Raters with a card on the first screen; the table has the rest."""
 STANDING_OUT = 3
-"""Of those who are fine otherwise, so many."""
+"""Cards of raters who are otherwise fine."""
 NAMED = 12
 """Raters named in each list of doubtful cases."""
 
@@ -32,7 +32,7 @@ def scale_of(fit: "Result") -> Scale:
 
 
 def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
-    """A row a rater, the most capable first: the fit's columns, the verdict's, and
+    """One row per rater, the most capable first: the columns of the fit, those of the verdict, and
 
     rank, notice (attention, flagged, borderline, unclear, fine), mark, eta_words, rho_words, reasons (flags).
     """
@@ -44,9 +44,9 @@ def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
         "flagged" if flags and standing == "fine" else standing
         for flags, standing in zip(reasons, rows["standing"], strict=True)
     ]
-    # Who is fine but for what stands out has that to look into.
+    # For raters who are otherwise fine, the flag is what to look into.
     advice = [
-        _sentence(flags[0]["next_step"]) if how == "flagged" else given
+        sentence(flags[0]["next_step"]) if how == "flagged" else given
         for flags, how, given in zip(reasons, notice, rows["advice"], strict=True)
     ]
     return rows.with_columns(
@@ -54,7 +54,7 @@ def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
         pl.Series("advice", advice),
         pl.Series("mark", [mark(label).name for label in rows["label"]]),
         pl.Series("eta_words", _severity_words(rows)),
-        pl.Series("rho_words", [_sharpness(value) for value in rows["rho"]]),
+        pl.Series("rho_words", [_discrimination_words(value) for value in rows["rho"]]),
         pl.Series("reasons", reasons, dtype=pl.Object),
     )
 
@@ -90,13 +90,13 @@ def overview(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None")
 
 
 def tally(raters: pl.DataFrame) -> Sequence[Row]:
-    """How many raters have each verdict, capable ones first."""
+    """How many raters have each verdict, the most capable first."""
     counts = raters.group_by("label", "mark").agg(pl.len(), pl.col("kappa").max())
     return counts.sort("kappa", "label", descending=[True, False], nulls_last=True).to_dicts()
 
 
 def doubtful(wanting: pl.DataFrame) -> Sequence[Row]:
-    """Those of whom nobody can be sure yet, listed in brief."""
+    """Raters about whom the ratings do not say enough yet, listed in brief."""
     lists = []
     for standing, heading in words.DOUBTFUL.items():
         group = wanting.filter(standing=standing)
@@ -128,10 +128,6 @@ def _numbers(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> list[tuple[
     return found
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _reasons(flags: pl.DataFrame) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in flags.iter_rows(named=True):
@@ -141,13 +137,13 @@ def _reasons(flags: pl.DataFrame) -> dict[str, list[Row]]:
 
 
 def _severity_words(rows: pl.DataFrame) -> list[str]:
-    """Spoken of only where the interval excludes 0; where there is none, everybody gets the benefit of the doubt."""
+    """Severe or lenient only if the interval excludes 0; without an interval, about average."""
     eta, se = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("eta", "eta_se"))
     side = np.where(np.abs(eta) > CLEAR * se, np.sign(eta), 0)
     return [words.SEVERITY_WORDS[1 + int(place)] if place == place else "" for place in side]
 
 
-def _sharpness(rho: float | None) -> str:
+def _discrimination_words(rho: float | None) -> str:
     if rho is None or rho != rho:
         return ""
-    return next(word for limit, word in words.SHARPNESS_WORDS if rho >= limit)
+    return next(word for limit, word in words.DISCRIMINATION_WORDS if rho >= limit)
