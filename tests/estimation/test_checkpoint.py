@@ -82,7 +82,7 @@ def test_checkpoints_of_something_else_are_refused(ratings, tmp_path):
         rl.fit(ratings, checkpoint=path, resume=True)
     interrupted(ratings, path, 3)
     before = path.read_bytes()
-    with pytest.raises(OptionError, match="exists; add resume to go on"):
+    with pytest.raises(OptionError, match="exists; add resume=True to go on"):
         rl.fit(ratings, checkpoint=path)
     with pytest.raises(InputError, match="a checkpoint of another model"):
         rl.fit(ratings, model="tfm", checkpoint=path, resume=True)

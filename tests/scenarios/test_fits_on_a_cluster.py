@@ -166,7 +166,7 @@ def test_what_a_cluster_does_not_do_is_said(client, ratings, packed, tmp_path):
         rl.fit(ratings, client="tcp://localhost:8786")
     with pytest.raises(InputError, match="a worker cannot open"):
         OnFile(tmp_path / "x.rlpack", 0, None, 0, 1).ratings()
-    with pytest.raises(InputError, match="is another file for a worker"):
+    with pytest.raises(InputError, match="is not the same file for a worker"):
         OnFile(packed, 0, None, 0, 1).ratings()
 
 

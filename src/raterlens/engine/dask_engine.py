@@ -66,12 +66,15 @@ class OnFile:
             packed = open_packed(self.path)
         except OSError as error:
             raise InputError(
-                f"a worker cannot open {str(self.path)!r} ({error.strerror}); put it where all workers find it under "
-                "this name"
+                f"a worker cannot open {str(self.path)!r} ({error.strerror})",
+                "put it where all workers find it under this name",
+                value=self.path,
             ) from error
         if packed.checksum != self.checksum:
             raise InputError(
-                f"{str(self.path)!r} is another file for a worker than here; copy it there again"
+                f"{str(self.path)!r} is not the same file for a worker as here",
+                "copy it there again",
+                value=self.path,
             )
         return StoredRatings(packed, self.places).part(self.first, self.last)
 

@@ -27,6 +27,7 @@ import numpy as np
 from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.quasi_newton import Value
+from raterlens.text import Message, Option
 from raterlens.types import Array
 
 MARK = b"\x89RLCKPT\n"
@@ -56,13 +57,28 @@ class Checkpoint:
         self._known: dict[bytes, Value] = {}
         self._saved = time.monotonic()
         if resume and not self.path.exists():
-            raise InputError(f"no such checkpoint: {str(self.path)!r}; leave resume out to begin one there")
+            raise InputError(
+                f"no such checkpoint: {str(self.path)!r}",
+                Message("leave out ", Option("resume", True), " to begin one there"),
+                value=self.path,
+                option="checkpoint",
+            )
         if not resume and self.path.exists():
             raise OptionError(
-                f"{str(self.path)!r} exists; add resume to go on from it, or remove it, or choose another name"
+                f"{str(self.path)!r} exists",
+                Message(
+                    "add ", Option("resume", True), " to go on from it, or remove it, or choose another name"
+                ),
+                value=self.path,
+                option="checkpoint",
             )
         if not self.path.parent.is_dir():
-            raise InputError(f"no such folder: {str(self.path.parent)!r}; make it first, or choose another")
+            raise InputError(
+                f"no such folder: {str(self.path.parent)!r}",
+                "make it first, or choose another",
+                value=self.path,
+                option="checkpoint",
+            )
 
     def begin(self, ratings: str, model: str) -> None:
         """Open the journal for ratings and a model with these digests."""
@@ -110,25 +126,23 @@ class Checkpoint:
     def _read(self, ratings: str, model: str) -> int:
         """Take in all whole records; return where they end."""
         content = self.path.read_bytes()
-        name = repr(str(self.path))
         if not content.startswith(MARK):
-            raise InputError(f"{name} is not a checkpoint: it begins with {content[:8]!r}; give another path")
+            raise self._unreadable(
+                f"is not a checkpoint: it begins with {content[:8]!r}", "give another path"
+            )
         at = len(MARK)
         head, at = _next(content, at)
         if head is None:
-            raise InputError(f"{name} is a damaged checkpoint; remove it and fit again")
+            raise self._unreadable("is a damaged checkpoint", "remove it and fit again")
         about = json.loads(head)
         if about["version"] != VERSION:
-            raise InputError(
-                f"{name} has checkpoint version {about['version']}, this release reads {VERSION}; remove it and fit "
-                "again"
-            )
+            version = f"has checkpoint version {about['version']}, this release reads {VERSION}"
+            raise self._unreadable(version, "remove it and fit again")
         for what, found in (("ratings", ratings), ("model", model)):
             if about[what] != found:
                 other = "other ratings" if what == "ratings" else "another model, or of other options"
-                raise InputError(
-                    f"{name} is a checkpoint of {other}; fit what it was made for, or give another path"
-                )
+                remedy = "fit what it was made for, or give another path"
+                raise self._unreadable(f"is a checkpoint of {other}", remedy)
         while True:
             record, following = _next(content, at)
             if record is None:
@@ -136,6 +150,9 @@ class Checkpoint:
             numbers = np.frombuffer(record, "<f8", offset=_KEY)
             self._known[record[:_KEY]] = Value(float(numbers[0]), float(numbers[1]), numbers[2:].copy())
             at = following
+
+    def _unreadable(self, why: str, remedy: str) -> InputError:
+        return InputError(f"{str(self.path)!r} {why}", remedy, value=self.path, option="checkpoint")
 
 
 def _next(content: bytes, at: int) -> tuple[bytes | None, int]:

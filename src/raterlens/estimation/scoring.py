@@ -21,7 +21,7 @@ from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.level_tables import level_table
-from raterlens.text import listed
+from raterlens.text import Message, Option, listed
 from raterlens.types import Array
 
 _MOST_ROUNDS = 8
@@ -74,8 +74,10 @@ def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:
     seen = np.flatnonzero(ratings.score_counts)
     if strange := [int(score) for score in seen if score not in scores]:
         raise InputError(
-            f"scores of {listed(strange)} occur, but the fit knows only {listed(scores)}; correct them, or read with "
-            "the cut that the fit's ratings were read with"
+            f"scores of {listed(strange)} occur, but the fit knows only {listed(scores)}",
+            "correct them, or read with the cut that the fit's ratings were read with",
+            value=strange,
+            option="cut",
         )
     return ratings.with_scores(np.searchsorted(scores, np.arange(ratings.n_categories)).astype(np.int16))
 
@@ -97,7 +99,10 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     if wanted != given:
         raise InputError(
             f"the fit has the facets {listed(sorted(wanted)) or 'none'}, these ratings "
-            f"{listed(sorted(given)) or 'none'}; read them with the same facets="
+            f"{listed(sorted(given)) or 'none'}",
+            Message("read them with the same ", Option("facets")),
+            value=sorted(given),
+            option="facets",
         )
     for facet in ratings.facets:
         name = f"facet {facet.name}"
@@ -119,8 +124,13 @@ def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:
     strangers = [label for label in labels.cast(pl.String) if label not in place]
     if strangers:
         raise InputError(
-            f"{what} that the fit does not know: {listed(strangers)}; it knows {listed(known.cast(pl.String))}. Leave "
-            "their ratings out, or fit again with them and the others held fixed (anchors=)"
+            f"{what} that the fit does not know: {listed(strangers)} (it knows {listed(known.cast(pl.String))})",
+            Message(
+                "leave their ratings out, or fit again with them and the others held fixed (",
+                Option("anchors"),
+                ")",
+            ),
+            value=strangers,
         )
     return np.array([place[label] for label in labels.cast(pl.String)], dtype=np.int32)
 

@@ -69,17 +69,23 @@ def read_covariates(columns: Mapping[str, Sequence[Any]], raters: pl.Series) -> 
     frame = pl.DataFrame(dict(columns), strict=False)
     if RATER not in frame.columns or len(frame.columns) < 2:
         raise InputError(
-            f"covariates have the columns {listed(frame.columns)}; the raters' labels must be in one called 'rater', "
-            "with at least one column of numbers beside it"
+            f"covariates have the columns {listed(frame.columns)}",
+            "put the raters' labels into one called 'rater', with at least one column of numbers beside it",
+            value=frame.columns,
+            option="covariates",
         )
     labels = frame[RATER].cast(pl.String)
     wanted = raters.cast(pl.String)
     twice = labels.filter(labels.is_duplicated())
     if len(twice):
-        raise InputError(f"covariates have rater {twice[0]!r} more than once; give every rater one row")
+        raise _error(
+            f"covariates have rater {twice[0]!r} more than once", "give every rater one row", twice[0]
+        )
     missing = wanted.filter(~wanted.is_in(labels.implode()))
     if len(missing):
-        raise InputError(f"covariates lack {listed(missing)}; give every rater of the ratings a row")
+        raise _error(
+            f"covariates lack {listed(missing)}", "give every rater of the ratings a row", list(missing)
+        )
     rows = pl.DataFrame({RATER: wanted}).join(
         frame.with_columns(labels), on=RATER, how="left", maintain_order="left"
     )
@@ -92,31 +98,29 @@ def read_covariates(columns: Mapping[str, Sequence[Any]], raters: pl.Series) -> 
 
 def _numbers(column: pl.Series, raters: pl.Series) -> Array:
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        raise InputError(
-            f"covariate {column.name!r} has values like {column[0]!r}, which are not numbers; "
-            "code categories as 0 and 1"
-        )
+        what = f"covariate {column.name!r} has values like {column[0]!r}, which are not numbers"
+        raise _error(what, "code categories as 0 and 1", column[0])
     values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     unknown = ~np.isfinite(values)
     if unknown.any():
         who = listed(raters.filter(pl.Series(unknown)))
-        raise InputError(
-            f"covariate {column.name!r} has no finite number for {who}; fill it in, or leave the column out"
-        )
+        what = f"covariate {column.name!r} has no finite number for {who}"
+        raise _error(what, "fill it in, or leave the column out", column.name)
     if np.ptp(values) == 0:
-        raise InputError(
-            f"covariate {column.name!r} is {values[0]:g} for every rater and explains nothing; leave it out"
-        )
+        what = f"covariate {column.name!r} is {values[0]:g} for every rater and explains nothing"
+        raise _error(what, "leave it out", values[0])
     return values
+
+
+def _error(what: str, remedy: str, value: object) -> InputError:
+    return InputError(what, remedy, value=value, option="covariates")
 
 
 def _refuse_collinear(found: Covariates) -> None:
     if len(found.names) >= len(found.values):
-        raise InputError(
-            f"{len(found.names)} covariates for {len(found.values)} raters; give fewer columns than raters"
-        )
+        what = f"{len(found.names)} covariates for {len(found.values)} raters"
+        raise _error(what, "give fewer columns than raters", len(found.names))
     for last in range(1, len(found.names) + 1):
         if np.linalg.matrix_rank(found.design[:, : last + 1], tol=1e-8) <= last:
-            raise InputError(
-                f"covariate {found.names[last - 1]!r} is determined by the columns before it; leave it out"
-            )
+            name = found.names[last - 1]
+            raise _error(f"covariate {name!r} is determined by the columns before it", "leave it out", name)
