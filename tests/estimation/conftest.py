@@ -1,6 +1,5 @@
 """Panels that several tests of latent class models use."""
 
-import numpy as np
 import pytest
 
 import raterlens as rl
@@ -15,14 +14,3 @@ def panel() -> rl.Ratings:
     rows += rows[:7] + [(s, r, i, 1 - y) for s, r, i, y in rows[7:10]]
     rows += [(s, 9, i, 1) for s in range(20) for i in range(2)]
     return long(rows)
-
-
-@pytest.fixture(scope="module")
-def annotations() -> np.ndarray:
-    """300 tasks labelled by 5 annotators."""
-    rng = np.random.default_rng(7)
-    sensitivity, specificity = np.array([0.9, 0.8, 0.7, 0.95, 0.6]), np.array([0.85, 0.9, 0.75, 0.7, 0.65])
-    truth = rng.random(300) < 0.4
-    return np.where(
-        truth[:, None], rng.random((300, 5)) < sensitivity, rng.random((300, 5)) >= specificity
-    ).astype(int)

@@ -4,31 +4,11 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
-from raterlens.estimation.optimiser import Progress, Search, Space, maximise
-from raterlens.estimation.quasi_newton import News, Value
+from raterlens.estimation.optimiser import Space, maximise
+from raterlens.estimation.quasi_newton import News
+from tests.support.objectives import negative, quadratic, rosenbrock
 
 FREE = (np.full(8, -np.inf), np.full(8, np.inf))
-
-
-def negative(function):
-    """A function to be minimised, with its gradient, as an objective to be maximised."""
-
-    def objective(x):
-        value, gradient = function(x)
-        return Value(-value, -value, -gradient)
-
-    return objective
-
-
-def rosenbrock(x):
-    return optimize.rosen(x), optimize.rosen_der(x)
-
-
-def quadratic(seed=0, size=8):
-    random = np.random.default_rng(seed)
-    root = random.normal(size=(size, size))
-    matrix, centre = root @ root.T + np.eye(size), random.normal(size=size)
-    return lambda x: (0.5 * (x - centre) @ matrix @ (x - centre), matrix @ (x - centre)), centre
 
 
 def test_without_bounds_it_finds_the_centre_of_a_quadratic():
@@ -78,16 +58,6 @@ def test_steps_into_where_the_objective_is_undefined_are_taken_back():
     np.testing.assert_allclose(found.parameters, 1, atol=1e-5)
 
 
-def test_parameters_held_by_their_bounds_stay_and_cost_one_evaluation():
-    function, centre = quadratic()
-    found = maximise(
-        negative(function), np.zeros(8), Space(np.ones(8), (centre + 1, centre + 1)), stage="test"
-    )
-    np.testing.assert_array_equal(found.parameters, centre + 1)
-    assert found.record.evaluations == 1
-    assert found.record.converged
-
-
 def test_an_objective_that_becomes_another_on_the_way_is_climbed_to_its_own_top():
     function, centre = quadratic()
     shift, gradients = np.full(8, 0.3), []
@@ -107,21 +77,6 @@ def test_an_objective_that_becomes_another_on_the_way_is_climbed_to_its_own_top(
     found = maximise(objective, np.zeros(8), Space(np.ones(8), FREE), stage="test", on_iteration=nearer)
     np.testing.assert_allclose(found.parameters, centre, atol=1e-5)
     assert found.value.loglik == pytest.approx(0, abs=1e-9)
-
-
-def test_progress_and_the_limit_of_iterations():
-    seen: list[Progress] = []
-    found = maximise(
-        negative(rosenbrock),
-        np.zeros(8),
-        Space(np.ones(8), FREE),
-        stage="here",
-        search=Search(max_iterations=5, on_progress=seen.append),
-    )
-    assert [step.iteration for step in seen] == [1, 2, 3, 4, 5]
-    assert seen[-1].loglik == found.value.loglik
-    assert not found.record.converged
-    assert "limit of 5 iterations" in found.record.stopped
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,8 +5,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+import raterlens as rl
 from raterlens import Ratings
 from raterlens.capability.links import get_link
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import Options, build
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.registry import facets_spec
@@ -99,3 +102,47 @@ def by_differences(problem, x, nodes, step=1e-4) -> np.ndarray:
         for d in step * np.eye(len(x))
     ]
     return np.column_stack(columns)
+
+
+def setting(ratings, link: str, model: str = "gmf"):
+    options = Options(facets_spec(model), get_link(link))
+    facets, response = build(ratings, options)
+    x = starting_values(ratings, facets, options.link)
+    x += np.random.default_rng(0).normal(scale=0.1, size=len(x))
+    return facets, response, pseudo_ratings(facets, response.n_categories), options.link, x
+
+
+def assert_gradient(value, x) -> None:
+    step = 1e-5
+    differences = [
+        (value(x + d).objective - value(x - d).objective) / (2 * step) for d in step * np.eye(len(x))
+    ]
+    np.testing.assert_allclose(value(x).gradient, differences, rtol=1e-6, atol=1e-5)
+
+
+def flat(predictor) -> np.ndarray:
+    return np.concatenate([predictor.slope, predictor.intercepts.ravel()])
+
+
+def half(ratings: Ratings, first: bool) -> Ratings:
+    """The ratings of one half of the students."""
+    chosen = (ratings.student < ratings.n_students // 2) == first
+    students, student = np.unique(ratings.student[chosen], return_inverse=True)
+    return replace(
+        ratings,
+        student=student.astype(np.int32),
+        rater=ratings.rater[chosen],
+        item=ratings.item[chosen],
+        score=ratings.score[chosen],
+        students=ratings.students.gather(students),
+    )
+
+
+def by_hand(rows) -> Ratings:
+    """Ratings from (student, rater, item, score)."""
+    frame = pl.DataFrame(
+        [(student, rater, item, int(score)) for student, rater, item, score in rows],
+        schema=["student", "rater", "item", "score"],
+        orient="row",
+    )
+    return rl.read(frame, student="student", rater="rater", item="item", score="score")

@@ -69,3 +69,13 @@ def fitted(ratings: rl.Ratings, *, rasch: bool = True, **options: Any) -> Any:
     names = ("loglik", "warnings", "sigma", "sigma_se", "alpha", "optimiser", "n_parameters")
     named = {name: getattr(fit, name) for name in names}
     return SimpleNamespace(**columns, **named, truth=fit.table("truth"))
+
+
+def annotations() -> np.ndarray:
+    """300 tasks labelled by 5 annotators."""
+    rng = np.random.default_rng(7)
+    sensitivity, specificity = np.array([0.9, 0.8, 0.7, 0.95, 0.6]), np.array([0.85, 0.9, 0.75, 0.7, 0.65])
+    truth = rng.random(300) < 0.4
+    return np.where(
+        truth[:, None], rng.random((300, 5)) < sensitivity, rng.random((300, 5)) >= specificity
+    ).astype(int)

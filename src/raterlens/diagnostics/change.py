@@ -45,7 +45,7 @@ _LEAD = 5.0
 
 
 def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl.DataFrame:
-    """A row a rater: what changed of severity, and (columns `slope_...`) of discrimination.
+    """A row per rater: what changed of severity, and (columns `slope_...`) of discrimination.
 
     `since`, with the 95 % confidence interval `since_low` to `since_high`: the first time after the change. `shift`:
     how much more severe since, in the units of the predictor. `course`: whether severity changed all at once.

@@ -44,4 +44,4 @@ class Expectation:
     own_slopes: bool
     """Every rater has a slope of their own, which the fit has adapted to their ratings"""
     categories: bool = False
-    """Latent classes: two error rates a rater, which fit any mean square exactly"""
+    """Latent classes: two error rates per rater, which fit any mean square exactly"""

@@ -37,18 +37,18 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
 
 
 def rater_fit(found: Residuals, sums: dict[str, Array] | None = None) -> pl.DataFrame:
-    """A row a rater: mean squares with standardised values, and correlation with the other raters' view."""
+    """A row per rater: mean squares with standardised values, and correlation with the other raters' view."""
     ratings, pairs = found.ratings, found.pairs
     of = _folded(sums or sums_of_contexts(found), found.contexts.rater, ratings.n_raters)
     infit = rater_moment(found, pairs.sums(found.squared - found.variance))
     outfit = rater_moment(found, pairs.sums(found.standardised - 1))
     table = pl.DataFrame({"rater": ratings.raters, **_statistics(of, infit.z, outfit.z)})
-    # Two error rates a rater fit mean squares of 1 exactly, whatever the rater does: they say nothing.
+    # Two error rates per rater fit mean squares of 1 exactly, whatever the rater does: they say nothing.
     return table.with_columns(pl.lit(float("nan")).alias(name) for name in _MEAN_SQUARES * found.categories)
 
 
 def item_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
-    """A row an item, with the columns of `rater_fit`."""
+    """A row per item, with the columns of `rater_fit`."""
     of = _folded(sums, found.contexts.item, found.ratings.n_items)
     infit_z, outfit_z = (
         of[name] / np.sqrt(np.maximum(of[f"{name}_squared"], 1e-300)) for name in ("infit", "outfit")
@@ -57,7 +57,7 @@ def item_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
 
 
 def student_fit(found: Residuals) -> pl.DataFrame:
-    """A row a student. A student's ratings are too few for a standard deviation of their own, so standardised values
+    """A row per student. A student's ratings are too few for a standard deviation of their own, so standardised values
     follow from the model's fourth moments by the cube root of Wilson and Hilferty, as in FACETS and Winsteps."""
     ratings, n = found.ratings, found.ratings.n_students
     count = np.bincount(ratings.student, minlength=n)

@@ -27,7 +27,7 @@ _HARDLY = 0.05
 
 
 def effects(found: Residuals) -> pl.DataFrame:
-    """A row a rater: each effect with its standard error, not-a-number where it cannot be measured."""
+    """A row per rater: each effect with its standard error, not-a-number where it cannot be measured."""
     own = _Own.of(found)
     responsiveness, responsiveness_se = _responsiveness(found, own)
     alternation, alternation_z = _alternation(found, own)
@@ -206,7 +206,7 @@ def _centrality(found: Residuals) -> tuple[Array, Array]:
 
 
 def _less(ratings: Ratings, level: Array) -> Array:
-    """(ratings,) scores less their level, one a rater and item"""
+    """(ratings,) scores less their level, one per rater and item"""
     return np.asarray(ratings.score - level[_cell(ratings)])
 
 

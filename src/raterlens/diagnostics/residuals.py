@@ -57,7 +57,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """Posterior averages, one entry a rating (in the order of the ratings), a pair or a student."""
+    """Posterior averages, one entry per rating (in the order of the ratings), a pair or a student."""
 
     ratings: Ratings
     """With each score's place among those of the fit."""

@@ -15,7 +15,7 @@ _ROUNDING = 50 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where an optimisation stands, once an iteration."""
+    """Where an optimisation stands, once per iteration."""
 
     stage: str
     iteration: int

@@ -18,7 +18,7 @@ RATER, INTERCEPT = "rater", "intercept"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariates:
-    """Columns of numbers, one row a rater in the order of the ratings' labels."""
+    """Columns of numbers, one row per rater in the order of the ratings' labels."""
 
     names: tuple[str, ...]
     values: Array

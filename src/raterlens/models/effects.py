@@ -10,7 +10,7 @@ from raterlens.types import Array
 
 
 class Effect(Protocol):
-    """A smooth map from a block of parameters to one number a rater."""
+    """A smooth map from a block of parameters to one number per rater."""
 
     @property
     def size(self) -> int:

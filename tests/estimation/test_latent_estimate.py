@@ -9,7 +9,16 @@ import raterlens as rl
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.latent_estimate import estimate_latent_class
 from raterlens.estimation.latent_marginal import NO_ABILITY
-from tests.support.latent_class import BOTH, as_ratings, fitted, long, problem_on, rows_of, somewhere
+from tests.support.latent_class import (
+    BOTH,
+    annotations,
+    as_ratings,
+    fitted,
+    long,
+    problem_on,
+    rows_of,
+    somewhere,
+)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
@@ -56,8 +65,8 @@ def test_repeated_ratings_share_the_true_category():
     assert twice.value(x, NO_ABILITY).loglik == pytest.approx(expected, abs=1e-9)
 
 
-def test_starts_are_seeded_and_stop_when_three_agree(annotations):
-    ratings = as_ratings(annotations[:60])
+def test_starts_are_seeded_and_stop_when_three_agree():
+    ratings = as_ratings(annotations()[:60])
     model = problem_on(ratings, rasch=False).model
     fits = [estimate_latent_class(ratings, model, seed=seed) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(fits[0].reached, fits[1].reached)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from tests.support.latent_class import as_ratings, fitted, long
+from tests.support.latent_class import annotations, as_ratings, fitted, long
 
 ITEMS = ["spe", "coh", "str", "gra", "con"]
 
@@ -22,29 +22,28 @@ CROWD_KIT = {
 CROWD_KIT_TASKS = [0.000126, 0.007529, 0.000126, 0.646750, 0.083506]
 
 
-def test_dawid_skene_agrees_with_crowd_kit(annotations):
-    fit = fitted(as_ratings(annotations), rasch=False)
+def test_dawid_skene_agrees_with_crowd_kit():
+    fit = fitted(as_ratings(annotations()), rasch=False)
     for name, expected in CROWD_KIT.items():
         np.testing.assert_allclose(getattr(fit, name), expected, atol=1e-5)
     np.testing.assert_allclose(fit.truth["probability"][:5], CROWD_KIT_TASKS, atol=2e-6)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
-def test_dawid_skene_agrees_with_a_few_lines_of_em(annotations, link):
-    seen = np.random.default_rng(0).random(annotations.shape) < 0.7
+def test_dawid_skene_agrees_with_a_few_lines_of_em(link):
+    labels = annotations()
+    seen = np.random.default_rng(0).random(labels.shape) < 0.7
     seen[:, 0] = True
-    probability = (annotations * seen).sum(axis=1) / seen.sum(axis=1)
+    probability = (labels * seen).sum(axis=1) / seen.sum(axis=1)
     for _ in range(3000):
         weights = np.stack([1 - probability, probability])
-        rate = weights @ (annotations * seen) / (weights @ seen)
+        rate = weights @ (labels * seen) / (weights @ seen)
         prior = weights.mean(axis=1)
-        given = np.where(seen, np.where(annotations == 1, rate[:, None], 1 - rate[:, None]), 1.0).prod(axis=2)
+        given = np.where(seen, np.where(labels == 1, rate[:, None], 1 - rate[:, None]), 1.0).prod(axis=2)
         joint = prior[:, None] * given
         probability = joint[1] / joint.sum(axis=0)
     task, annotator = np.nonzero(seen)
-    rows = zip(
-        task.tolist(), annotator.tolist(), ["all"] * len(task), annotations[seen].tolist(), strict=True
-    )
+    rows = zip(task.tolist(), annotator.tolist(), ["all"] * len(task), labels[seen].tolist(), strict=True)
     fit = fitted(long(list(rows)), rasch=False, link=link)
     assert fit.loglik == pytest.approx(np.log(joint.sum(axis=0)).sum(), abs=1e-7)
     np.testing.assert_allclose(fit.sensitivity, rate[1], atol=1e-5)

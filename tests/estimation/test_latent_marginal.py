@@ -11,9 +11,7 @@ from raterlens.estimation.latent_estimate import posterior_truth
 from raterlens.estimation.latent_information import observed_information
 from tests.support.latent_class import (
     BOTH,
-    DIFFERENCE,
     NODES,
-    long,
     nodes_of,
     problem_on,
     somewhere,
@@ -45,17 +43,6 @@ def test_likelihood_is_the_sum_over_all_true_categories(panel, rasch):
     np.testing.assert_allclose(posterior_truth(problem, x, nodes), truths, atol=1e-10)
 
 
-def test_a_pattern_is_one_cell_however_its_rows_are_ordered():
-    one = [("A", "R1", "I1", 1), ("A", "R2", "I1", 0), ("A", "R1", "I1", 1)]
-    other = [("B", "R2", "I1", 0), ("B", "R1", "I1", 1), ("B", "R1", "I1", 1)]
-    different = [("C", "R1", "I1", 1), ("C", "R2", "I1", 0), ("C", "R1", "I1", 0)]
-    units = problem_on(long(one + other + different)).units
-    assert units.cell[0] == units.cell[1] != units.cell[2]
-    assert units.n.tolist() == [3, 3, 3]
-    assert units.passes.tolist() == [2, 2, 1]
-    assert units.members[[units.cell[0]]].toarray().tolist() == [[0, 2, 1, 0]]
-
-
 def test_parts_of_students_make_no_difference(panel, monkeypatch):
     whole = problem_on(panel)
     x = somewhere(whole)
@@ -72,16 +59,3 @@ def test_parts_of_students_make_no_difference(panel, monkeypatch):
     np.testing.assert_allclose(moments.mean, alone.mean, atol=1e-12)
     np.testing.assert_allclose(moments.sd, alone.sd, atol=1e-12)
     assert len(moments.mean) == parted.n_students == panel.n_students
-
-
-@BOTH
-@pytest.mark.parametrize("link", ["logit", "probit"])
-def test_gradient_and_information_are_exact(panel, rasch, link):
-    problem = problem_on(panel, rasch, link)
-    x, nodes, h = somewhere(problem, 1), nodes_of(problem), 1e-5
-    ahead = [problem.value(x + h * e, nodes) for e in np.eye(len(x))]
-    behind = [problem.value(x - h * e, nodes) for e in np.eye(len(x))]
-    slope = [(a.objective - b.objective) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
-    bend = [(a.gradient - b.gradient) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
-    np.testing.assert_allclose(problem.value(x, nodes).gradient, slope, atol=DIFFERENCE)
-    np.testing.assert_allclose(observed_information(problem, x, nodes), -np.array(bend), atol=DIFFERENCE)

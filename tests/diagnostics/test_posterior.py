@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+
+from raterlens.diagnostics.posterior import large, tables_of
+from raterlens.engine.protocol import Nodes
+from tests.support.facets_models import make, somewhere
+
+
+@pytest.mark.parametrize("kind", ["gmf", "probit", "rating scale", "graded"])
+def test_predictions_have_their_expectations(small, kind):
+    model, response = make(small, kind)
+    nodes = Nodes.equally_spaced(-3, 3, 0.5)
+    tables = tables_of(response, model.predictor(somewhere(model)), nodes)
+    k = response.n_categories
+    y = np.arange(k)[:, None]
+    np.testing.assert_allclose(tables.prob.sum(axis=1), 1)
+    np.testing.assert_allclose(tables.mean, (tables.prob * y).sum(axis=1))
+    np.testing.assert_allclose(tables.variance, (tables.prob * y**2).sum(axis=1) - tables.mean**2, rtol=1e-8)
+    # A squared standardised residual is 1 on average.
+    z2 = tables.standardised.reshape(tables.prob.shape)
+    np.testing.assert_allclose((tables.prob * z2).sum(axis=1), 1)
+    np.testing.assert_allclose((tables.prob * z2**2).sum(axis=1) - 1, tables.kurtosis, atol=1e-6, rtol=1e-6)
+    assert (tables.middle is None) == (k == 2)
+    if tables.score is not None:
+        score = tables.score.reshape(tables.prob.shape)
+        np.testing.assert_allclose((tables.prob * score).sum(axis=1), 0, atol=1e-10)
+
+
+def test_large_data_begin_where_compiling_pays():
+    assert not large(1_000)
+    assert large(1_000_000)

@@ -1,0 +1,22 @@
+import numpy as np
+import pytest
+
+from raterlens.engine.protocol import Nodes
+from raterlens.estimation.marginal import CellMarginal, marginal
+from tests.support.facets_models import assert_gradient, setting
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cauchit", "cloglog"])
+def test_marginal_gradient(small, link):
+    model, response, pseudo, _, x = setting(small, link)
+    problem, nodes = marginal(small, model, response, pseudo), Nodes.equally_spaced(-6, 6, 0.25)
+    assert_gradient(lambda p: problem.value(p, nodes), x)
+
+
+def test_essays_and_cells_give_the_same_likelihood(small):
+    model, response, pseudo, _, x = setting(small, "logit")
+    nodes = Nodes.equally_spaced(-6, 6, 0.25)
+    essays = marginal(small, model, response, pseudo).value(x, nodes)
+    cells = CellMarginal(small, model, response, pseudo).value(x, nodes)
+    assert essays.loglik == pytest.approx(cells.loglik, rel=1e-13)
+    np.testing.assert_allclose(essays.gradient, cells.gradient, rtol=1e-9, atol=1e-9)

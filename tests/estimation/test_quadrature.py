@@ -1,0 +1,56 @@
+"""The grid that an estimation ends on, against much finer ones."""
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.engine.protocol import Nodes
+from raterlens.estimation.grid import accuracy_for
+from raterlens.estimation.methods import estimate
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+from tests.support.facets_models import setting
+
+
+@pytest.mark.parametrize(
+    ("students", "raters", "items", "slope"),
+    [(50, 20, 40, (0.025, 0.5)), (40, 20, 250, (0.5, 2.0))],
+    ids=["study 1", "5,000 ratings a student"],
+)
+@pytest.mark.parametrize("model", ["tfm", "gmf"])
+def test_the_grid_is_fine_enough_where_posteriors_are_narrow(students, raters, items, slope, model):
+    ratings = rl.simulate(
+        students=students, raters=raters, items=items, slope=np.linspace(*slope, raters), seed=1
+    ).ratings
+    facets, response, _, link, _ = setting(ratings, "logit", model)
+
+    found = estimate(ratings, facets, response, link, "mml")
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 5)
+    assert found.loglik == pytest.approx(found.problem.value(found.parameters, fine).loglik, abs=1e-4)
+
+
+def test_each_of_many_students_is_integrated_well():
+    """On more students than the error of the whole log-likelihood is held to a constant for."""
+    n = 20_000
+    ratings = rl.simulate(students=n, raters=8, items=5, raters_per_student=2, seed=3).ratings
+    facets, response, _, link, _ = setting(ratings, "logit", "gmf")
+    found = estimate(ratings, facets, response, link, "mml")
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 5)
+    exact = found.problem.value(found.parameters, fine)
+    assert accuracy_for(n) > accuracy_for(1_000)
+    assert found.loglik == pytest.approx(exact.loglik, abs=accuracy_for(n))
+    np.testing.assert_allclose(exact.gradient, found.value.gradient, atol=1e-3)
+
+
+def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
+    """Four ratings a student leave a posterior wide, but the cauchit with a slope of 8 turns within a tenth."""
+    slope = [8, 7, 6, 2, 1, 8] * 2
+    ratings = rl.simulate(
+        students=1000, raters=12, items=2, raters_per_student=2, link="cauchit", slope=slope, seed=2
+    ).ratings
+    link = get_link("cauchit")
+    model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale", False), 2)
+    found = estimate(ratings, model, response, link, "mml")
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 8)
+    assert found.problem.value(found.parameters, fine).loglik == pytest.approx(found.loglik, abs=2e-5)

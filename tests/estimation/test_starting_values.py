@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from raterlens.capability.links import get_link
+from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
+from tests.support.facets_models import make
+
+
+@pytest.mark.parametrize(("kind", "link"), [("gmf", "logit"), ("tfm", "logit"), ("probit", "probit")])
+def test_severities_start_in_the_order_of_the_pass_rates(small, kind, link):
+    model, _ = make(small, kind)
+    start = starting_values(small, model, get_link(link))
+    rates = small.tally("rater").total / small.tally("rater").n
+    np.testing.assert_array_equal(np.argsort(start[model.blocks["severity"]]), np.argsort(-rates))
+    slope = model.slope(start[model.blocks["slope"]])
+    np.testing.assert_allclose(slope, slope[0])
+
+
+def test_scales_grow_with_the_ratings_of_a_parameter(small):
+    model, _ = make(small, "gmf")
+    scale = information_scale(model, starting_values(small, model, get_link("logit")))
+    given = small.tally("rater").n
+    np.testing.assert_allclose(scale[model.blocks["severity"]] / given, scale[0] / given[0])
+    assert (scale > 0).all()
+
+
+def test_students_with_more_ratings_start_with_narrower_posteriors(small):
+    widths, n = starting_widths(small), small.tally("student").n
+    assert (widths < 1).all()
+    assert np.all(np.diff(widths[np.argsort(n, kind="stable")]) <= 0)
