@@ -276,13 +276,13 @@ def _check_names(record: type[FitConfig] | type[ReadConfig], names: Iterable[str
 
 def _check_switch(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise OptionError(f"{name}={value!r}", "give True or False", value=value, option=name)
+        raise OptionError(Message(Option(name, value)), "give True or False", value=value, option=name)
 
 
 def _check_whole(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise OptionError(
-            f"{name}={value!r}",
+            Message(Option(name, value)),
             Message(
                 "give a whole number of at least ", str(least), ", for example ", Option(name, max(least, 1))
             ),

@@ -31,9 +31,15 @@ def test_covariates_are_kept_by_column(kind):
     assert recorded({"covariates": kind(given)})["covariates"] == given
 
 
+def test_covariates_may_be_in_a_file(tmp_path):
+    path = tmp_path / "raters.csv"
+    path.write_text("rater,years\n007,1.5\n8,2\n")
+    assert recorded({"covariates": path})["covariates"] == {"rater": ["007", "8"], "years": [1.5, 2.0]}
+
+
 def test_covariates_that_are_no_table_are_refused():
-    with pytest.raises(InputError, match="covariates are a str") as caught:
-        recorded({"covariates": "raters.csv"})
+    with pytest.raises(InputError, match="covariates are a int") as caught:
+        recorded({"covariates": 3})
     assert caught.value.option == "covariates"
 
 

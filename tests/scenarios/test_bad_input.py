@@ -95,3 +95,24 @@ def test_bad_input_as_a_process(tmp_path: Path) -> None:
     done = run("fit", tmp_path / "nowhere.csv")
     assert (done.returncode, done.stdout) == (AT_FAULT, b"")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (GOOD, ("--starts", "0"), "--starts 0; give a whole number of at least 1, for example --starts 1"),
+        (GOOD, ("--resume",), "name it with --checkpoint"),
+        (GOOD, ("--model", "hrm", "--shrink"), "takes no --shrink; leave it out, or use --model gmf"),
+        (GOOD, ("--reference", "max corrected", "--no-standard-errors"), "leave out --no-standard-errors"),
+        (GOOD + "3,A,x,2\n", ("--model", "probit"), "for example --cut 2, or use --model gmf"),
+        (GOOD, ("--cut", "5"), "(score < --cut 5)"),
+        (HEADER + "1,,x,1\n2,,x,0\n", (), "fill it in, or name another with --rater"),
+        (GOOD, ("--covariates", "bad.csv"), "no such file: 'bad.csv'"),
+    ],
+)
+def test_options_are_named_as_they_are_typed(
+    content: str, options: Sequence[str], message: str, tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(content)
+    at_fault(capsys, ["fit", path, *options], message)

@@ -1,5 +1,7 @@
 """The pipeline on one screen: check, estimate, covariance, tables. Every fit is made here."""
 
+from collections.abc import Iterable, Iterator
+
 from raterlens.config import FitConfig
 from raterlens.errors import OptionError, choose
 from raterlens.models.registry import MODELS
@@ -57,13 +59,18 @@ def check(config: FitConfig, run: Run) -> None:
             )
     if strange := [name for name in config.given() if name not in spec.takes | COMMON]:
         raise OptionError(
-            f"model {spec.name!r} takes no {' or '.join(strange)}",
+            Message(f"model {spec.name!r} takes no ", *_or(Option(name) for name in strange)),
             Message("leave it out, or use ", Option("model", "gmf")),
             option=strange[0],
         )
     run.check(config, by_parts=isinstance(spec, FacetsSpec) and config.method == "mml")
     if isinstance(spec, FacetsSpec):
         check_together(config)
+
+
+def _or(options: Iterable[Option]) -> Iterator[str | Option]:
+    for place, option in enumerate(options):
+        yield from (" or ", option) if place else (option,)
 
 
 def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:

@@ -22,6 +22,7 @@ from raterlens.capability.yardstick import (
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.models.panel import Panel
+from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import (
     Measured,
@@ -113,18 +114,31 @@ def check_measurable(
     """Raise where the yardstick needs more than there is, before any work."""
     if yardstick.reference == CORRECTED and not standard_errors:
         raise OptionError(
-            f"reference={CORRECTED!r} follows from standard errors; fit with standard_errors=True"
+            Message(Option("reference", CORRECTED), " follows from standard errors"),
+            Message("leave out ", Option("standard_errors", False)),
+            option="reference",
         )
     if not yardstick.shrink:
         return
     if covariates:
         raise OptionError(
-            f"shrink=True, but raters are explained by {', '.join(covariates)} and have nothing of their own to "
-            "shrink; leave one of them out"
+            Message(
+                Option("shrink", True),
+                f", but raters are explained by {', '.join(covariates)} and have nothing of their own to shrink",
+            ),
+            "leave out one of them",
+            option="shrink",
         )
     if n_raters < 3:
-        raise OptionError(f"shrink=True with {n_raters} raters; it takes 3 to say how raters differ")
+        raise OptionError(
+            Message(Option("shrink", True), f" with {n_raters} raters"),
+            "leave it out: it takes 3 raters to say how they differ",
+            value=n_raters,
+            option="shrink",
+        )
     if not standard_errors:
         raise OptionError(
-            "shrink=True weighs estimates by their standard errors; fit with standard_errors=True"
+            Message(Option("shrink", True), " weighs estimates by their standard errors"),
+            Message("leave out ", Option("standard_errors", False)),
+            option="shrink",
         )

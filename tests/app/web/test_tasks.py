@@ -1,5 +1,6 @@
 """Tasks of a worker, called directly."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from raterlens.app.web.column_roles import read_config
 from raterlens.app.web.option_labels import label
 from raterlens.app.web.tasks import check, compare, fit, preview
-from raterlens.errors import InputError
+from raterlens.errors import InputError, RaterlensError
 
 ROLES = {name: name for name in ("student", "rater", "item", "score")}
 
@@ -41,6 +42,33 @@ def test_faults_name_the_visitor_s_file(path: Path, tmp_path: Path) -> None:
         assert "mine.csv" in message
         assert str(tmp_path) not in message
         assert "table.csv" not in message
+
+
+@pytest.mark.parametrize(
+    ("top", "asked", "option", "message"),
+    [
+        (
+            2,
+            {"model": "probit"},
+            "cut",
+            "for example the pass mark 2, or use the model “Severity and sharpness” (gmf)",
+        ),
+        (2, {"method": "hl"}, "cut", "method 'hl' takes pass (1) or fail (0); give the lowest passing score"),
+        (2, {"link": "probit"}, "scale", "use the scale “graded” or the link “logit”"),
+        (1, {"model": "hrm", "shrink": True}, "shrink", "takes no “Pull uncertain raters towards the panel”"),
+    ],
+)
+def test_faults_speak_as_the_page_does(
+    ratings: pl.DataFrame, tmp_path: Path, top: int, asked: dict[str, Any], option: str, message: str
+) -> None:
+    path = tmp_path / "table.csv"
+    ratings.with_columns(pl.col("score") + (pl.col("item") == 1) * (top - 1)).write_csv(path)
+    with pytest.raises(RaterlensError) as refused:
+        fit(str(path), "mine.csv", read_config(ROLES).given(), asked, str(tmp_path), quiet)
+    worded = refused.value.worded(label)
+    assert message in worded
+    assert not re.search(r"\w=", worded)
+    assert refused.value.option == option
 
 
 def test_a_fit_reports_progress_and_two_are_compared(path: Path, tmp_path: Path) -> None:

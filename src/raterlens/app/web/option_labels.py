@@ -31,7 +31,7 @@ def label(option: Option) -> str:
     Examples
     --------
     >>> label(Option("cut", 3)), label(Option("rater")), label(Option("model", "tfm"))
-    ('the pass mark 3', 'a column as Rater', 'the model “Severity only”')
+    ('the pass mark 3', 'a column as Rater', 'the model “Severity only” (tfm)')
     >>> label(Option("encoding", "cp1252"))
     '--encoding cp1252 on the command line'
     """
@@ -45,9 +45,11 @@ def label(option: Option) -> str:
         return words[name]
     if name in _TYPED and value is not None:
         return words[f"{name}_value"].format(value=value)
-    known = TABLE["models"] if name == "model" else TABLE.get(_CHOICES.get(name, ""), {})
+    if name == "model" and value in TABLE["models"]:
+        return f"{words[name]} “{TABLE['models'][value]['name']}” ({value})"
+    known = TABLE.get(_CHOICES.get(name, ""), {})
     if value in known:
-        return f"{words[name]} “{known[value]['name'] if name == 'model' else _short(known[value])}”"
+        return f"{words[name]} “{_short(known[value])}”"
     return f"{as_flag(option)} on the command line"  # the pages do not ask for it
 
 
