@@ -110,5 +110,5 @@ def test_wrong_combinations_say_what_to_do(small):
         rl.fit(small, model="probit", covariates=frame)
     with pytest.raises(OptionError, match="leave one of them out"):
         rl.fit(small, covariates=frame, anchors=rl.Anchors(items={"I1": 0.0}))
-    with pytest.raises(InputError, match="covariates are a str"):
-        rl.fit(small, covariates="raters.csv")
+    with pytest.raises(InputError, match="cannot read a table from an object of type 'int'"):
+        rl.fit(small, covariates=3)

@@ -1,6 +1,5 @@
 """What is known of raters beforehand, to explain severity and discrimination by."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,21 +46,9 @@ class Covariates:
 
 def covariate_columns(source: Any) -> dict[str, list[Any]]:
     """The path of a table, a dataframe, or columns by name, as columns by name."""
-    if isinstance(source, str | os.PathLike):
-        source = read_rater_table(source)
     if isinstance(source, Mapping):
         return {str(name): list(values) for name, values in source.items()}
-    import narwhals as nw  # most fits have no covariates
-
-    try:
-        frame: pl.DataFrame = nw.from_native(source, eager_only=True).to_polars()
-    except TypeError:
-        raise InputError(
-            f"covariates are a {type(source).__name__}",
-            "give a dataframe with the column 'rater' and columns of numbers",
-            option="covariates",
-        ) from None
-    return frame.to_dict(as_series=False)
+    return read_rater_table(source).to_dict(as_series=False)
 
 
 def read_covariates(columns: Mapping[str, Sequence[Any]], raters: pl.Series) -> Covariates:

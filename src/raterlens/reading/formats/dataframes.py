@@ -36,7 +36,7 @@ def read_frame(source: Any) -> Table:
         ) from error
     except TypeError as error:
         raise InputError(
-            f"cannot read ratings from an object of type {type(source).__name__!r}",
+            f"cannot read a table from an object of type {type(source).__name__!r}",
             "give the path of a file or a dataframe (polars, pandas, pyarrow)",
             value=source,
         ) from error
