@@ -13,7 +13,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.agreement import agreement
-from raterlens.diagnostics.rating_pairs import couples_of, rater_pairs
+from raterlens.diagnostics.rating_pairs import paired_ratings, rater_pairs
 from tests.support.three_raters import panel, read, units
 
 EXACT = 1e-12
@@ -61,4 +61,4 @@ def test_the_model_expects_the_agreement_that_it_draws(thresholds):
 def test_nothing_to_agree_on():
     alone = rl.read(pl.DataFrame({"student": [1, 2, 3], "rater": ["A", "A", "B"], "score": [0, 1, 1]}))
     assert agreement(alone, units(alone))["value"].is_nan().all()
-    assert rater_pairs(alone, couples_of(alone, units(alone))).height == 0
+    assert rater_pairs(alone, paired_ratings(alone, units(alone))).height == 0

@@ -42,7 +42,7 @@ def test_headline(panel: pl.DataFrame) -> None:
     table = judged(panel, SCALE)
     assert headline(table) == (
         "2 of 5 raters need attention",
-        "1 is borderline; 1 capable one is rather severe or lenient",
+        "1 is borderline; 1 other is reliable but strict or lenient",
     )
     assert headline(table.filter(pl.col("standing") == "fine")).text == "All 2 raters are capable"
     assert (

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.posterior import large, tables_of
+from raterlens.diagnostics.posterior import averages_for, large, tables_of
 from raterlens.engine.protocol import Nodes
 from tests.support.facets_models import make, somewhere
 
@@ -29,3 +29,17 @@ def test_predictions_have_their_expectations(small, kind):
 def test_large_data_begin_where_compiling_pays():
     assert not large(1_000)
     assert large(1_000_000)
+
+
+@pytest.mark.parametrize("n_ratings", [10, 10**9], ids=["readable", "compiled"])
+def test_sums_written_out(n_ratings):
+    random = np.random.default_rng(0)
+    weights, table, prob = random.random((4, 6)), random.random((5, 6)), random.random((5, 3, 6))
+    weight, one, two = random.integers(4, size=20), random.integers(5, size=20), random.integers(5, size=20)
+    sums = averages_for(n_ratings)
+    expected = [weights[w] @ table[r] for w, r in zip(weight, one, strict=True)]
+    np.testing.assert_allclose(sums.averaged(weights, weight, table, one), expected, rtol=1e-12)
+    expected = [
+        weights[w] @ (prob[a] * prob[b]).sum(axis=0) for w, a, b in zip(weight, one, two, strict=True)
+    ]
+    np.testing.assert_allclose(sums.agreeing(weights, weight, prob, one, two), expected, rtol=1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.rating_pairs import couples_of, rater_pairs
+from raterlens.diagnostics.rating_pairs import paired_ratings, rater_pairs
 from tests.support.three_raters import panel, read, units
 
 EXACT = 1e-12
@@ -11,7 +11,7 @@ EXACT = 1e-12
 
 def test_cohens_kappa_equals_statsmodels_and_scikit_learn():
     ratings = read(panel())
-    table = rater_pairs(ratings, couples_of(ratings, units(ratings)))
+    table = rater_pairs(ratings, paired_ratings(ratings, units(ratings)))
     assert table["kappa"].to_list() == pytest.approx(
         [0.19259882253994953, 0.29765886287625415, 0.3570219966159053], rel=EXACT
     )
@@ -26,7 +26,7 @@ def test_weighted_kappa_equals_statsmodels_and_scikit_learn():
     # statsmodels: cohens_kappa(table, wt="quadratic"), .kappa and .std_kappa;
     # scikit-learn: cohen_kappa_score(y[:, a], y[:, b], weights="quadratic")
     ratings = read(panel())
-    table = rater_pairs(ratings, couples_of(ratings, units(ratings)))
+    table = rater_pairs(ratings, paired_ratings(ratings, units(ratings)))
     kappa = [0.7013574660633485, 0.6202531645569622, 0.7383966244725739]
     error = [0.06911965535245934, 0.09195356315552557, 0.07037401243736977]
     assert table["weighted_kappa"].to_list() == pytest.approx(kappa, rel=EXACT)

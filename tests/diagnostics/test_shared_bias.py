@@ -66,7 +66,7 @@ def test_what_cannot_be_checked_is_refused(biased):
         fit.check_shared_bias(biased, trusted=["humann 1"])
     with pytest.raises(OptionError, match="no trusted raters"):
         fit.check_shared_bias(biased, trusted=[])
-    with pytest.raises(OptionError, match="sharing takes two"):
+    with pytest.raises(OptionError, match="1 rater besides the trusted ones; it takes two"):
         fit.check_shared_bias(biased, trusted=HUMANS + JUDGES[1:])
     few = panel(0.0, 0, students=25)
     with pytest.raises(InputError, match="25 students rated by both"):

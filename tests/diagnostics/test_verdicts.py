@@ -10,10 +10,15 @@ from raterlens.capability.curves import curve_of
 from raterlens.capability.formulas import gmf
 from raterlens.capability.links import get_link
 from raterlens.diagnostics.capability_scale import Scale
-from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdict, verdicts
+from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdicts
 
 SIGMA = 2.0
 SCALE = Scale(SIGMA)
+
+
+def verdict(scale: Scale = SCALE, **rater: Any) -> Verdict:
+    """The verdict on one rater."""
+    return Verdict(**verdicts(pl.DataFrame([{"flag": ""} | rater]), scale).row(0, named=True))
 
 
 def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdict:
@@ -32,8 +37,8 @@ def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdi
     ("rho", "eta", "label", "standing"),
     [
         (0.95, 0.1, "capable", "fine"),
-        (0.95, 1.2, "capable, rather severe", "fine"),
-        (0.95, -1.2, "capable, rather lenient", "fine"),
+        (0.95, 1.2, "capable but severe", "fine"),
+        (0.95, -1.2, "capable but lenient", "fine"),
         (1.0, 3.5, "too severe", "attention"),
         (1.0, -3.5, "too lenient", "attention"),
         (0.3, 0.0, "weak discrimination", "attention"),
@@ -66,7 +71,7 @@ def test_a_second_cause_is_named() -> None:
 def test_low_capability_within_the_margin_of_error_is_borderline() -> None:
     dull, strict = rate(0.45, 0.0, margin=0.15), rate(1.0, 2.3, margin=0.15)
     assert (dull.label, dull.standing) == ("borderline discrimination", "borderline")
-    assert (strict.label, strict.standing) == ("borderline, rather severe", "borderline")
+    assert (strict.label, strict.standing) == ("borderline and severe", "borderline")
     assert rate(0.45, 0.0, margin=0.01).standing == "attention"
 
 

@@ -15,5 +15,5 @@ def test_a_pass_is_the_same_compiled(fitted, compiled):
         one, two = getattr(plain, name), getattr(quick, name)
         if isinstance(one, np.ndarray):
             np.testing.assert_allclose(two, one, rtol=SAME, atol=SAME, err_msg=name)
-    np.testing.assert_allclose(quick.couples.expected, plain.couples.expected, rtol=SAME)
+    np.testing.assert_allclose(quick.paired.expected, plain.paired.expected, rtol=SAME)
     np.testing.assert_allclose(quick.ability.sd, plain.ability.sd, rtol=SAME)

@@ -12,5 +12,5 @@ def test_a_fit_that_is_stopped_early_says_so(small):
 def test_item_slopes_are_the_first_to_go_where_a_fit_does_not_converge(small):
     """The other models get by with few ratings."""
     plain, sloped = (rl.fit(small, max_iterations=1, item_slopes=given).warnings for given in (False, True))
-    assert any("Try, in this order: model 'tfm';" in warning for warning in plain)
-    assert any("Try, in this order: no item slopes" in warning for warning in sloped)
+    assert any("Try, in this order: model='tfm';" in warning for warning in plain)
+    assert any("Try, in this order: item_slopes=False" in warning for warning in sloped)

@@ -72,7 +72,8 @@ def test_shrunk_comparisons_claim_less(fit):
     [
         ({"k": 5}, "from 1 to 4"),
         ({"k": 0}, "from 1 to 4"),
-        ({"alpha": 0.0}, "above 0"),
+        ({"alpha": 0.0}, "between 0 and 1"),
+        ({"target_se": 0.0}, "above 0"),
     ],
 )
 def test_wrong_options_say_what_to_do(fit, options, message):

@@ -18,6 +18,7 @@ from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError, choose
 from raterlens.result.record import Result
+from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.measurement import Measurement, measured_fit
 
@@ -69,7 +70,12 @@ def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = 
     r = labels.index(choose("rater", str(rater), labels))
     wanted = np.linspace(-4, 4, 81) if severity is None else np.atleast_1d(np.asarray(severity, np.float64))
     if wanted.ndim != 1 or not np.isfinite(wanted).all():
-        raise OptionError(f"severity={severity!r}; give a number or several, all finite")
+        raise OptionError(
+            Message(Option("severity", severity)),
+            "give a number or several, all finite",
+            value=severity,
+            option="severity",
+        )
     kappa = _kappa(on, np.full(len(wanted), on.on.a[r]), wanted)
     best, top = _best(on, float(on.on.a[r]))
     now = float(_kappa(on, on.on.a[[r]], on.on.eta[[r]])[0])
@@ -78,7 +84,7 @@ def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = 
 
 
 def advice(fit: Result) -> pl.DataFrame:
-    """A row a rater: kappa, what was lost to severity and to discrimination, the best severity and its gain, the
+    """A row per rater: kappa, what was lost to severity and to discrimination, the best severity and its gain, the
     abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a
     paragraph to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
     table = fit.table("raters")
@@ -191,15 +197,11 @@ def _feedback(
     n = f"{verdict['n']:,}"
     lines = [f"Dear {name}, thank you for your {n} ratings."]
     if verdict["standing"] == "unclear":
-        lines.append(f"They are not enough yet to say how you rate: {verdict['advice']}")
+        lines.append("They are too few to say how you rate yet.")
         return " ".join(lines)
     low, high = verdict["kappa_low"], verdict["kappa_high"]
     known = isinstance(low, float) and isinstance(high, float) and np.isfinite(low) and np.isfinite(high)
-    span = (
-        f" (somewhere from {100 * low:.0f} to {100 * high:.0f} %, as far as these ratings tell)"
-        if known
-        else ""
-    )
+    span = f" (95 % interval: {100 * low:.0f} to {100 * high:.0f} %)" if known else ""
     lines.append(
         f"They show {100 * max(kappa, 0.0):.0f} % of the best possible sensitivity to ability{span}."
     )
@@ -209,13 +211,13 @@ def _feedback(
     if gain >= 0.05 and gain >= other:
         way = ("severe", "generous") if too_severe > 0 else ("lenient", "strict")
         lines.append(
-            f"Most of what is missing comes from the standard you apply, which is more {way[0]} than would serve best: "
-            f"being somewhat more {way[1]} with borderline work would bring you to about {100 * best:.0f} %."
+            f"Most of the rest is lost to the standard you apply, which is too {way[0]}: being somewhat more {way[1]} "
+            f"with borderline work would bring you to about {100 * best:.0f} %."
         )
     elif other >= 0.2 and verdict["standing"] != "attention":
         lines.append(
-            "To tell stronger and weaker work apart still more clearly, going through a few benchmark pieces and the "
-            "reasons for their scores is a good way."
+            "To tell stronger and weaker work apart still more clearly, review a few benchmark pieces and the reasons "
+            "for their scores."
         )
     if "sensitivity" in verdict:
         lines.append(
@@ -225,7 +227,7 @@ def _feedback(
     if np.isfinite(best_range[0]):
         middle = (best_range[0] + best_range[1]) / 2
         where = next(word for limit, word in _WHERE if middle < limit)
-        lines.append(f"You judge {where} work most finely.")
+        lines.append(f"You tell {where} work apart best.")
     if verdict["standing"] == "attention":
         lines.append(f"Suggested next step: {verdict['advice']}")
     return " ".join(lines)

@@ -14,7 +14,7 @@ from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.grouping import Groups
-from raterlens.diagnostics.rating_pairs import Couples
+from raterlens.diagnostics.rating_pairs import PairedRatings
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 
@@ -24,16 +24,16 @@ MANY = 20_000
 """Students from which on sums over them are drawn from the normal distribution that they have by then."""
 
 
-def agreement(ratings: Ratings, units: Groups, couples: Couples | None = None) -> pl.DataFrame:
+def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = None) -> pl.DataFrame:
     """coefficient, value and a 95 % interval from resampled students; not-a-number where no work has two ratings.
 
-    `units`: the ratings of the same student and item. With `couples` that a fit has foreseen, also the agreement that
-    the model expects of the same ratings.
+    `units`: the ratings of the same student and item. With `paired` ratings that a fit has foreseen, also the
+    agreement that the model expects of them.
     """
     k = ratings.n_categories
     wanted = [name for name in COEFFICIENTS if k > 2 or name not in ORDERED]
-    wanted = [name for name in wanted if couples is not None or name not in EXPECTED]
-    of_student = _sums(ratings, units, couples)
+    wanted = [name for name in wanted if paired is not None or name not in EXPECTED]
+    of_student = _sums(ratings, units, paired)
     values = np.full((DRAWS + 1, len(wanted)), np.nan)
     if of_student["units"].any():
         drawn = _resampled(np.column_stack(list(of_student.values())), default_rng(20250212))
@@ -73,11 +73,11 @@ class Sums:
         )
 
 
-def _sums(ratings: Ratings, units: Groups, couples: Couples | None) -> dict[str, Array]:
+def _sums(ratings: Ratings, units: Groups, paired: PairedRatings | None) -> dict[str, Array]:
     """What coefficients need of each student, added up over the student's units."""
     sums = _of_students(ratings, units)
-    if couples is not None:
-        sums["expected"] = 2 * _by(couples.student, couples.expected, ratings.n_students)
+    if paired is not None:
+        sums["expected"] = 2 * _by(paired.student, paired.expected, ratings.n_students)
     return sums
 
 

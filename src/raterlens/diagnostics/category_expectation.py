@@ -28,6 +28,7 @@ from raterlens.models.responses import Adjacent, Linked, Predictor
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
+from raterlens.text import Message, Option
 from raterlens.types import Array, Indices
 
 # Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
@@ -39,8 +40,10 @@ def of_categories(fit: Result, ratings: Ratings) -> Expectation:
     """Work (student-items) in the order of student and item."""
     if ratings.n_categories > 2:
         raise InputError(
-            f"scores go up to {ratings.n_categories - 1}, but the fit knows pass (1) and fail (0) only; read the "
-            "ratings with the cut that the fit's were read with"
+            f"scores go up to {ratings.n_categories - 1}, but the fit knows pass (1) and fail (0) only",
+            Message("read them with the same ", Option("cut"), " as the ratings that were fitted"),
+            value=ratings.n_categories - 1,
+            option="cut",
         )
     raters, items = fit.table("raters"), fit.table("items")
     rater = places_of(ratings.raters, raters["rater"], "raters")

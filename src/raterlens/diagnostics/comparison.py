@@ -11,7 +11,7 @@ from scipy import stats
 
 from raterlens.errors import OptionError
 from raterlens.result.record import Result
-from raterlens.text import listed
+from raterlens.text import Message, Option, listed
 
 # Movers named in the summary.
 _NAMED = 5
@@ -22,12 +22,12 @@ class Comparison:
     """Fits of the same ratings, compared."""
 
     models: pl.DataFrame
-    """A row a fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
+    """A row per fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
     fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
     raters: pl.DataFrame
-    """A row a rater: kappa and rank in every fit (1 is the most capable), and the largest change of rank."""
+    """A row per rater: kappa and rank in every fit (1 is the most capable), and the largest change of rank."""
     agreement: pl.DataFrame
-    """A row a pair of fits: Spearman's and Kendall's correlation of their kappas."""
+    """A row per pair of fits: Spearman's and Kendall's correlation of their kappas."""
     warnings: tuple[str, ...]
     """Why numbers may not be comparable."""
 
@@ -41,7 +41,7 @@ class Comparison:
         return "\n".join([*lines, "", *self.words(), *(f"Warning: {warning}" for warning in self.warnings)])
 
     def words(self) -> list[str]:
-        """What the numbers say, a sentence each."""
+        """What the numbers say, one sentence each."""
         lines = [_tested(row) for row in self.models.iter_rows(named=True)]
         if not self.warnings:
             best = {name: self.models.sort(name)["fit"][0] for name in ("aic", "bic")}
@@ -82,10 +82,19 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
     [('tfm', None, None), ('gmf', 'tfm', 15)]
     """
     if len(fits) < 2 or not all(isinstance(fit, Result) for fit in fits):
-        raise OptionError(f"compare takes two or more fits, from rl.fit or rl.load; it got {listed(fits)}")
+        raise OptionError(
+            f"compare got {listed(fits) or 'nothing'}",
+            "give two or more fits, from rl.fit or rl.load",
+            value=fits,
+        )
     called = list(names) if names is not None else _names(fits)
     if len(called) != len(fits) or len(set(called)) != len(called):
-        raise OptionError(f"names={called!r}; give each of the {len(fits)} fits a name of its own")
+        raise OptionError(
+            Message(Option("names", called)),
+            f"give each of the {len(fits)} fits a name of its own",
+            value=called,
+            option="names",
+        )
     named = dict(zip(called, fits, strict=True))
     raters, warnings = _rankings(named), list(_warnings(named))
     return Comparison(_models(named), raters, _agreement(raters, called), tuple(warnings))
@@ -165,11 +174,11 @@ def _warnings(fits: Mapping[str, Result]) -> list[str]:
     others = sorted({fit.method for fit in fits.values()} - {"mml"})
     if others:
         warnings.append(
-            f"log-likelihoods of method {listed(others)} are no maxima of the marginal likelihood: compare models by "
+            f"log-likelihoods of method {listed(others)} are not maxima of the marginal likelihood: compare models by "
             "AIC, BIC or likelihood ratio among fits by 'mml' only"
         )
     warnings += [
-        f"{name!r} has not converged: its log-likelihood is too low"
+        f"{name!r} did not converge: its log-likelihood is too low"
         for name, fit in fits.items()
         if not fit.converged
     ]
@@ -199,7 +208,7 @@ def _rankings(fits: Mapping[str, Result]) -> pl.DataFrame:
         table = own if table is None else table.join(own, on="rater", how="inner", maintain_order="left")
     assert table is not None
     if table.height < 2:
-        raise OptionError("the fits share fewer than two raters; compare fits of the same panel")
+        raise OptionError("the fits share fewer than two raters", "compare fits of the same panel")
     ranks = [f"rank {name}" for name in fits]
     table = table.with_columns(
         pl.col(f"kappa {name}").rank("min", descending=True).cast(pl.Int64).alias(f"rank {name}")
@@ -247,7 +256,7 @@ def _names(fits: Sequence[Result]) -> list[str]:
 
 def _tested(row: Mapping[str, object]) -> str:
     if row["against"] is None:
-        return f"{row['fit']}: no other of these fits is a special case of it."
+        return f"{row['fit']}: none of the other fits is a special case of it."
     p = float(str(row["p"]))
     words = (
         "fits clearly better"

@@ -28,7 +28,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
 from raterlens.result.record import Result
-from raterlens.text import counted, listed
+from raterlens.text import Message, Option, listed
 from raterlens.types import Array
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Diagnosis:
 
     @property
     def flags(self) -> pl.DataFrame:
-        """A row a flag: rater, effect, size with its interval, evidence and next step."""
+        """A row per flag: rater, effect, size with its interval, evidence and next step."""
         return self.tables["flags"]
 
     def table(self, name: str) -> pl.DataFrame:
@@ -68,7 +68,11 @@ class Diagnosis:
     def drift(self) -> pl.DataFrame:
         """Each rater's severity, discrimination and kappa-bar in every period, with intervals; takes another fit."""
         if self.periods is None:
-            raise OptionError("drift needs to know when ratings were given; diagnose with time=")
+            raise OptionError(
+                "drift needs to know when ratings were given",
+                Message("diagnose with ", Option("time")),
+                option="time",
+            )
         return self.periods.fitted()
 
     def files(self) -> dict[str, pl.DataFrame]:
@@ -101,7 +105,8 @@ class Diagnosis:
     def summary(self) -> str:
         """What stands out, in a few lines."""
         flagged = self.flags["rater"].n_unique()
-        lines = [f"{counted(flagged, 'rater')} of {self.n_raters:,} stand{'s' * (flagged == 1)} out"]
+        raters = "rater" if self.n_raters == 1 else "raters"
+        lines = [f"{flagged:,} of {self.n_raters:,} {raters} stand{'s' * (flagged == 1)} out"]
         lines += [
             f"  {row['rater']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
             for row in self.flags.iter_rows(named=True)
@@ -132,8 +137,8 @@ def diagnose(
         "unexpected": unexpected(found, labels),
         "curves": curves(found),
         "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
-        "agreement": agreement(ratings, found.units, found.couples),
-        "rater pairs": rater_pairs(ratings, found.couples),
+        "agreement": agreement(ratings, found.units, found.paired),
+        "rater pairs": rater_pairs(ratings, found.paired),
     }
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels

@@ -46,10 +46,7 @@ class Periods:
             [f"{r} in {p}" if own else str(r) for r, p, own in zip(rater, period, rows, strict=True)],
         )
         periods_as_raters = replace(ratings, rater=place.astype(np.int32), raters=labels)
-        again = fit.refit(periods_as_raters, **self._held())
-        table = again.table("raters")
-        if only is not None:  # severities are centred over another panel
-            table = table.with_columns(pl.col("eta") + (fit.alpha - again.alpha))
+        table = fit.refit(periods_as_raters, **self._held()).table("raters")
         return (
             pl.DataFrame({"rater": rater, "period": period})
             .hstack(table.select("n", *_with_interval("rho"), *_with_interval("eta"), "^kappa.*$"))
@@ -58,13 +55,17 @@ class Periods:
         )
 
     def _held(self) -> "FitOptions":
-        """What keeps the numbers on the scale of the whole: its yardstick, and all else that was estimated."""
-        if self.fit.calibration is None:
-            return {}
-        # Method `hl` can hold nothing; the yardstick is that of the anchoring fit, who may not be a rater here.
-        method = "laplace" if self.fit.method == "laplace" else "mml"
-        unset: FitOptions = {"reference": None, "population": None, "origin": None, "shrink": False}
-        return {**unset, "method": method, "anchors": self.fit, "covariates": None}
+        """What keeps the numbers on the scale of the whole: its yardstick, and all else that was estimated. Intervals
+        are wanted even where the fit did without, and some of its covariances are not offered here."""
+        fit = self.fit
+        errors: FitOptions = {"standard_errors": True, "covariance": "observed"}
+        if fit.calibration is None:
+            return errors
+        # Method `hl` can hold nothing. The yardstick is that of the anchoring fit, who may not be a rater here.
+        method = "laplace" if fit.method == "laplace" else "mml"
+        scale: FitOptions = {"population": fit.yardstick.population, "origin": -fit.alpha}
+        unset: FitOptions = {"reference": None, "shrink": False, "covariates": None}
+        return {**errors, **scale, **unset, "method": method, "anchors": fit}
 
 
 def _with_interval(name: str) -> tuple[pl.Expr, ...]:

@@ -28,9 +28,9 @@ MATTERS = {
     "drift in discrimination": 0.4,
 }
 """From which size on an effect is worth a word: at most two thirds of the typical responsiveness; a correlation of
--0.2 of successive ratings; 0.4 logits in favour of middle scores; a residual correlation of 0.05 between items; an
-infit of 1.15; half a logit of severity (12 points of pass rate) on one level; 0.4 logits over time, or 40 % of the
-typical rater's discrimination."""
+-0.2 of successive ratings; odds of middle scores that are exp(0.4) = 1.5 times those of others; a residual correlation
+of 0.05 between items; an infit of 1.15; 0.5 of severity, in the units of the link, on one level (12 points of pass rate
+for the logit); 0.4 over time, or 40 % of the typical rater's discrimination."""
 
 _CLEARLY_POSITIVE = 2.33
 """A rater whose responsiveness is above 0 at 1 % is no random rater."""
@@ -91,7 +91,7 @@ def _reversed(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             *_interval(size[r], se[r]),
             p[r],
             f"scores fall where the other raters see better work: {100 * size[r]:.0f} % of the typical response",
-            "check that the scores were recorded the right way round; if so, leave these ratings out until explained",
+            "check that the scores were recorded the right way round; if so, leave these ratings out for now",
         )
 
 
@@ -107,7 +107,7 @@ def _random(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             p[r],
             f"scores have no clear relation to what other raters see in the work: {100 * max(size[r], 0):.0f} % of the "
             f"typical response, at most {100 * (size[r] + 1.96 * se[r]):.0f} %",
-            "check that scores belong to the right students; then train on benchmark work before rating on",
+            "check that scores belong to the right students; then train on benchmark work before going on",
         )
 
 
@@ -122,8 +122,8 @@ def _alternating(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             np.nan,
             np.nan,
             p[r],
-            f"one rating tells what the next will be, whatever the work: successive ratings correlate {size[r]:.2f}",
-            "ask how these ratings came about; scores that take turns are not judgements",
+            f"each rating predicts the next, whatever the work: successive ratings correlate {size[r]:.2f}",
+            "ask how these ratings were made; scores that alternate are not judgements",
         )
 
 
@@ -137,7 +137,7 @@ def _inconsistent(labels: list[str], raters: pl.DataFrame) -> Iterator[Flag]:
             *_interval(size[r], (size[r] - 1) / z[r]),
             p[r],
             f"ratings are {100 * (size[r] - 1):.0f} % noisier than the model expects (infit {size[r]:.2f})",
-            "look through this rater's unexpected ratings together, and agree on the criteria behind them",
+            "review this rater's unexpected ratings together, and agree on the criteria",
         )
 
 
@@ -151,10 +151,10 @@ def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             "central" if middle else "extreme",
             *_interval(size[r], se[r]),
             p[r],
-            f"{'middle' if middle else 'end'} scores are favoured by {abs(size[r]):.1f} logits over the "
-            f"{'ends' if middle else 'middle'} of the scale, compared with the other raters",
-            f"show work that clearly deserves {'an end' if middle else 'the middle'} of the scale, and say that all of "
-            "the scale is to be used",
+            f"favours {'the middle' if middle else 'the ends'} of the scale: the odds of these scores are "
+            f"{np.exp(abs(size[r])):.1f} times those of the other raters",
+            f"show work that clearly deserves {'the ends' if middle else 'the middle'} of the scale, and ask for the "
+            "full scale to be used",
         )
 
 
@@ -172,8 +172,8 @@ def _halo(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             "halo",
             *_interval(size[r], se[r]),
             p[r],
-            f"scores of one student hang together more than ability explains: residual correlation {size[r]:.2f}",
-            "have items rated one at a time across all students, so that one impression does not carry over",
+            f"scores of the same student correlate more than ability explains: residual correlation {size[r]:.2f}",
+            "have each item marked across all students before the next, so that one impression does not carry over",
         )
 
 
@@ -188,7 +188,7 @@ def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
             f"{side} on {name}",
             *_interval(row["severity"], row["severity_se"]),
             row["p_adjusted"],
-            f"on {name} {row[name]!r} {abs(row['severity']):.1f} {unit} more {side} than elsewhere: a mean score of "
+            f"{abs(row['severity']):.1f} {unit} more {side} on {name} {row[name]!r} than elsewhere: a mean score of "
             f"{row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
             f"compare this rater's view of {name} {row[name]!r} with a colleague's on the same work",
         )
@@ -206,7 +206,7 @@ def _drifting(changes: pl.DataFrame, unit: str) -> Iterator[Flag]:
             f"gradually about {size} than at first"
             if row["course"] == GRADUAL
             else f"{'suddenly ' * (row['course'] == SUDDEN)}{size} since {_moment(row, '')}",
-            "let this rater rate some earlier work again, and go back to the benchmark before rating on",
+            "have this rater re-mark some earlier work, and review the benchmarks before going on",
         )
 
 
@@ -219,11 +219,11 @@ def _changing(changes: pl.DataFrame) -> Iterator[Flag]:
             "drift in discrimination",
             *_interval(row["slope_shift"], row["slope_shift_se"]),
             row["slope_p_adjusted"],
-            f"tells students apart {'less' if fell else 'more'} since {_moment(row, 'slope_')}: {before} of the "
-            f"typical rater's discrimination before, {after} after",
-            "ask what changed then (workload, haste, tiredness); have what was rated since looked at by a second rater"
+            f"has told students apart {'less' if fell else 'more'} clearly since {_moment(row, 'slope_')}: {before} of "
+            f"the typical rater's discrimination before, {after} after",
+            "ask what changed then (workload, haste, fatigue), and have a second rater check what was marked since"
             if fell
-            else "ask what helped; have what was rated before looked at by a second rater",
+            else "ask what helped, and have a second rater check what was marked before",
         )
 
 

@@ -8,7 +8,7 @@ from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import verdicts
 
 CAVEATS = {
-    "tfm": "the model tfm takes all raters to be equally sharp, so only severity can lower their capability; "
+    "tfm": "model tfm assumes that all raters discriminate equally, so only severity can lower their capability; "
     "fit gmf to see who tells students apart"
 }
 """What a model cannot see, whatever the data."""
@@ -50,10 +50,10 @@ def headline(judged: pl.DataFrame) -> Headline:
         asides.append(f"{borderline:,} {'is' if borderline == 1 else 'are'} borderline")
     if unclear:
         asides.append(f"{unclear:,} {'has' if unclear == 1 else 'have'} too few ratings to say")
-    leaning = int(judged["label"].str.starts_with("capable, rather").sum())
-    if leaning:
+    biased = int(judged["label"].str.starts_with("capable but").sum())
+    if biased:
         asides.append(
-            f"{leaning:,} capable {'one is' if leaning == 1 else 'ones are'} rather severe or lenient"
+            f"{biased:,} {'other is' if biased == 1 else 'others are'} reliable but strict or lenient"
         )
     return Headline(_answer(wanting, borderline + unclear, judged.height), "; ".join(asides))
 

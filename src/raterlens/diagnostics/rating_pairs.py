@@ -11,14 +11,14 @@ from raterlens.diagnostics.grouping import Groups, grouped, order_of
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Indices
 
-MOST_COUPLES = 20_000_000
+MOST_PAIRS = 20_000_000
 """Pairs of ratings of the same work, beyond which they are not looked at one by one."""
 _Z = float(special.ndtri(0.975))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Couples:
-    """Two ratings of the same student and item."""
+class PairedRatings:
+    """Every two ratings of the same student and item."""
 
     first: Indices
     second: Indices
@@ -31,13 +31,13 @@ class Couples:
         return len(self.first)
 
 
-def couples_of(ratings: Ratings, units: Groups) -> Couples | None:
-    """All couples, those of the same work together, students in order; None where there are more than 20 million.
+def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
+    """All pairs, those of the same work together, students in order; None where there are more than 20 million.
 
     `units`: the ratings of the same student and item.
     """
     size, order = units.size, units.order
-    if np.sum(size * (size - 1) / 2) > MOST_COUPLES:
+    if np.sum(size * (size - 1) / 2) > MOST_PAIRS:
         return None
     found = []
     for lag in range(1, int(size.max())):
@@ -48,22 +48,22 @@ def couples_of(ratings: Ratings, units: Groups) -> Couples | None:
         found.append(np.stack([order[start], order[start + lag]]))
     if not found:
         nobody = np.empty(0, np.int64)
-        return Couples(nobody, nobody, nobody, np.empty(0))
+        return PairedRatings(nobody, nobody, nobody, np.empty(0))
     first, second = np.concatenate(found, axis=1)
     if len(found) > 1:
         together = order_of(units.of_row[first], len(units))
         first, second = first[together], second[together]
-    return Couples(first, second, ratings.student[first].astype(np.int64), np.empty(0))
+    return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))
 
 
-def rater_pairs(ratings: Ratings, couples: Couples | None) -> pl.DataFrame:
+def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
     """Every two raters with common work: rater, other, n, agreement and Cohen's kappa with 95 % intervals.
 
-    With ordered scores also kappa with quadratic weights (`weighted_kappa`); with couples that a fit has foreseen, also
-    the agreement that the model expects (`agreement_expected`). An empty table where couples are too many.
+    With ordered scores also kappa with quadratic weights (`weighted_kappa`); with pairs that a fit has foreseen, also
+    the agreement that the model expects (`agreement_expected`). An empty table where there are too many pairs.
     """
     k, nobody = ratings.n_categories, np.empty(0, np.int64)
-    first, second = (nobody, nobody) if couples is None else (couples.first, couples.second)
+    first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
     apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])
     one, two = first[apart], second[apart]
     swap = ratings.rater[one] > ratings.rater[two]
@@ -82,8 +82,8 @@ def rater_pairs(ratings: Ratings, couples: Couples | None) -> pl.DataFrame:
         "agreement": same / n,
     }
     columns["agreement_low"], columns["agreement_high"] = _wilson(same, n)
-    if couples is not None and len(couples.expected) == len(couples):
-        columns["agreement_expected"] = np.bincount(met.of_row, couples.expected[apart], len(met)) / n
+    if paired is not None and len(paired.expected) == len(paired):
+        columns["agreement_expected"] = np.bincount(met.of_row, paired.expected[apart], len(met)) / n
     columns |= _with_interval("kappa", *cohen(share, n, np.eye(k)))
     if k > 2:
         score = np.arange(k, dtype=float)

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.ability_expectation import of_abilities
-from raterlens.diagnostics.averages import averages_for
 from raterlens.diagnostics.category_expectation import of_categories
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
-from raterlens.diagnostics.posterior import Block, Pass, Tables, sweep_for, tables_of
-from raterlens.diagnostics.rating_pairs import Couples, couples_of
+from raterlens.diagnostics.posterior import Block, Pass, Tables, averages_for, sweep_for, tables_of
+from raterlens.diagnostics.rating_pairs import PairedRatings, paired_ratings
 from raterlens.engine.protocol import Moments
 from raterlens.models.contexts import Contexts
 from raterlens.parallel.threads import in_threads
@@ -57,7 +56,7 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """Posterior averages, one entry per rating (in the order of the ratings), a pair or a student."""
+    """Posterior averages, one entry per rating (in the order of the ratings), pair or student."""
 
     ratings: Ratings
     """With each score's place among those of the fit."""
@@ -115,8 +114,8 @@ class Residuals:
     """(ratings,) the context of each rating: its rater, item and further facets"""
     units: Groups
     """Ratings of the same student and item"""
-    couples: Couples | None
-    """Every two ratings of the same work, with the probability that they are the same; None where they are too many"""
+    paired: PairedRatings | None
+    """Every two ratings of the same work, with the probability that they are the same; None where too many"""
 
     @property
     def raw(self) -> Array:
@@ -154,7 +153,7 @@ def residuals(fit: Result, ratings: Ratings) -> Residuals:
         contexts=model.contexts,
         context=context,
         units=units,
-        couples=further.couples and replace(further.couples, expected=further.agreeing),
+        paired=further.paired and replace(further.paired, expected=further.agreeing),
         score_of_pair=pairs.sums(found["score"]),
         tilt_of_pair=pairs.sums(found["tilt"]),
         centrality=found.pop("centrality", None),
@@ -172,11 +171,11 @@ class _Further:
         ratings = model.ratings
         self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
         self.context, self.given = context, ratings.score
-        self.couples = couples_of(ratings, units)
+        self.paired = paired_ratings(ratings, units)
         # As wide as what is looked up in it: NumPy would copy it to that width at every search.
-        of_couple = model.judged[:0] if self.couples is None else model.judged[self.couples.first]
-        self.of_couple = of_couple.astype(np.int64)
-        self.agreeing = np.empty(len(self.couples or ()))
+        of_two = model.judged[:0] if self.paired is None else model.judged[self.paired.first]
+        self.of_two = of_two.astype(np.int64)
+        self.agreeing = np.empty(len(self.paired or ()))
         names = ("score", "tilt", "information") * (tables.score is not None)
         names += ("centrality", "spread") * (tables.middle is not None)
         self.found = {name: np.empty(ratings.n_ratings) for name in names}
@@ -197,8 +196,8 @@ class _Further:
             middle = average(posterior, judged, tables.middle, context)
             found["centrality"][at] = given * (tables.n_categories - 1 - given) - middle
             found["spread"][at] = average(posterior, judged, tables.middle_variance, context)
-        if self.couples is not None:
-            here = slice(*np.searchsorted(self.of_couple, [block.judged.start, block.judged.stop]))
-            whose = self.of_couple[here] - block.judged.start
-            one, two = self.context[self.couples.first[here]], self.context[self.couples.second[here]]
+        if self.paired is not None:
+            here = slice(*np.searchsorted(self.of_two, [block.judged.start, block.judged.stop]))
+            whose = self.of_two[here] - block.judged.start
+            one, two = self.context[self.paired.first[here]], self.context[self.paired.second[here]]
             self.agreeing[here] = self._sums.agreeing(posterior, whose, tables.prob, one, two)

@@ -48,7 +48,9 @@ def sensitivity(
         for code, label in enumerate(labels):
             parts.append(_refit(f"without {name} {label}", fit, ratings.subset(codes != code)))
     if not parts:
-        raise OptionError("nothing to change", "give links, models or groups other than those of the fit")
+        raise OptionError(
+            "nothing to change", "give links, models or groups other than those of the fit", option="links"
+        )
     return (
         pl.concat(parts)
         .join(own, on="rater", how="left", maintain_order="left")

@@ -22,6 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.score_tests import adjusted
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from raterlens.facade import Fit
 
 LEAST = 0.3
-"""A shared impression matters from this standard deviation on, in logits."""
+"""A shared impression matters from this standard deviation on, in the units of the link."""
 CHANCE = 0.01
 """Adjusted for the number of raters. All of them are seen against the same trusted ratings, so chances go together."""
 FEWEST = 30
@@ -52,7 +53,7 @@ class SharedBias:
     """What every rater has in common with the others beyond the ability that the trusted raters see."""
 
     table: pl.DataFrame
-    """A row a rater: rater, trusted, kappa_panel (as a fit of everyone has it), kappa (on the trusted raters' own
+    """A row per rater: rater, trusted, kappa_panel (as a fit of everyone has it), kappa (on the trusted raters' own
     scale) with its interval, shared (standard deviation of the shared impression, in the units of the predictor), z
     and p (adjusted for the number of raters), flagged."""
     correlation: float
@@ -61,6 +62,8 @@ class SharedBias:
     """What it would be if both saw the same ability."""
     n_students: int
     """Rated by trusted and other raters."""
+    unit: str = "logits"
+    """What `shared` is measured in"""
     backend: Any = "polars"
 
     @property
@@ -85,12 +88,12 @@ class SharedBias:
         lines = [f"Shared bias: {seen}."]
         lines += [
             f"  {row['rater']}: kappa {row['kappa_panel']:.2f} in the panel, {row['kappa']:.2f} by the trusted raters; "
-            f"shares an impression of {row['shared']:.2f} logits with the other untrusted"
+            f"shares an impression of {row['shared']:.2f} {self.unit} with the others"
             for row in flagged.iter_rows(named=True)
         ]
         lines.append(
-            "Next: read answers on which they agree with each other against the trusted raters; judge them on the "
-            "trusted raters' scale (anchors=), not in a fit of everyone"
+            "Next: read answers on which they agree with each other against the trusted raters; measure them on the "
+            "trusted raters' scale (anchors), not in a fit of everyone"
         )
         return "\n".join(lines)
 
@@ -101,26 +104,26 @@ def check_shared_bias(fit: "Fit", ratings: Ratings, *, trusted: Sequence[str]) -
     chosen = [labels.index(choose("trusted rater", str(name), labels)) for name in dict.fromkeys(trusted)]
     others = [code for code in range(len(labels)) if code not in chosen]
     _check(fit, ratings, chosen, others)
-    own = _Ground.of(fit, ratings, np.isin(ratings.rater, chosen))
+    view = _TrustedView.of(fit, ratings, np.isin(ratings.rater, chosen))
     panel = dict(zip(labels, fit.table("raters")["kappa"], strict=True))
-    judges = [own.judge(code, ratings, fit) for code in others]
-    seen = own.seen(judges)
-    p = adjusted(special.ndtr(-seen.z))
-    shared = np.sqrt(np.maximum(seen.variance, 0.0))
-    rows = [_row(labels[code], True, panel, own.kappa(labels[code])) for code in chosen]
+    raters = [view.rater(code, ratings, fit) for code in others]
+    shared = view.shared(raters)
+    p = adjusted(special.ndtr(-shared.z))
+    size = np.sqrt(np.maximum(shared.variance, 0.0))
+    rows = [_row(labels[code], True, panel, view.kappa(labels[code])) for code in chosen]
     rows += [
-        _row(labels[code], False, panel, judge.kappa)
+        _row(labels[code], False, panel, rater.kappa)
         | {
-            "shared": shared[k],
-            "z": seen.z[k],
+            "shared": size[k],
+            "z": shared.z[k],
             "p": p[k],
-            "flagged": bool(p[k] <= CHANCE and shared[k] >= LEAST),
+            "flagged": bool(p[k] <= CHANCE and size[k] >= LEAST),
         }
-        for k, (code, judge) in enumerate(zip(others, judges, strict=True))
+        for k, (code, rater) in enumerate(zip(others, raters, strict=True))
     ]
-    correlation, expected = _correlations(fit, ratings, own.fit, others)
+    correlation, expected = _correlations(fit, ratings, view.fit, others)
     table = pl.DataFrame(rows, infer_schema_length=None)
-    return SharedBias(table, correlation, expected, seen.n, fit.backend)
+    return SharedBias(table, correlation, expected, shared.n, unit_of(fit.link), fit.backend)
 
 
 def _check(fit: "Fit", ratings: Ratings, trusted: list[int], others: list[int]) -> None:
@@ -142,7 +145,9 @@ def _check(fit: "Fit", ratings: Ratings, trusted: list[int], others: list[int]) 
         )
     if len(others) < 2:
         raise OptionError(
-            f"{counted(len(others), 'rater')} besides the trusted", "sharing takes two", option="trusted"
+            f"{counted(len(others), 'rater')} besides the trusted ones",
+            "it takes two to share a bias",
+            option="trusted",
         )
     by_trusted = np.unique(ratings.student[np.isin(ratings.rater, trusted)])
     both = np.intersect1d(by_trusted, ratings.student[np.isin(ratings.rater, others)])
@@ -150,11 +155,13 @@ def _check(fit: "Fit", ratings: Ratings, trusted: list[int], others: list[int]) 
         raise InputError(
             f"{counted(len(both), 'student')} rated by both trusted and other raters",
             f"the check needs at least {FEWEST}",
+            value=len(both),
+            option="trusted",
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judge:
+class _OtherRater:
     """An untrusted rater on the trusted raters' scale."""
 
     kappa: dict[str, float]
@@ -169,14 +176,17 @@ class _Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SharedVariance:
+    """Of what each other rater shares with the rest of them."""
+
     z: Array
     variance: Array
     n: int
+    """Students"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ground:
+class _TrustedView:
     """The trusted raters' fit, and what it says of every student it knows."""
 
     fit: "Fit"
@@ -189,7 +199,7 @@ class _Ground:
     """Cells of every student, and log-probabilities of cells at the nodes"""
 
     @staticmethod
-    def of(everyone: "Fit", ratings: Ratings, rows: NDArray[np.bool_]) -> "_Ground":
+    def of(everyone: "Fit", ratings: Ratings, rows: NDArray[np.bool_]) -> "_TrustedView":
         part = ratings.subset(rows)
         part.check_estimable()
         fit = _fitted(everyone, part)
@@ -200,7 +210,7 @@ class _Ground:
         k = problem.response.n_categories
         log_prob = problem.response.log_prob(problem.model.predictor(placed.parameters), nodes.points)
         cells = rating_cells(placed.ratings, problem.model.contexts, k)
-        return _Ground(
+        return _TrustedView(
             fit,
             rows,
             np.unique(ratings.student[rows]),
@@ -211,7 +221,7 @@ class _Ground:
     def kappa(self, rater: str) -> dict[str, float]:
         return _kappa(self.fit, rater)
 
-    def judge(self, code: int, ratings: Ratings, everyone: "Fit") -> _Judge:
+    def rater(self, code: int, ratings: Ratings, everyone: "Fit") -> _OtherRater:
         """One rater beside the trusted, who are held fixed: nobody else can vouch for this one."""
         label = str(ratings.raters[code])
         part = ratings.subset(self.rows | (ratings.rater == code))
@@ -223,7 +233,7 @@ class _Ground:
         shape = (len(self.students), ratings.n_items)
         highest = max(calibration.scores)
         mean, rise = _curves(calibration, label, ratings.items, self.nodes.points)
-        return _Judge(
+        return _OtherRater(
             _kappa(fit, label),
             np.bincount(student, ratings.score[theirs] / highest, shape[0]).astype(np.float64),
             sparse.csr_array((np.ones(len(theirs)), (student, ratings.item[theirs])), shape=shape),
@@ -231,15 +241,15 @@ class _Ground:
             rise,
         )
 
-    def seen(self, judges: list[_Judge]) -> _Seen:
+    def shared(self, raters: list[_OtherRater]) -> _SharedVariance:
         """Products of residuals with those of all the others, over what the trusted raters leave open."""
-        together, squared, weight = np.zeros((3, len(judges)))
-        rated = sum(judge.counts.sum(axis=1) > 0 for judge in judges)
+        together, squared, weight = np.zeros((3, len(raters)))
+        rated = sum(rater.counts.sum(axis=1) > 0 for rater in raters)
         for rows, posterior in self._posteriors():
-            expected = np.stack([judge.counts[rows] @ judge.mean for judge in judges])
-            rise = np.stack([judge.counts[rows] @ judge.rise for judge in judges])
+            expected = np.stack([rater.counts[rows] @ rater.mean for rater in raters])
+            rise = np.stack([rater.counts[rows] @ rater.rise for rater in raters])
             mean = np.einsum("nq,jnq->jn", posterior, expected)
-            away = np.stack([judge.total[rows] for judge in judges]) - mean
+            away = np.stack([rater.total[rows] for rater in raters]) - mean
             expected -= mean[:, :, None]
             # What holds of a rater who did not rate a student is 0 throughout.
             by_chance = np.einsum("nq,jnq,nq->jn", posterior, expected, expected.sum(axis=0))
@@ -249,7 +259,9 @@ class _Ground:
             squared += (excess**2).sum(axis=1)
             weight += np.einsum("nq,jnq->j", posterior, rise * (rise.sum(axis=0) - rise))
         with np.errstate(invalid="ignore", divide="ignore"):
-            return _Seen(together / np.sqrt(squared), together / weight, int(np.count_nonzero(rated)))
+            return _SharedVariance(
+                together / np.sqrt(squared), together / weight, int(np.count_nonzero(rated))
+            )
 
     def _posteriors(self) -> Iterator[tuple[slice, Array]]:
         cells, log_prob = self.log_posterior
@@ -264,7 +276,8 @@ def _fitted(everyone: "Fit", ratings: Ratings, anchors: "Fit | None" = None) -> 
     # the whole panel is left out: this is a part of it.
     options: FitOptions = {"model": "gmf", "method": "mml", "link": everyone.link, "anchors": anchors}
     alone: FitOptions = {"reference": None, "origin": None, "shrink": False, "covariates": None}
-    return everyone.refit(ratings, **options | alone)
+    errors: FitOptions = {"standard_errors": True, "covariance": "observed"}
+    return everyone.refit(ratings, **options | alone | errors)
 
 
 def _kappa(fit: "Fit", rater: str) -> dict[str, float]:

@@ -75,34 +75,15 @@ class _Facts:
     flag: str
 
 
-def verdict(
-    *,
-    kappa: float,
-    kappa_low: float,
-    kappa_high: float,
-    rho: float,
-    eta: float,
-    eta_se: float,
-    n: int,
-    flag: str = "",
-    scale: Scale | None = None,
-) -> Verdict:
-    """The verdict on one rater.
+def verdicts(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+    """Verdicts for a table of raters: one row each, in the same order, with the fields of `Verdict`.
 
     Examples
     --------
-    >>> scale = Scale(sigma=2.0)
     >>> strict = {"kappa": 0.45, "kappa_low": 0.4, "kappa_high": 0.5, "rho": 0.95, "eta": 3.0, "eta_se": 0.2}
-    >>> verdict(**strict, n=300, scale=scale).label
+    >>> verdicts(pl.DataFrame([strict | {"n": 300, "flag": ""}]), Scale(sigma=2.0))["label"].item()
     'too severe'
     """
-    one = {"kappa": kappa, "kappa_low": kappa_low, "kappa_high": kappa_high, "rho": rho}
-    row = pl.DataFrame([one | {"eta": eta, "eta_se": eta_se, "n": n, "flag": flag}])
-    return Verdict(**verdicts(row, scale or Scale()).row(0, named=True))
-
-
-def verdicts(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Verdicts for a table of raters: one row each, in the same order, with the fields of `Verdict`."""
     rho, eta = _numbers(raters, "rho"), _numbers(raters, "eta")
     columns = {
         "pass_rate": scale.pass_rate(eta),
@@ -146,15 +127,15 @@ def _judge(facts: _Facts) -> Verdict:
         label, seen, other = _ALWAYS[facts.flag]
         return Verdict(
             label,
-            f"All {facts.n:,} ratings are {seen}, so they separate nobody from anybody.",
-            f"Ask which standard was applied, and let this rater see some {other} work.",
+            f"All {facts.n:,} ratings are {seen}, so they do not tell students apart.",
+            f"Ask which standard was applied, and assign some {other} work.",
             "attention",
         )
     if facts.kappa < 0 and not facts.high >= 0:
         return Verdict(
             "scores against ability",
-            "Abler students fare worse with this rater.",
-            "Check first that the scores were recorded the right way round.",
+            "Abler students get lower scores from this rater.",
+            "First check that the scores were recorded the right way round.",
             "attention",
         )
     if facts.high - facts.low > WIDE and facts.low < CAPABLE <= facts.high:
@@ -174,34 +155,36 @@ def _too_few(facts: _Facts) -> Verdict:
     return Verdict(
         "too few ratings to say",
         f"{ratings} not enough to tell{span}.",
-        "Collect more ratings of work that other raters see as well.",
+        "Assign more double-marked work.",
         "unclear",
     )
 
 
 def _capable(facts: _Facts) -> Verdict:
-    unsure = f", though less than {CAPABLE:.2f} is within the margin of error" if facts.low < CAPABLE else ""
+    unsure = (
+        f", but a capability below {CAPABLE:.2f} is within the margin of error" if facts.low < CAPABLE else ""
+    )
     if not _notable(facts):
         return Verdict("capable", f"Tells students apart well{unsure}.", "Nothing to do.", "fine")
     return Verdict(
-        f"capable, rather {_side(facts)}",
+        f"capable but {_side(facts)}",
         f"Tells students apart well{unsure}. {_compared(facts)}.",
-        "Mention the standard at the next briefing; students' results already allow for it.",
+        "Discuss the standard at the next briefing; students' results already allow for it.",
         "fine",
     )
 
 
 def _borderline(facts: _Facts) -> Verdict:
     chance = f"Capability seems low, but {CAPABLE:.2f} is within the margin of error."
-    advice = "Keep an eye on it; more ratings of work that others see as well would settle it."
+    advice = "Assign more double-marked work to settle it."
     if facts.if_even > facts.if_sharp:
         return Verdict(
-            f"borderline, rather {_side(facts)}", f"{chance} {_compared(facts)}.", advice, "borderline"
+            f"borderline and {_side(facts)}", f"{chance} {_compared(facts)}.", advice, "borderline"
         )
     also = f" {_compared(facts)}." if _notable(facts) else ""
     return Verdict(
         "borderline discrimination",
-        f"{chance} Ratings follow ability a little loosely.{also}",
+        f"{chance} Ratings follow ability somewhat loosely.{also}",
         advice,
         "borderline",
     )
@@ -214,8 +197,7 @@ def _severity(facts: _Facts) -> Verdict:
     return Verdict(
         "too severe" if severe else "too lenient",
         f"{_compared(facts)}, and so cannot tell {lost}.{also}",
-        f"Go through borderline work with a colleague who is {'less' if severe else 'more'} strict, and agree "
-        "on the standard.",
+        f"Review borderline work with a {'less' if severe else 'more'} strict colleague, and agree on the standard.",
         "attention",
     )
 
@@ -226,13 +208,13 @@ def _discrimination(facts: _Facts) -> Verdict:
         return Verdict(
             "cannot tell students apart",
             f"Ratings have next to nothing to do with ability.{also}",
-            "Check first that the scores were recorded the right way round; then train on benchmark work.",
+            "First check that the scores were recorded the right way round; then train on benchmark work.",
             "attention",
         )
     return Verdict(
         "weak discrimination",
         f"Ratings follow ability only loosely.{also}",
-        "Go through the criteria with benchmark work, and agree on why each piece gets its score.",
+        "Review the criteria with benchmark work, and agree on why each piece gets its score.",
         "attention",
     )
 

@@ -1,4 +1,4 @@
-"""Predictions averaged over posteriors, for large data: twins of `diagnostics/posterior.py` and `averages.py`."""
+"""Predictions averaged over posteriors, for large data: twins of `diagnostics/posterior.py`."""
 
 import numpy as np
 from numpy.typing import NDArray

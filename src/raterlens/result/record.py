@@ -1,4 +1,4 @@
-"""What a fit found: data only. `raterlens.fitting.Fit` adds what can be done with it."""
+"""What a fit found: data only. `raterlens.facade.Fit` adds what can be done with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

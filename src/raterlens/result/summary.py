@@ -1,6 +1,8 @@
 """A result in a few lines of text."""
 
+from raterlens.estimation.optimiser import Optimiser
 from raterlens.result.record import Result
+from raterlens.text import counted
 
 
 def summary(result: Result) -> str:
@@ -17,7 +19,20 @@ def summary(result: Result) -> str:
         f"{result.model.upper()}, {result.link} link, method {result.method}: log-likelihood {result.loglik:.4f}, "
         f"sigma {result.sigma:.3f}, {result.n_parameters} parameters, AIC {result.aic:.1f}, BIC {result.bic:.1f}"
     )
-    outcome = "converged" if result.converged else "NOT converged"
-    lines.append(f"{outcome} after {result.optimiser.iterations} iterations: {result.optimiser.stopped}")
+    lines.append(convergence(result.optimiser))
     lines.extend(f"Warning: {warning}" for warning in result.warnings)
     return "\n".join(lines)
+
+
+def convergence(record: Optimiser) -> str:
+    """Whether the estimates converged, and why not.
+
+    Examples
+    --------
+    >>> convergence(Optimiser("Newton", 1e-5, 500, 10, 12, 1e-6, True, "the gradient vanished"))
+    'Converged in 10 iterations'
+    >>> convergence(Optimiser("Newton", 1e-5, 3, 3, 4, 0.2, False, "it reached the limit of 3 iterations"))
+    'Did not converge in 3 iterations: it reached the limit of 3 iterations'
+    """
+    steps = counted(record.iterations, "iteration")
+    return f"Converged in {steps}" if record.converged else f"Did not converge in {steps}: {record.stopped}"

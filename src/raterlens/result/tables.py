@@ -1,4 +1,4 @@
-"""Estimates as tables: a row a rater, item, student, facet level or threshold."""
+"""Estimates as tables: one row per rater, item, student, facet level or threshold."""
 
 import numpy as np
 import polars as pl

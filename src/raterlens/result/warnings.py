@@ -10,7 +10,7 @@ from raterlens.estimation.methods import FacetsEstimate
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.text import listed
+from raterlens.text import Message, Option, listed
 from raterlens.uncertainty.covariance import Covariance
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
@@ -25,8 +25,8 @@ def facets_warnings(
     limit = table.filter(pl.col("flag") == "slope at limit")["rater"]
     if len(limit):
         yield (
-            f"the discrimination of {listed(limit)} ran to its limit: their few ratings order students "
-            "perfectly. They are shown as discriminating as the best of the others; give them more ratings before "
+            f"the discrimination of {listed(limit)} ran to its limit: their few ratings order students perfectly. They "
+            "are shown as discriminating as well as the best of the others; collect more of their ratings before "
             "trusting their kappa"
         )
     yield from _empty_categories(ratings, found)
@@ -39,17 +39,17 @@ def facets_warnings(
         smallest = np.argmin(np.bincount(found.model.rater_group))
         some = ratings.raters.filter(pl.Series(found.model.rater_group == smallest))
         yield (
-            f"raters and items fall into {groups} groups that share no item, so severity and difficulty cannot "
-            f"be told apart between them (one group: {listed(some)}). Severities across groups assume that "
-            "their items are equally difficult on average; let some raters rate items of both groups"
+            f"raters and items fall into {groups} groups that share no item, so severity and difficulty cannot be told "
+            f"apart between them (one group: {listed(some)}). Comparing severities across groups assumes that their "
+            "items are equally difficult on average; have some raters rate items of both groups"
         )
     if spread is not None and len(spread.undetermined):
         yield from _undetermined(ratings, found, spread)
     if spread is not None and spread.steadied:
         yield (
-            f"{spread.steadied:.1%} was added to the information on every parameter, since raters together leave "
+            f"{spread.steadied:.1%} was added to the information on every parameter, because raters together leave "
             f"something undetermined: standard errors are up to {1 - (1 + spread.steadied) ** -0.5:.1%} too small. "
-            "`raterlens check` names raters with few ratings and weak links; leave them out, or let them rate more"
+            "`raterlens check` names raters with few ratings and weak links; leave them out, or have them rate more"
         )
 
 
@@ -57,22 +57,27 @@ def _convergence(found: FacetsEstimate) -> Iterator[str]:
     record = found.record
     if not record.converged:
         slopes = (
-            "no item slopes, which take many ratings to tell from raters' own; " * found.model.item_slopes
+            Option("item_slopes", False),
+            ", since item slopes take many ratings to tell from raters' own; ",
         )
-        yield (
-            f"the estimates have not converged: {record.stopped} with a gradient of {record.gradient:.2g} "
-            f"standard errors left. Try, in this order: {slopes}model 'tfm'; leaving out raters with very few ratings; "
-            "from Python, more iterations (max_iterations)"
+        yield Message(
+            f"the estimates have not converged: {record.stopped}, with a gradient of {record.gradient:.2g} "
+            "standard errors left. Try, in this order: ",
+            *(slopes if found.model.item_slopes else ()),
+            Option("model", "tfm"),
+            "; leaving out raters with very few ratings; more iterations, for example ",
+            Option("max_iterations", 10 * record.max_iterations),
         )
 
 
 def renumbered(scores: tuple[int, ...]) -> str:
     """Scores that nobody gave: the model knows only those that occur."""
     never = sorted(set(range(scores[-1] + 1)) - set(scores))
-    return (
-        f"nobody ever gave a score of {listed(never)}, so a threshold to it cannot be estimated: the scores "
+    return Message(
+        f"nobody ever gave a score of {listed(never)}, so its threshold cannot be estimated: the scores "
         f"{listed(scores)} count as {listed(range(len(scores)))}. If that is not what the scale means, combine "
-        "scores before reading, or give a cut"
+        "scores before reading, or give the lowest passing score, for example ",
+        Option("cut", scores[-1]),
     )
 
 
@@ -90,9 +95,11 @@ def _empty_categories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
         if (row == 0).any()
     ]
     if missing:
-        yield (
+        yield Message(
             f"nobody ever gave item {'; item '.join(missing)}. Half a rating of each keeps those thresholds finite, "
-            "but they say little; use scale 'rating scale', whose thresholds all items share, or combine scores"
+            "but they say little; use ",
+            Option("scale", "rating scale"),
+            ", whose thresholds all items share, or combine scores",
         )
 
 
@@ -102,9 +109,11 @@ def _capped(found: FacetsEstimate) -> str:
     given = contexts.given.sum(axis=1)
     reach = predictor.intercepts[:, 0] / np.maximum(np.abs(predictor.slope), 1e-9)
     share = float(given @ special.ndtr(reach) / given.sum())
-    return (
+    return Message(
         f"the log link's predictor exceeds 0 in {share:.1%} of ratings over the population, where the pass rate is "
-        "capped at 1. If the share is large, link 'cloglog' has the same shape for low pass rates and needs no cap"
+        "capped at 1. If that share is large, use ",
+        Option("link", "cloglog"),
+        ", which has the same shape for low pass rates and needs no cap",
     )
 
 
@@ -115,8 +124,8 @@ def _shifted(found: FacetsEstimate) -> Iterator[str]:
     if abs(mean) > notable or abs(np.log(spread)) > notable:
         yield (
             f"on the anchors' scale these students' abilities average {mean:.2f} with a standard deviation of "
-            f"{spread:.2f}, though they are taken for a sample with 0 and 1: estimates of whoever is not anchored "
-            "lean towards that. Hold a rater's slope and severity and an item's difficulty, and the students' mean and "
+            f"{spread:.2f}, but the model assumes 0 and 1: estimates of raters and items that are not anchored lean "
+            "towards that. Hold a rater's slope and severity and an item's difficulty, and the students' mean and "
             "standard deviation will be estimated"
         )
 
@@ -135,5 +144,5 @@ def _undetermined(ratings: Ratings, found: FacetsEstimate, spread: Covariance) -
     ]
     yield (
         f"the ratings say next to nothing about {' and '.join(names) or 'some parameters'}; their standard "
-        "errors are nominal. Have them rate students whom others rate, too, or leave them out"
+        "errors are nominal. Have them rate students whom others rate too, or leave them out"
     )

@@ -1,7 +1,7 @@
 """Information of the methods that work at each student's most probable ability: Laplace and hierarchical likelihood.
 
 Laplace: L = sum_n h - log(-h'') / 2 at theta* = argmax h. Its second derivative in a student's slopes and
-intercepts p is a small block for each rating and three vectors a student,
+intercepts p is a small block for each rating and three vectors per student,
 
     b = h'_p,   g = h''_p,   w = h'''_p        (primes: derivatives in theta)
 

@@ -80,7 +80,7 @@ class Rival:
 
 @dataclass(frozen=True, slots=True)
 class RaterEstimates:
-    """One entry a rater; standard errors and intervals are NaN where no covariance was computed."""
+    """One entry per rater; standard errors and intervals are NaN where no covariance was computed."""
 
     slope: Array
     rho: Array

@@ -62,7 +62,12 @@ class Measurement:
         """kappa(theta): a row for every rater (`raters` names those that are measured) and ability."""
         theta = np.atleast_1d(np.asarray(abilities, np.float64))
         if theta.ndim != 1 or not np.isfinite(theta).all():
-            raise OptionError(f"theta={abilities!r}; give an ability or a list of abilities, all finite")
+            raise OptionError(
+                Message(Option("theta", abilities)),
+                "give an ability or a list of abilities, all finite",
+                value=abilities,
+                option="theta",
+            )
         found = curve_estimates(self.on, self.index, theta)
         return pl.DataFrame(
             {

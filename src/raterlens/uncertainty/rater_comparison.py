@@ -9,7 +9,7 @@ import polars as pl
 from raterlens.capability.yardstick import Yardstick
 from raterlens.errors import OptionError
 from raterlens.models.calibration import MOST_RATERS
-from raterlens.text import counted, listed
+from raterlens.text import Message, Option, counted, listed
 from raterlens.types import Array
 from raterlens.uncertainty.measurement import Measurement, measured_fit
 from raterlens.uncertainty.ranks import (
@@ -38,12 +38,12 @@ class RaterComparison:
     """Raters compared with each other."""
 
     raters: pl.DataFrame
-    """A row a rater: kappa with its interval; difference from the panel's mean with standard error, p and adjusted p
+    """A row per rater: kappa with its interval; difference from the panel's mean with standard error, p and adjusted p
     (p_holm, p_fdr); verdict; rank with its 95 % limits; probability of being among the best and the worst; whether the
     ratings are too few to say anything, and how many more would bring the standard error to the target (null where
     no number of this rater's own would)."""
     pairs: pl.DataFrame
-    """A row a pair, the more capable first: difference with standard error, p and adjusted p; the clearest first.
+    """A row per pair, the more capable first: difference with standard error, p and adjusted p; the clearest first.
     Empty beyond 500 raters."""
     alpha: float
     k: int
@@ -58,8 +58,8 @@ class RaterComparison:
         n = self.raters.height
         lines = [
             f"{counted(n, 'rater')}; findings at {self.alpha:.0%}, corrected for the number of comparisons (Holm).",
-            f"More capable than the panel's mean: {listed(above) or 'nobody for sure'}.",
-            f"Less capable than the panel's mean: {listed(below) or 'nobody for sure'}.",
+            f"More capable than the panel's mean: {listed(above) or 'nobody, for certain'}.",
+            f"Less capable than the panel's mean: {listed(below) or 'nobody, for certain'}.",
             f"No clear difference from the mean: {listed(unclear) or 'nobody'}.",
         ]
         if self.pairs.height:
@@ -76,7 +76,7 @@ class RaterComparison:
             wish = (
                 f"about {row['more']:,.0f} more ratings would bring the standard error to {self.target_se:g}"
                 if row["more"] is not None
-                else "more ratings by this rater alone would not do, as the yardstick is uncertain, too"
+                else "more ratings by this rater alone would not be enough, because the yardstick is uncertain too"
             )
             lines.append(f"Too few ratings to say anything about {row['rater']} ({row['n']:,}): {wish}.")
         if few.height > _NAMED:
@@ -87,7 +87,7 @@ class RaterComparison:
 
     def _pairs(self) -> list[str]:
         clear = self.pairs.filter(pl.col("p_holm") < self.alpha).sort("p")
-        lines = [f"{clear.height:,} of {counted(self.pairs.height, 'pair')} of raters differ for sure."]
+        lines = [f"{clear.height:,} of {counted(self.pairs.height, 'pair')} of raters clearly differ."]
         if clear.height:
             named = [
                 f"{row['rater']} over {row['other']} ({row['difference']:.2f})"
@@ -111,9 +111,23 @@ def compare_raters(
     n = table.height
     k = max(1, n // 5) if k is None else k
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n:
-        raise OptionError(f"k={k!r}; give how many of the {n} raters count as the best, from 1 to {n - 1}")
-    if not 0 < alpha < 1 or not target_se > 0:
-        raise OptionError(f"alpha={alpha!r}, target_se={target_se!r}; both are above 0, and alpha is below 1")
+        raise OptionError(
+            Message(Option("k", k)),
+            f"give how many of the {n} raters count as the best, from 1 to {n - 1}",
+            value=k,
+            option="k",
+        )
+    if not 0 < alpha < 1:
+        raise OptionError(
+            Message(Option("alpha", alpha)), "give a number between 0 and 1", value=alpha, option="alpha"
+        )
+    if not target_se > 0:
+        raise OptionError(
+            Message(Option("target_se", target_se)),
+            "give a number above 0",
+            value=target_se,
+            option="target_se",
+        )
     found = where.raters()
     spread = kappa_covariance(where.panel, where.on, where.origin, where.index)
     mean = against_mean(found.kappa, spread)
@@ -152,12 +166,13 @@ def _measured(fit: "Result", shrink: bool | None) -> Measurement:
     calibration = fit.calibration
     if calibration is None or calibration.covariance is None:
         raise OptionError(
-            f"this fit of model {fit.model!r} has no covariance of its raters to compare them by; fit 'gmf', 'tfm' or "
-            "'probit' with standard_errors=True"
+            f"this fit of model {fit.model!r} has no covariance of its raters to compare them by",
+            Message("fit 'gmf', 'tfm' or 'probit' with ", Option("standard_errors", True)),
+            option="standard_errors",
         )
     raters = fit.table("raters")
     if raters.height < 2:
-        raise OptionError("there is one rater; it takes two to compare")
+        raise OptionError("there is only one rater", "it takes two to compare")
     yardstick = Yardstick.chosen(fit.yardstick, raters["rater"], shrink=shrink)
     return measured_fit(fit, yardstick)
 
