@@ -110,24 +110,7 @@ def compare_raters(
     table = fit.table("raters")
     n = table.height
     k = max(1, n // 5) if k is None else k
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n:
-        raise OptionError(
-            Message(Option("k", k)),
-            f"give how many of the {n} raters count as the best, from 1 to {n - 1}",
-            value=k,
-            option="k",
-        )
-    if not 0 < alpha < 1:
-        raise OptionError(
-            Message(Option("alpha", alpha)), "give a number between 0 and 1", value=alpha, option="alpha"
-        )
-    if not target_se > 0:
-        raise OptionError(
-            Message(Option("target_se", target_se)),
-            "give a number above 0",
-            value=target_se,
-            option="target_se",
-        )
+    _check(k, n, alpha, target_se)
     found = where.raters()
     spread = kappa_covariance(where.panel, where.on, where.origin, where.index)
     mean = against_mean(found.kappa, spread)
@@ -160,6 +143,27 @@ def compare_raters(
         }
     )
     return RaterComparison(raters, _pairs(table["rater"], found.kappa, spread), alpha, int(k), target_se)
+
+
+def _check(k: int, n: int, alpha: float, target_se: float) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n:
+        raise OptionError(
+            Message(Option("k", k)),
+            f"give how many of the {n} raters count as the best, from 1 to {n - 1}",
+            value=k,
+            option="k",
+        )
+    if not 0 < alpha < 1:
+        raise OptionError(
+            Message(Option("alpha", alpha)), "give a number between 0 and 1", value=alpha, option="alpha"
+        )
+    if not target_se > 0:
+        raise OptionError(
+            Message(Option("target_se", target_se)),
+            "give a number above 0",
+            value=target_se,
+            option="target_se",
+        )
 
 
 def _measured(fit: "Result", shrink: bool | None) -> Measurement:
