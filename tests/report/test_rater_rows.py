@@ -1,6 +1,5 @@
 """What the first screen says, and the numbers behind a rater's page."""
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -8,7 +7,6 @@ from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.flags import flags
 from raterlens.report import english as words
 from raterlens.report import render
-from raterlens.report.rater_pages import ABILITIES, rater_data
 from raterlens.report.rater_rows import overview, panel
 from tests.support.report_fits import MakeFit
 
@@ -68,21 +66,6 @@ def test_a_panel_without_fault_is_told_so(make_fit: MakeFit):
     assert "The rater is capable" in html
     assert words.ALL_WELL in html
     assert words.ALL_WELL not in render(make_fit(16))
-
-
-def test_curves_and_what_if_are_those_of_the_fit(make_fit: MakeFit):
-    fit = make_fit(5)
-    rows = panel(fit, None)
-    data = rater_data(fit, rows, None)
-    for place, rater in enumerate(rows["rater"]):
-        curve = fit.capability(theta=ABILITIES.tolist()).filter(rater=rater)["kappa"]
-        assert np.allclose(np.array(data["curve"]["kappa"][place]) / 1000, curve, atol=5.1e-4)
-        known = fit.what_if(rater, severity=np.linspace(*data["what_if"]["severity"], 81))
-        assert np.allclose(
-            np.array(data["what_if"]["kappa"][place]) / 1000, known.curve["kappa"], atol=5.1e-4
-        )
-        assert abs(data["what_if"]["best"][place] - known.best_severity) < 0.006
-        assert data["feedback"][place].startswith(f"Dear {rater},")
 
 
 def test_severity_is_called_severe_only_where_it_is_clear(make_fit: MakeFit):
