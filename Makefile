@@ -1,34 +1,38 @@
-# Everything a newcomer needs: `make demo` and `make test` set themselves up.
+# Every target installs what it needs: start with `make demo` or `make test`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# uv where present. Else pip fetches it, as it takes a third of the time, and does the work itself where uv does not get at
-# the packages: it does not read pip.conf.
+# uv if there is one. Otherwise pip installs uv, which takes a third of the time, and falls back to pip itself if uv cannot
+# reach the packages: it does not read pip.conf.
 UV := $(shell command -v uv 2>/dev/null)
 comma := ,
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 with-uv = VIRTUAL_ENV=$(VENV) $(or $(UV),$(BIN)/uv) pip install --quiet --compile-bytecode --editable '$(1)'
 install = $(if $(UV),$(call with-uv,$(1)),{ $(PIP) uv && $(call with-uv,$(1)); } 2>/dev/null || $(PIP) --editable '$(1)')
 
-# Tests start hundreds of processes: each would compile every module again.
+# Tests start hundreds of processes, and each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two processes, each with a file of tests at a time, so that what its tests share is made once. Threads of BLAS would only
-# wait for each other then.
+# Two processes, one file of tests at a time each, so that what its tests share is made once. BLAS threads would only get in
+# each other's way.
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 KERNELS = tests/kernels tests/engine
 
-.PHONY: demo test kernels test-lowest lint browser docs pictures bench bench-quick clean
+.PHONY: demo test test-fast kernels test-lowest lint browser docs pictures bench bench-quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
 
-# What takes one core goes two at a time. Compiled code is compiled by its own tests, before two processes would both do it.
+# Jobs that need one core run in pairs. The tests of compiled code go first, or both processes would compile it.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 browser $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs=2 lint kernels
 	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE) $(KERNELS:%=--ignore=%)
+
+# Everyday work, in under 90 seconds: no browser, cluster, compiled code, studies or pages (tests/conftest.py lists them).
+test-fast: $(VENV)/.installed-dev
+	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet -n 2 --dist loadfile -m 'not slow'
 
 kernels: $(VENV)/.installed-dev
 	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet $(KERNELS)
@@ -38,16 +42,16 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Debian's Chromium for the browser tests, which say so and are skipped where it cannot be had (an error where CI=true).
+# Debian's Chromium for the browser tests. Without it they are skipped and say so (if CI=true, they fail).
 browser:
 	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "Installing Chromium for the browser tests (apt-get install chromium)"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends chromium; } \
-	    >/tmp/raterlens-chromium.log 2>&1 || echo "It could not be installed (/tmp/raterlens-chromium.log says why)"; \
+	    >/tmp/raterlens-chromium.log 2>&1 || echo "Chromium could not be installed: see /tmp/raterlens-chromium.log"; \
 	else echo "No Chromium: the browser tests will be skipped. To run them: apt-get install chromium"; fi
 
-# The oldest versions that pyproject.toml promises, in an environment of their own.
+# The oldest versions that pyproject.toml allows, in a separate environment.
 test-lowest: .venv-lowest/.installed
 	$(SIDE_BY_SIDE) .venv-lowest/bin/pytest $(BY_FILE)
 
@@ -57,12 +61,13 @@ test-lowest: .venv-lowest/.installed
 	VIRTUAL_ENV=.venv-lowest .venv-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable '.[dev]'
 	@touch $@
 
-# The documentation site in site/, every block of it run; a broken link or a failing block ends it. Needs no network.
+# The documentation site in site/. It runs every block that has changed, and stops at a broken link or a failing block. Works
+# offline.
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
-# The screenshots of the documentation, from those that the tests take.
+# Screenshots for the documentation, taken from those of the tests.
 pictures: browser $(VENV)/.installed-dev
 	$(BIN)/pytest -q -k every_page tests/report/test_in_browser.py tests/app/web/test_in_browser.py
 	$(BIN)/python -m tests.support.screens
@@ -70,7 +75,7 @@ pictures: browser $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
 
-# Is the checkout slower than another commit? make bench-quick BASE=main
+# Is this checkout slower than another commit? make bench-quick BASE=main
 bench-quick: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.quick $(BASE)
 
@@ -100,4 +105,4 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:
-	rm -rf $(VENV) .venv-lowest .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-lowest .docs_cache .pytest_cache .mypy_cache .ruff_cache

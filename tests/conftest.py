@@ -10,6 +10,48 @@ from tests.support.browser import browser, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 
+# What `make test-fast` leaves out: whole processes, browsers, clusters, compiled code, studies and pages.
+SLOW_FIXTURES = {"browser"}
+SLOW_PLACES = (
+    "src/raterlens/batch.py",
+    "tests/app/cli/test_compare_command.py",
+    "tests/app/cli/test_demo_command.py",
+    "tests/app/cli/test_startup.py",
+    "tests/app/cli/test_study_command.py",
+    "tests/app/cli/test_terminal.py",
+    "tests/app/web/",
+    "tests/capability/test_yardstick.py::test_a_report",
+    "tests/charts/test_every_chart.py",
+    "tests/charts/test_output.py",
+    "tests/diagnostics/test_change.py",
+    "tests/diagnostics/test_flags.py",
+    "tests/engine/",
+    "tests/estimation/test_checkpoint.py",
+    "tests/estimation/test_methods.py::test_the_grid_is_fine_enough",
+    "tests/kernels/",
+    "tests/models/test_capped_log.py",
+    "tests/parallel/",
+    "tests/report/test_models.py",
+    "tests/report/test_page.py",
+    "tests/scenarios/",
+    "tests/studies/",
+    "tests/test_docs.py",
+    "tests/test_packaging.py",
+    "tests/test_sklearn.py",
+    "tests/uncertainty/test_bootstrap.py",
+    "tests/uncertainty/test_intervals.py::test_coverage",
+    "tests/uncertainty/test_profile.py",
+    "tests/uncertainty/test_sparse_covariance.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        fixtures = SLOW_FIXTURES & set(getattr(item, "fixturenames", ()))
+        if fixtures or item.nodeid.startswith(SLOW_PLACES):
+            item.add_marker(pytest.mark.slow)
+
+
 collect_ignore = ["support/inspect_logs.py"]
 """A script that needs inspect_ai."""
 
