@@ -52,12 +52,13 @@ PUBLIC = {
     "raterlens.sklearn:RaterCapability.__init__",
 }
 
-# LEFT_TO_MEND. Rooms that reach down, as (room, what it imports).
-NOT_YET_LAYERED: set[tuple[str, str]] = set()
-NOT_YET_SHORT: set[str] = set()
-MODULES_WITHOUT_TESTS = 150
-# Imports of a test module or a conftest by another test module.
-TESTS_THAT_IMPORT_TESTS = 5
+# LEFT_TO_MEND.
+MODULES_WITHOUT_TESTS = 27
+
+# Modules without a test file of their name, each with the reason.
+UNTESTED = {
+    "raterlens.types": "names of types only",
+}
 
 FILES = modules()
 GRAPH = import_graph(FILES)
@@ -76,9 +77,7 @@ def test_a_module_imports_only_from_its_own_room_and_those_above() -> None:
         f"{module} imports {other}"
         for module, others in GRAPH.items()
         for other in others
-        if module != PACKAGE
-        and (other == PACKAGE or RANK[room(other)] > RANK[room(module)])
-        and (room(module), room(other)) not in NOT_YET_LAYERED
+        if module != PACKAGE and (other == PACKAGE or RANK[room(other)] > RANK[room(module)])
     }
     assert downward == set()
 
@@ -105,11 +104,13 @@ def test_functions_are_short_and_take_few_parameters() -> None:
         if (function.lines > LONGEST_FUNCTION or function.parameters > MOST_PARAMETERS)
         and room(function.name.partition(":")[0]) != "kernels"
     }
-    assert set(large) - PUBLIC - NOT_YET_SHORT == set(), large
+    assert set(large) - PUBLIC == set(), large
 
 
 def test_every_module_has_a_test_file_of_its_name() -> None:
-    missing = [module for module in set(FILES) - _packages() if not _test_file(module).exists()]
+    missing = [
+        module for module in set(FILES) - _packages() - set(UNTESTED) if not _test_file(module).exists()
+    ]
     assert len(missing) <= MODULES_WITHOUT_TESTS, sorted(missing)
 
 
@@ -127,7 +128,7 @@ def test_no_test_imports_another_test_or_a_conftest() -> None:
         for other in others
         if last[other].startswith("test_") or last[other] == "conftest"
     }
-    assert len(found) <= TESTS_THAT_IMPORT_TESTS, found
+    assert found == set()
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
