@@ -7,7 +7,7 @@ import numpy as np
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, SAME_MAXIMUM, LatentClassEstimate
 from raterlens.models.signal_detection import LARGEST_SIGMA
 from raterlens.ratings.coded import Ratings
-from raterlens.text import counted, listed
+from raterlens.text import Message, Option, counted, listed
 from raterlens.uncertainty.latent_class_covariance import LatentClassErrors, no_errors_seen, one_sided
 
 # A sigma below this moves no probability by more than a quarter of a percent.
@@ -20,10 +20,11 @@ def latent_class_warnings(
     """Warnings about a latent class fit."""
     model = found.model
     if not found.record.converged:
-        yield (
+        yield Message(
             f"the estimates have not converged: {found.record.stopped} with a gradient of "
-            f"{found.record.gradient:.2g} standard errors left. Try, in this order: more iterations "
-            "(max_iterations), or leaving out raters with very few ratings"
+            f"{found.record.gradient:.2g} standard errors left. Try, in this order: more iterations, for example ",
+            Option("max_iterations", 2 * found.record.max_iterations),
+            ", or leaving out raters with very few ratings",
         )
     yield from _single_ratings(found)
     yield from _several_maxima(found)
@@ -31,7 +32,7 @@ def latent_class_warnings(
     if unseen.any():
         limit = ratings.raters.filter(unseen.tolist())
         yield (
-            f"no error of {listed(limit)} on one of the true categories can be seen, so that their slope has no finite "
+            f"no error of {listed(limit)} on one of the true categories can be seen, so their slope has no finite "
             "estimate. Their intervals allow for half an error per category; give them more ratings "
             "of student-items that others rate, too"
         )
@@ -43,14 +44,16 @@ def latent_class_warnings(
         )
     sigma = found.of("sigma")
     if (sigma < _NO_SPREAD).any():
-        yield (
-            "true categories do not go along with one another within students (sigma is 0), so that no ability can "
-            "be told; model 'dawid-skene' says the same with less"
+        yield Message(
+            "true categories do not go together within students (sigma is 0), so ability cannot be estimated; ",
+            Option("model", "dawid-skene"),
+            " says the same with fewer parameters",
         )
     if (sigma >= LARGEST_SIGMA).any():
-        yield (
+        yield Message(
             f"sigma ran to its limit of {LARGEST_SIGMA:g}: a student's true categories are all but fixed by the "
-            "ability. Have more items, or fit each item by itself with model 'dawid-skene'"
+            "ability. Have more items, or fit each item by itself with ",
+            Option("model", "dawid-skene"),
         )
     if model.blocks.size > MOST_PARAMETERS:
         yield (
@@ -80,13 +83,18 @@ def _several_maxima(found: LatentClassEstimate) -> Iterator[str]:
     tried, spread = len(found.reached), float(found.reached[0] - found.reached[-1])
     if spread <= SAME_MAXIMUM:
         return
-    lonely = found.agreeing == 1
-    yield (
+    told = (
         f"the likelihood has several maxima: of {tried} starts, {found.agreeing} reached the best, and the others fell "
         f"short by up to {spread:.1f} log-likelihood units. The best is shown; "
-        + (
-            "as no second start found it, try more (starts) and another seed, and have more student-items rated twice"
-            if lonely
-            else "if another seed gives another answer, have more student-items rated by two or more raters"
+    )
+    if found.agreeing > 1:
+        yield (
+            told + "if another seed gives another answer, have more student-items rated by two or more raters"
         )
+        return
+    yield Message(
+        told,
+        "as no second start found it, try more, for example ",
+        Option("starts", 4 * tried),
+        ", and another seed, and have more student-items rated twice",
     )
