@@ -6,6 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.sensitivity import sensitivity
+from tests.support.facets_models import ordered
 
 
 def test_other_links_and_models_are_those_fits(small):
@@ -27,3 +28,43 @@ def test_groups_are_left_out_in_turn(small):
     school = np.where(small.student % 2 == 0, "a", "b")
     table = sensitivity(rl.fit(small), small, links=(), models=(), groups={"school": school})
     assert {"without school a", "without school b"} <= set(table["change"])
+
+
+def other(table: pl.DataFrame, change: str) -> list[float]:
+    return table.filter(pl.col("change") == change)["other"].to_list()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"item_slopes": True, "reference": "quantile 0.75", "population": (0.4, 0.8), "origin": "absolute"},
+        {"method": "laplace", "allow_reversed": True, "reference": "R2"},
+        {"method": "hl", "covariance": "conditional"},
+        {"shrink": True},
+    ],
+    ids=["item slopes and a quantile", "laplace and a named rater", "hl", "shrunk"],
+)
+def test_each_change_is_the_fit_s_own_request_but_for_that(small, options):
+    fit = rl.fit(small, **options)
+    table = fit.sensitivity(small, models=())
+    best = fit.raters.sort("rho")["rater"][-1]
+    rest = small.subset(small.rater != small.raters.to_list().index(best))
+    options = options | {"standard_errors": "shrink" in options}
+    kept = options | ({"reference": None} if options.get("reference") == best else {})
+    assert other(table, f"without {best}") == rl.fit(rest, **kept).raters["kappa"].to_list()
+    assert other(table, "link probit") == rl.fit(small, link="probit", **options).raters["kappa"].to_list()
+    plain = rl.fit(small, link="probit", standard_errors=False).raters["kappa"].to_list()
+    assert other(table, "link probit") != pytest.approx(plain, abs=1e-4)
+
+
+def test_ordered_scores_are_graded_by_another_link(small):
+    ratings = ordered(small)
+    fit = rl.fit(ratings, scale="partial credit", population="window 0.5 0.5", standard_errors=False)
+    table = fit.sensitivity(ratings, models=())
+    graded = rl.fit(
+        ratings, scale="graded", link="probit", population="window 0.5 0.5", standard_errors=False
+    )
+    assert other(table, "link probit") == graded.raters["kappa"].to_list()
+    best = fit.raters.sort("rho")["rater"][-1]
+    rest = ratings.subset(ratings.rater != ratings.raters.to_list().index(best))
+    assert other(table, f"without {best}") == fit.refit(rest).raters["kappa"].to_list()

@@ -71,3 +71,18 @@ def test_what_cannot_be_checked_is_refused(biased):
     few = panel(0.0, 0, students=25)
     with pytest.raises(InputError, match="25 students rated by both"):
         rl.fit(few, standard_errors=False).check_shared_bias(few, trusted=HUMANS)
+
+
+def test_a_fit_without_standard_errors_or_by_hl_is_checked_all_the_same(biased):
+    """The check makes fits of its own, with intervals."""
+    plain = rl.fit(biased).check_shared_bias(biased, trusted=HUMANS)
+    for options in ({"standard_errors": False}, {"method": "hl", "covariance": "conditional"}):
+        found = rl.fit(biased, **options).check_shared_bias(biased, trusted=HUMANS)
+        np.testing.assert_allclose(found.table["kappa"], plain.table["kappa"], atol=1e-6)
+        assert found.table["kappa_low"].is_finite().all()
+
+
+def test_what_is_shared_is_told_in_the_units_of_the_link(biased):
+    found = rl.fit(biased, link="probit", standard_errors=False).check_shared_bias(biased, trusted=HUMANS)
+    assert " probits with the others" in found.summary()
+    assert "logit" not in found.summary()

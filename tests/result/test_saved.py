@@ -1,12 +1,16 @@
 """A fit as JSON and back: the same numbers, the same request."""
 
 import json
+from dataclasses import replace
+from typing import Any
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens.errors import InputError
+from tests.support.facets_models import ordered
 
 
 @pytest.mark.parametrize("model", ["tfm", "gmf", "probit"])
@@ -33,3 +37,66 @@ def test_a_file_that_is_no_fit_is_refused(tmp_path, content, message):
     (tmp_path / "fit.json").write_text(content)
     with pytest.raises(InputError, match=message):
         rl.load(tmp_path / "fit.json")
+
+
+def test_a_fit_of_an_earlier_format_is_refused_with_what_to_do(small, tmp_path):
+    path = rl.fit(small, standard_errors=False).save(tmp_path / "fit.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 1}))
+    with pytest.raises(InputError, match=r"format version 1, this release reads \d; fit again") as caught:
+        rl.load(path)
+    assert caught.value.value == 1
+
+
+def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
+    """Options that take more than text and numbers, or that change what a fit is measured by."""
+    raters = ratings.raters.to_list()
+    years = {"rater": raters, "years": [float(place**2) for place in range(len(raters))]}
+    return {
+        "yardstick": {
+            "item_slopes": True,
+            "reference": "quantile 0.75",
+            "population": rl.Window(0.5, 0.25),
+            "origin": "absolute",
+            "covariance": "sandwich",
+        },
+        "named": {"reference": raters[1], "population": (0.3, 1.2), "origin": -0.25, "allow_reversed": True},
+        "anchored by a fit": {"anchors": rl.fit(ratings, reference=raters[0], population="estimated")},
+        "anchored by hand": {"anchors": rl.Anchors(raters={raters[0]: (1.0, None)}, items={"1": 0.2})},
+        "covariates": {"covariates": pl.DataFrame(years)},
+        "hl": {"method": "hl", "covariance": "conditional", "model": "tfm"},
+        "latent class": {"model": "hrm", "starts": 2, "seed": 3},
+        "shrunk": {"shrink": True, "max_iterations": 300},
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "yardstick",
+        "named",
+        "anchored by a fit",
+        "anchored by hand",
+        "covariates",
+        "hl",
+        "latent class",
+        "shrunk",
+    ],
+)
+def test_a_loaded_fit_knows_the_request_and_repeats_it(small, tmp_path, name):
+    ratings = replace(small, items=small.items.cast(pl.String).str.extract(r"(\d+)"))
+    fit = rl.fit(ratings, **requests(ratings)[name])
+    loaded = rl.load(fit.save(tmp_path / "fit.json"))
+    assert loaded.config == fit.config
+    assert loaded.yardstick == fit.yardstick
+    again = loaded.refit(ratings)
+    assert again.loglik == fit.loglik
+    assert_frame_equal(again.table("raters"), fit.table("raters"), check_exact=True)
+
+
+def test_ordered_scores_anchored_by_a_fit_come_back(small, tmp_path):
+    ratings = ordered(small)
+    earlier = rl.fit(ratings, scale="partial credit", standard_errors=False)
+    fit = rl.fit(ratings, scale="partial credit", anchors=earlier, standard_errors=False)
+    loaded = rl.load(fit.save(tmp_path / "fit.json"))
+    assert loaded.config == fit.config
+    assert loaded.refit(ratings).loglik == fit.loglik

@@ -1,6 +1,13 @@
 """What a facets fit warns of."""
 
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
 import raterlens as rl
+from raterlens.text import worded
+from tests.support.facets_models import ordered
 
 
 def test_a_fit_that_is_stopped_early_says_so(small):
@@ -14,3 +21,46 @@ def test_item_slopes_are_the_first_to_go_where_a_fit_does_not_converge(small):
     plain, sloped = (rl.fit(small, max_iterations=1, item_slopes=given).warnings for given in (False, True))
     assert any("Try, in this order: model='tfm';" in warning for warning in plain)
     assert any("Try, in this order: item_slopes=False" in warning for warning in sloped)
+
+
+def said(warnings: tuple[str, ...], part: str) -> str:
+    return next(
+        worded(one, lambda option: f"--{option.name} {option.value}") for one in warnings if part in one
+    )
+
+
+def test_options_in_warnings_are_worded_by_each_surface(small):
+    fit = rl.fit(small, max_iterations=3, standard_errors=False)
+    assert "--model tfm" in said(fit.warnings, "not converged")
+    assert "--max_iterations 30" in said(fit.warnings, "not converged")
+
+
+def test_scores_that_nobody_gave_are_said_with_what_to_do(small):
+    gap = replace(small, score=(2 * small.score).astype(small.score.dtype))
+    warnings = rl.fit(
+        replace(gap, score=np.where(small.item == 0, 3, gap.score)), standard_errors=False
+    ).warnings
+    assert "nobody ever gave a score of 1" in said(warnings, "nobody ever gave")
+    assert "--cut 3" in said(warnings, "nobody ever gave")
+
+
+def test_items_without_a_score_of_their_own_are_named(small):
+    scores = ordered(small)
+    scores = replace(scores, score=np.where((small.item == 0) & (scores.score == 3), 2, scores.score))
+    warnings = rl.fit(scores, scale="partial credit", standard_errors=False).warnings
+    assert "item 'I1' a score of 3" in said(warnings, "Half a rating")
+    assert "--scale rating scale" in said(warnings, "Half a rating")
+
+
+def test_groups_without_a_common_item_are_named():
+    frame = pl.DataFrame(
+        {
+            "student": list("aabbccdd") * 2,
+            "rater": list("xxxxyyyy") * 2,
+            "item": list("ijijklkl") * 2,
+            "score": [0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1],
+        }
+    )
+    warning = said(rl.fit(frame, standard_errors=False).warnings, "share no item")
+    assert "2 groups" in warning
+    assert "(one group: 'x')" in warning

@@ -6,7 +6,9 @@ import pytest
 
 import raterlens as rl
 from raterlens.errors import InputError, OptionError
+from raterlens.estimation.scoring import place
 from raterlens.uncertainty.bootstrap import _intervals
+from raterlens.uncertainty.resampling import redrawn, resampled
 
 # 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
 REPLICATES, BY_CHANCE = 40, 0.25
@@ -124,3 +126,31 @@ def test_wrong_options_say_what_to_do(fit, ratings):
         fit.bootstrap(ratings, replicates=1)
     with pytest.raises(OptionError, match="unknown kind"):
         fit.bootstrap(ratings, kind="jackknife")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"item_slopes": True, "reference": "quantile 0.75", "population": (0.4, 0.8), "origin": "absolute"},
+        {"method": "laplace", "reference": "R2", "allow_reversed": True},
+        {"model": "probit", "origin": "average"},
+        {"shrink": True, "covariance": "sandwich"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["students", "parametric"])
+def test_a_replicate_is_the_fit_s_own_request_on_other_ratings(small, options, kind):
+    fit = rl.fit(small, **options)
+    found = fit.bootstrap(small, replicates=2, kind=kind, seed=3, workers=1).replicates.filter(replicate=0)
+    random = np.random.default_rng([3, 0])
+    if kind == "students":
+        drawn = resampled(small, random)
+    else:
+        placed = place(fit.calibration, small)
+        drawn = redrawn(
+            placed.ratings, placed.problem.model, placed.problem.response, placed.parameters, random
+        )
+    again = rl.fit(drawn, start=fit, **options)
+    for name in ("kappa", "rho", "eta"):
+        np.testing.assert_allclose(found[name], again.raters[name], rtol=1e-10, err_msg=name)
+    assert found["sigma"][0] == pytest.approx(again.sigma)

@@ -8,6 +8,7 @@ from scipy import optimize
 import raterlens as rl
 from raterlens.errors import OptionError
 from raterlens.uncertainty.profile import Profiler
+from tests.support.facets_models import ordered
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +112,25 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
 def test_what_cannot_be_profiled_is_refused(made, options, message):
     with pytest.raises(OptionError, match=message):
         rl.fit(made.ratings, **options).profile(made.ratings, "R1")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"item_slopes": True, "population": (0.4, 0.8), "origin": "absolute"},
+        {"reference": "R3", "population": "window 0.5 0.5"},
+        {"reference": 1.7, "origin": -0.3, "population": "estimated"},
+        {"model": "probit", "origin": "average"},
+        {"link": "cloglog", "allow_reversed": True},
+        {"scale": "graded", "link": "probit", "reference": "R1"},
+        {"scale": "partial credit", "item_slopes": True},
+    ],
+    ids=str,
+)
+def test_the_profile_is_of_the_kappa_that_the_fit_s_own_options_make(small, options):
+    ratings = ordered(small) if "scale" in options else small
+    fit = rl.fit(ratings, standard_errors=False, **options)
+    profiler = Profiler.of(fit, ratings)
+    found = [profiler.profile(place).kappa() for place in range(ratings.n_raters)]
+    np.testing.assert_allclose(found, fit.raters["kappa"], atol=2e-4)
+    assert profiler.likelihood.top == pytest.approx(fit.loglik, abs=0.5)

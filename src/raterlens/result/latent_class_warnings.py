@@ -34,7 +34,7 @@ def latent_class_warnings(
         yield (
             f"no error of {listed(limit)} on one of the true categories can be seen, so their slope has no finite "
             "estimate. Their intervals allow for half an error per category; give them more ratings "
-            "of student-items that others rate, too"
+            "of student-items that others rate too"
         )
     if (alike := one_sided(found)).any():
         items = ratings.items.filter(alike.tolist())

@@ -26,6 +26,7 @@ from raterlens.parallel.processes import side_by_side
 from raterlens.parallel.threads import one_thread
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
+from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.resampling import check_same, redrawn, resampled
 
@@ -71,7 +72,7 @@ class Bootstrap:
         choose("quantity", quantity, _QUANTITIES)
         if not 0 < level < 1:
             raise OptionError(
-                f"level={level!r}",
+                Message(Option("level", level)),
                 "give a share between 0 and 1, for example 0.95",
                 value=level,
                 option="level",
@@ -202,7 +203,10 @@ def _check(plan: Plan) -> None:
     for name, value, least in (("replicates", plan.replicates, 2), ("seed", plan.seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise OptionError(
-                f"{name}={value!r}", f"give a whole number of at least {least}", value=value, option=name
+                Message(Option(name, value)),
+                f"give a whole number of at least {least}",
+                value=value,
+                option=name,
             )
 
 

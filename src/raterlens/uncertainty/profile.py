@@ -27,6 +27,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
+from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import covariance
 from raterlens.uncertainty.information import observed_information
@@ -115,7 +116,10 @@ def profile(
     """Intervals of kappa by profile likelihood: `Fit.profile`."""
     if not 0 < level < 1:
         raise OptionError(
-            f"level={level!r}", "give a share between 0 and 1, for example 0.95", value=level, option="level"
+            Message(Option("level", level)),
+            "give a share between 0 and 1, for example 0.95",
+            value=level,
+            option="level",
         )
     _check(fit, ratings)
     table = fit.table("raters")

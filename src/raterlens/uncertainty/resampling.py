@@ -72,4 +72,5 @@ def check_same(fit: "Result", ratings: Ratings) -> None:
             f"these are not the ratings that were fitted: {ratings.n_ratings:,} of {ratings.n_students:,} students, "
             f"where the fit had {fit.n_ratings:,} of {fit.n_students:,}",
             "give the ratings that went into rl.fit",
+            value=ratings.n_ratings,
         )
