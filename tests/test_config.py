@@ -127,7 +127,7 @@ def test_what_cannot_be_read_so_is_refused_before_any_file_is_opened(options, op
 
 
 def test_columns_are_kept_as_text_and_the_lowest_pass_as_a_number():
-    config = ReadConfig(student=0, rater=["rater", 1], score=["mark"], cut=3.0)
+    config = ReadConfig(student=0, rater=["rater", 1], score=["mark"], cut=3.0)  # type: ignore[list-item]
     assert (config.student, config.rater, config.score) == ("0", ("rater", "1"), "mark")
     assert repr(config.cut) == "3"
     assert config.names("rater") == ("rater", "1")

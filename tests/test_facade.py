@@ -51,7 +51,7 @@ def test_a_change_changes_that_and_nothing_else(ratings):
 
 def test_an_unknown_change_is_named(ratings):
     with pytest.raises(OptionError, match="unknown option 'links'; did you mean 'link'"):
-        rl.fit(ratings).refit(ratings, links="probit")
+        rl.fit(ratings).refit(ratings, links="probit")  # type: ignore[call-arg]
 
 
 def test_a_refit_can_be_anchored_by_a_fit_and_saved(ratings, tmp_path):

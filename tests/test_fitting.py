@@ -1,5 +1,7 @@
 """The whole pipeline: invariances, every format, difficult raters, saving and loading."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -162,7 +164,7 @@ def test_ordered_scores_need_a_model_for_them(writing_scores):
 
 
 def test_progress_is_reported(small):
-    seen = []
+    seen: list[Any] = []
     rl.fit(small, progress=seen.append)
     assert seen[-1].gradient < seen[0].gradient
     assert all(step.stage.startswith("marginal") for step in seen)

@@ -1,5 +1,7 @@
 """Expected scores from their definition, and their slopes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from raterlens.capability.links import LINKS, get_link
 # Central differences with step 1e-5 of functions of order one.
 DIFFERENCE = 1e-8
 THRESHOLDS = np.array([[-1.0, 0.2, 0.8], [0.5, -0.7, 0.2]])
-CURVES = {
+CURVES: dict[str, Any] = {
     **{name: PassCurve(link) for name, link in LINKS.items() if name != "log"},
     "adjacent": AdjacentCurve(THRESHOLDS),
     "graded": GradedCurve(np.sort(THRESHOLDS), get_link("probit")),

@@ -1,6 +1,7 @@
 """Sensitivity of every scoring curve over every population: quadrature, closed forms, differences."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +19,13 @@ EXACT = 1e-10
 DIFFERENCE = 1e-8
 
 THRESHOLDS = np.array([[-1.0, 0.2, 0.8], [0.5, -0.7, 0.2]])
-CURVES = {
+CURVES: dict[str, Any] = {
     **{name: PassCurve(link) for name, link in LINKS.items()},
     "adjacent": AdjacentCurve(THRESHOLDS),
     "graded": GradedCurve(np.sort(THRESHOLDS), get_link("probit")),
 }
 SMOOTH = [name for name in CURVES if name != "log"]
-POPULATIONS = {
+POPULATIONS: dict[str, Any] = {
     "standard": Normal(),
     "shifted": Normal(0.7, 1.4),
     "window": Window(0.4, 0.6),

@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.engine.disk_engine import DiskEngine
-from raterlens.engine.protocol import Nodes
+from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import cell_engine, essay_engine
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed_file import open_packed
@@ -34,13 +34,10 @@ def test_parts_add_up_to_the_whole(packed, kind):
         np.testing.assert_array_equal(sets.keys, by_parts.keys)
         np.testing.assert_array_equal(sets.given, by_parts.given)
         np.testing.assert_array_equal(sets.members.toarray(), by_parts.members.toarray())
-        tables = (-random.random((len(sets.keys), len(nodes.points))), random.random(12))
+        tables = Tables(-random.random((len(sets.keys), len(nodes.points))), random.random(12))
     else:
         one, other = cell_engine(whole, contexts, 2), cell_engine(parts, contexts, 2)
-        tables = (-random.random((2 * len(contexts), len(nodes.points))), None)
-    from raterlens.engine.protocol import Tables
-
-    tables = Tables(*tables)
+        tables = Tables(-random.random((2 * len(contexts), len(nodes.points))), None)
     assert isinstance(other, DiskEngine)
     assert other.n_students == one.n_students == 900
     expected, found = one.evaluate(tables, nodes), other.evaluate(tables, nodes)

@@ -43,8 +43,13 @@ def interrupted(ratings, path, after: int, **options):
 
 def counted(monkeypatch) -> list[int]:
     """How many times the likelihood is evaluated from here on."""
-    calls, compute = [], FacetsMarginal._value
-    monkeypatch.setattr(FacetsMarginal, "_value", lambda *args: calls.append(1) or compute(*args))
+    calls, compute = list[int](), FacetsMarginal._value
+
+    def value(*args):
+        calls.append(1)
+        return compute(*args)
+
+    monkeypatch.setattr(FacetsMarginal, "_value", value)
     return calls
 
 

@@ -15,7 +15,8 @@ from tests.support.facets_models import make
 def test_the_value_is_that_of_the_problem_at_the_estimates(small, kind):
     found: Estimate
     if kind == "gmf":
-        found = estimate(small, *make(small, "gmf"), get_link("logit"), "mml")
+        gmf, response = make(small, "gmf")
+        found = estimate(small, gmf, response, get_link("logit"), "mml")
     else:
         model = LatentClassModel(small.n_raters, small.n_items, get_link("logit"), kind == "hrm")
         found = estimate_latent_class(small, model, starts=1)

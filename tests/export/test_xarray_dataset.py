@@ -1,6 +1,7 @@
 """Estimates as other tools want them: xarray, the kind of dataframe that came in, progress as it goes."""
 
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,7 @@ def test_the_same_kind_of_frame_comes_out(table, convert, kind):
     "options", [{}, {"method": "laplace"}, {"method": "hl"}, {"model": "hrm", "starts": 1}]
 )
 def test_progress_is_told_at_every_iteration(table, options):
-    seen = []
+    seen: list[Any] = []
     fit = rl.fit(table, progress=seen.append, standard_errors=False, **options)
     assert len(seen) >= 2
     assert all(isinstance(step.stage, str) and step.iteration >= 0 for step in seen)

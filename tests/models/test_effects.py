@@ -1,10 +1,12 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
 from raterlens.models.effects import Linear, LogLinear
 
 COVARIATES = np.column_stack([np.ones(6), np.linspace(-1, 2, 6)])
-EFFECTS = {
+EFFECTS: dict[str, Any] = {
     "own": Linear.own(6),
     "common": Linear.common(6),
     "explained": Linear.explained(COVARIATES),

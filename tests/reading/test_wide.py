@@ -1,6 +1,7 @@
 """Spreadsheets as raters send them: a column for each rater and criterion, two header rows, merged cells, titles."""
 
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import polars as pl
@@ -19,7 +20,7 @@ ROWS = [
     ("Jo", "Bob", "plot", 2),
     ("Jo", "Bob", "style", 1),
 ]
-TWO_ROWS = [
+TWO_ROWS: list[list[Any]] = [
     ["Student", "Class", "Ann", None, "Bob", None, None],
     [None, None, "style", "plot", "style", "plot", "Remarks"],
     ["Ida", "A", 2, 1, 0, None, "late"],
@@ -27,11 +28,11 @@ TWO_ROWS = [
 ]
 
 
-def rows(ratings: rl.Ratings) -> list[tuple[str, str, str, int]]:
+def rows(ratings: rl.Ratings) -> list[tuple[Any, ...]]:
     return sorted(ratings.table().select("student", "rater", "item", "score").rows())
 
 
-def workbook(folder: Path, lines: list[list[object]], *merged: str) -> Path:
+def workbook(folder: Path, lines: list[list[Any]], *merged: str) -> Path:
     book = openpyxl.Workbook()
     for line in lines:
         book.active.append(line)
@@ -49,7 +50,7 @@ def test_two_header_rows_with_merged_cells(tmp_path: Path) -> None:
 
 
 def test_titles_above_and_a_table_that_begins_elsewhere(tmp_path: Path) -> None:
-    shifted = [["Marks of June"], [], *([None, *line] for line in TWO_ROWS)]
+    shifted: list[list[Any]] = [["Marks of June"], [], *([None, *line] for line in TWO_ROWS)]
     assert rows(read(workbook(tmp_path, shifted))) == ROWS
 
 
@@ -64,7 +65,10 @@ def test_the_other_way_round(tmp_path: Path) -> None:
 
 
 def test_the_upper_label_written_in_every_column(tmp_path: Path) -> None:
-    spelled = [["Student", "Ann", "Ann", "Bob", "Bob"], ["", "style", "plot", "style", "plot"]]
+    spelled: list[list[Any]] = [
+        ["Student", "Ann", "Ann", "Bob", "Bob"],
+        ["", "style", "plot", "style", "plot"],
+    ]
     assert rows(read(workbook(tmp_path, [*spelled, ["Ida", 2, 1, 0, None], ["Jo", 1, 0, 1, 2]]))) == ROWS
 
 

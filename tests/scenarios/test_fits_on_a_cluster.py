@@ -7,6 +7,7 @@ import sys
 import time
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from polars.testing import assert_frame_equal
 import raterlens as rl
 from benchmarks.likelihood import Likelihood
 from raterlens.app.cli.main import main
-from raterlens.engine.dask_engine import ClusterEngine, OnFile
+from raterlens.engine.dask_engine import DaskEngine, OnFile
 from raterlens.errors import InputError, OptionError
 from raterlens.parallel.dask_cluster import ClusterLostError, addresses, check_alive, cluster_at
 from raterlens.parallel.processes import ONE_THREAD
@@ -112,7 +113,7 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, pack
     shares, until = list[int](), time.monotonic() + 60
     # The other comes when it has started, and parts go to it at the next evaluation.
     while (len(shares) < 2 or min(shares) < 4) and time.monotonic() < until:
-        found, parts = evaluate(), likelihood.problem.engine._parts
+        found, parts = evaluate(), likelihood.problem.engine._parts  # type: ignore[attr-defined]
         holders = client.who_has(parts)
         shares = [sum(at in holders[part.key] for part in parts) for at in addresses(client)]
     assert len(shares) == 2
@@ -122,7 +123,7 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, pack
 
 
 def test_a_fit_from_memory_with_standard_errors(client, ratings):
-    steps, alone = [], rl.fit(ratings)
+    steps, alone = list[Any](), rl.fit(ratings)
     found = rl.fit(ratings, client=client, progress=steps.append)
     assert len(steps) > 5
     assert found.loglik == pytest.approx(alone.loglik, rel=ROUNDING)
@@ -137,7 +138,7 @@ def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch
     options = {"client": client, "standard_errors": False, "model": "tfm"}
     calm = [rl.fit(ratings, **options), rl.fit(on_disk, **options)]
     whole = rl.fit(ratings, model="tfm", standard_errors=False)
-    evaluate = ClusterEngine.evaluate
+    evaluate = DaskEngine.evaluate
     for source, undisturbed in zip((ratings, on_disk), calm, strict=True):
         count = 0
 
@@ -148,7 +149,7 @@ def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch
                 kill_a_worker(client)
             return evaluate(*args)
 
-        monkeypatch.setattr(ClusterEngine, "evaluate", dying)
+        monkeypatch.setattr(DaskEngine, "evaluate", dying)
         found = rl.fit(source, **options)
         monkeypatch.undo()
         assert count > 5

@@ -9,7 +9,8 @@ import pytest
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.accuracy import accuracy
 from raterlens.studies.study import SEED, Results, Task
-from raterlens.studies.study1 import draw, replicate
+from raterlens.studies.study1 import replicate
+from raterlens.studies.study1_figure import draw
 from raterlens.studies.study1_page import ROUNDING, Cell, cells, page
 
 REPLICATIONS = 14

@@ -9,7 +9,8 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import severity_of_origin, slope_of_yardstick
-from raterlens.uncertainty.intervals import Panel, RaterEstimates, measure, rater_estimates
+from raterlens.models.panel import Panel
+from raterlens.uncertainty.intervals import RaterEstimates, measure, rater_estimates
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())
 

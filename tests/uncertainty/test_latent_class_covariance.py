@@ -1,5 +1,7 @@
 """Standard errors of latent class models: at the limits, and whatever the link."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def test_perfect_passing_and_failing_raters_are_finite_and_flagged():
         seed=11,
     )
     rows = [(s, f"R{r}", i, y) for s, r, i, y in rows_of(sample.ratings)]
-    majority = {(s, i): [] for s, _, i, _ in rows}
+    majority: dict[Any, list[int]] = {(s, i): [] for s, _, i, _ in rows}
     for s, _, i, y in rows:
         majority[s, i].append(y)
     for (s, i), scores in majority.items():

@@ -6,7 +6,7 @@ import pytest
 import raterlens as rl
 from raterlens.capability.yardstick import Measure
 from raterlens.errors import OptionError
-from raterlens.uncertainty.intervals import Panel
+from raterlens.models.panel import Panel
 from raterlens.uncertainty.shrinkage import (
     Population,
     corrected_largest,
@@ -60,6 +60,7 @@ def test_the_common_scale_is_not_shrunk():
     spread += 1e-8 * np.eye(10)
     found = shrunk(panel_of(slope, np.linspace(-1, 1, 5), spread))
     np.testing.assert_allclose(found.slope, slope, atol=1e-3)
+    assert isinstance(found.covariance, np.ndarray)
     np.testing.assert_allclose(found.covariance[:5, :5], spread[:5, :5], atol=1e-4)
 
 
@@ -117,7 +118,7 @@ def test_shrink_is_remembered_and_can_be_undone(made, tmp_path):
 
 
 def test_wrong_uses_of_shrinkage_are_refused_before_any_work(made):
-    with pytest.raises(OptionError, match="standard_errors=True"):
+    with pytest.raises(OptionError, match="standard_errors=False"):
         rl.fit(made.ratings, shrink=True, standard_errors=False)
     with pytest.raises(OptionError, match="follows from standard errors"):
         rl.fit(made.ratings, reference="max corrected", standard_errors=False)

@@ -1,7 +1,6 @@
 """The page of the calibration study: tables with Monte-Carlo errors, and what they say."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
@@ -82,26 +81,17 @@ def page(tables: Mapping[str, pl.DataFrame]) -> str:
     )
 
 
-def _design(row: Mapping[str, Any]) -> str:
-    return f"{row['design']}, {row['model'].upper()}"
-
-
-def _coverage(row: Mapping[str, Any]) -> str:
-    """In percent, with its Monte-Carlo standard error."""
-    return with_error(100 * row["coverage"], 100 * row["coverage_se"], 1)
-
-
 def _methods(found: pl.DataFrame) -> str:
     rows = []
-    for _, part in found.group_by("design", "model", maintain_order=True):
+    for (design, model), part in found.group_by("design", "model", maintain_order=True):
         have = part.rows_by_key("method", named=True, unique=True)
         rows += [
             [
-                _design(have[method]),
+                f"{design}, {str(model).upper()}",
                 method,
                 str(have[method]["replications"]),
-                _coverage(have[method]),
-                number(have[method]["width"], 3),
+                with_error(100 * have[method]["coverage"], 100 * have[method]["coverage_se"], 1),
+                number(have[method]["width"], 3) if have[method]["width"] is not None else "–",
                 number(100 * have[method]["too_high"], 1),
             ]
             for method in METHODS
@@ -113,12 +103,12 @@ def _methods(found: pl.DataFrame) -> str:
 def _groups(found: pl.DataFrame) -> str:
     rows = [
         [
-            _design(row),
+            f"{row['design']}, {row['model'].upper()}",
             row["group"],
             row["method"],
             f"{row['intervals']:,}",
-            _coverage(row),
-            number(row["width"], 3),
+            with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
+            number(row["width"], 3) if row["width"] is not None else "–",
         ]
         for row in found.filter(pl.col("group") != INSIDE, pl.col("design").is_in(_MAIN)).iter_rows(
             named=True
@@ -130,10 +120,10 @@ def _groups(found: pl.DataFrame) -> str:
 def _raters(found: pl.DataFrame) -> str:
     rows = [
         [
-            _design(row),
+            f"{row['design']}, {row['model'].upper()}",
             row["rater"],
             number(row["truth"], 3),
-            _coverage(row),
+            with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
             number(row["width"], 3),
             number(100 * row["too_high"], 1),
         ]
@@ -145,9 +135,9 @@ def _raters(found: pl.DataFrame) -> str:
 def _curves(found: pl.DataFrame) -> str:
     rows = [
         [
-            _design(row),
+            f"{row['design']}, {row['model'].upper()}",
             row["quantity"].replace("kappa", "κ"),
-            _coverage(row),
+            with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
             number(row["width"], 3),
         ]
         for row in found.iter_rows(named=True)
@@ -160,7 +150,7 @@ _ESTIMATORS = {DEFAULT: "plain", CORRECTED: "corrected yardstick", SHRUNK: "shru
 
 def _estimators(found: pl.DataFrame) -> str:
     rows = []
-    for _, part in found.group_by("design", "model", maintain_order=True):
+    for (design, model), part in found.group_by("design", "model", maintain_order=True):
         have = part.rows_by_key("method", named=True, unique=True)
         plain = have[DEFAULT]
         for method, name in _ESTIMATORS.items():
@@ -169,7 +159,7 @@ def _estimators(found: pl.DataFrame) -> str:
             own = have[method]
             rows.append(
                 [
-                    _design(own),
+                    f"{design}, {str(model).upper()}",
                     name,
                     str(own["replications"]),
                     number(own["absolute_bias"], 4),

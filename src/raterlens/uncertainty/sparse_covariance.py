@@ -7,7 +7,8 @@ block for each rater and one for everything else. Then
 
 The blocks of the first three terms follow exactly from the sparse N. The remainder is small and is estimated
 without bias from a few random right-hand sides (Hutchinson), each solved by conjugate gradients. On panels of
-hundreds of raters and more, standard errors are within 2 % of the exact ones (tests/uncertainty/test_sparse_covariance.py).
+hundreds of raters and more, standard errors are within 2 % of the exact ones
+(tests/uncertainty/test_sparse_covariance.py).
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """Sheets, titles above the table, and row numbers as Excel shows them."""
 
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -14,6 +15,7 @@ from raterlens.reading.reader import read
 def workbook(tmp_path: Path) -> Path:
     book = openpyxl.Workbook()
     book.active.title = "June"
+    row: list[Any]
     for row in (["student", "rater", "score"], [1, "a", 0], [2, "b", 1]):
         book.active.append(row)
     july = book.create_sheet("July")

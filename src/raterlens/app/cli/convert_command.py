@@ -28,7 +28,6 @@ def convert(
 ) -> None:
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)
-    # heavy, so not before it is needed
     from raterlens.reading.reader import read
 
     print(write_ratings(read(file, **config.given()), out, kind))
@@ -59,7 +58,6 @@ def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
 
 
 def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
-    # heavy, so not before it is needed
     from raterlens.reading.facets.control_writer import write_facets
 
     return {
