@@ -82,7 +82,7 @@ def test_any_dataframe_and_any_order(small):
     ("columns", "message"),
     [
         ({"rater": ["R1", "R2"], "x": [1, 2]}, "covariates lack 'R3', 'R4', 'R5'"),
-        ({"judge": ["R1"], "x": [1]}, "must be in one called 'rater'"),
+        ({"judge": ["R1"], "x": [1]}, "into one called 'rater'"),
         ({"rater": [f"R{i}" for i in range(1, 6)]}, "at least one column"),
         ({"rater": ["R1", "R1", "R2", "R3", "R4", "R5"], "x": range(6)}, "rater 'R1' more than once"),
         ({"rater": [f"R{i}" for i in range(1, 6)], "x": list("abcde")}, "code categories as 0 and 1"),
