@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def unforeseen(error: Exception) -> str:
-    """A message for what is nobody's mistake but ours, or the machine's."""
+    """A message for a bug, or for a machine that is out of memory or disk."""
     if isinstance(error, OSError):
         return f"could not finish: {error}"
     if isinstance(error, MemoryError):

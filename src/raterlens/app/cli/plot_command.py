@@ -115,7 +115,7 @@ def plot(
 
 
 def _check(chart: str, needs: Needs, fit: Path | None, drawing: Drawing, raters: list[str]) -> None:
-    """Raise where something is missing, or given in vain."""
+    """Raise where an option is missing, or has no effect."""
     for name, needed, given, what in (
         ("ratings", needs.ratings, drawing.ratings, "the table of ratings that was fitted"),
         ("time", needs.time, drawing.time, "the column that says when each rating was given"),

@@ -100,7 +100,7 @@ class Worker:
 
     async def _watch(self, job: Job, most: int) -> None:
         """End a process that takes too much memory, before the machine suffers. From outside: what is at work in it
-        may be compiled code that listens to nobody."""
+        may be compiled code that cannot be asked to stop."""
         while most:
             await asyncio.sleep(LOOK)
             if memory_of(self._process.pid) > most:

@@ -19,7 +19,7 @@ QUICK = 2
 """Previews, checks and comparisons at a time; they do not wait for fits."""
 
 SWEEP = 60.0
-"""Seconds between looks for sessions that nobody uses."""
+"""Seconds between checks for idle sessions."""
 
 
 class AppState:

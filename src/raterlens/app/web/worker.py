@@ -1,6 +1,6 @@
 """The process that does the work: reads tasks from stdin, a line of JSON each, and answers on stdout.
 
-It ends with its server, however that ends, and then leaves no file behind: whoever notices removes the work folder.
+It ends with its server, however that ends, and removes the work folder, so that no file is left behind.
 """
 
 import json
