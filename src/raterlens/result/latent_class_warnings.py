@@ -64,7 +64,7 @@ def latent_class_warnings(
         raters = ratings.raters.filter(errors.undetermined.tolist())
         yield (
             f"the ratings say next to nothing about raters {listed(raters)}; their standard errors are nominal. "
-            "Give them student-items that two or more others rate, too"
+            "Have them rate student-items that two or more others rate too"
         )
 
 
