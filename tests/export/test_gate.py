@@ -115,11 +115,11 @@ def test_bad_bounds_are_refused(fit, bounds, message):
 def test_the_summary_says_who_fails_what_and_how_surely(fit):
     severe = fit.table("raters").row(by_predicate=pl.col("rater") == "R5", named=True)["eta"]
     first, line = rl.gate(fit, min_kappa=0.0, max_severity=1.5).summary().splitlines()
-    assert first == "failed: 1 of 6 raters below kappa 0 or above severity 1.5"
+    assert first == "failed: 1 of 6 raters below kappa 0 or outside severity -1.5 to 1.5"
     assert line.startswith(f"  R5: severity {severe:.2f} (")
-    assert line.endswith(", needs at most 1.5")
+    assert line.endswith(", needs -1.5 to 1.5")
     close = rl.gate(fit, max_severity=severe - 0.01).summary()
-    assert close.endswith(f", needs at most {severe - 0.01:g}; the interval includes it")
+    assert close.endswith(f", needs -{severe - 0.01:g} to {severe - 0.01:g}; the interval includes it")
     assert rl.gate(fit, min_ratings=1).summary() == "passed: none of 6 raters below ratings 1"
 
 

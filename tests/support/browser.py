@@ -19,7 +19,7 @@ PHONE = {"width": 390, "height": 844}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium, one for each file of tests: while Playwright runs, its thread cannot start another event loop."""
+    """Chromium, one per test file: while Playwright runs, its thread cannot start another event loop."""
     if not Path(CHROMIUM).exists():
         message = (
             f"no Chromium at {CHROMIUM}: `apt-get install chromium`, or set CHROMIUM to the path of another"
@@ -37,8 +37,8 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens pages: `new_page(dark=True, phone=True, expect=["404"])`. When the test is over, it fails on what went
-    wrong in any of them; console errors that contain one of `expect` are meant."""
+    """Opens pages: `new_page(dark=True, phone=True, expect=["404"])`. At the end the test fails on anything that went
+    wrong in any of them, except console errors that contain one of `expect`."""
     contexts: list[Any] = []
     faults: list[str] = []
 
@@ -67,7 +67,7 @@ def page(new_page: Callable[..., Any]) -> Any:
 
 
 def watch(page: Any, faults: list[str], expect: tuple[str, ...] | list[str] = ()) -> None:
-    """Note down what goes wrong in a page."""
+    """Record what goes wrong in a page."""
 
     def on_console(message: Any) -> None:
         if message.type in ("error", "warning") and not any(text in message.text for text in expect):
@@ -91,7 +91,7 @@ def stays_here(url: str) -> bool:
 
 
 def accessibility_faults(page: Any) -> list[str]:
-    """What axe-core calls serious or critical on the page as it stands, a line a finding."""
+    """What axe-core finds serious or critical on the page, one line per finding."""
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")

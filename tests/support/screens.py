@@ -1,7 +1,7 @@
-"""Pictures of pages as a reader sees them: light and dark, on a desk and on a phone, kept to be looked at.
+"""Screenshots of pages as a reader sees them: light and dark, on a desktop and on a phone, kept in `shots/`.
 
-Every page that is looked at must fit its width, cut off no text, let no two texts of a chart run into each other, write
-nothing too small to read, pass axe-core, and be as light or dark as was asked for. The pictures are in `shots/`.
+Every page must fit its width, cut off no text, let no two texts of a chart overlap, write nothing too small to read,
+pass axe-core, and be as light or dark as asked for.
 """
 
 import io
@@ -14,7 +14,7 @@ from PIL import Image, ImageStat
 from tests.support.browser import DESKTOP, PHONE, accessibility_faults
 
 SHOTS = Path(__file__).parents[2] / "shots"
-"""Where pictures go."""
+"""Where screenshots go."""
 
 SIZES = {"desk": DESKTOP, "phone": PHONE}
 COLOURS = ("light", "dark")
@@ -22,18 +22,18 @@ COLOURS = ("light", "dark")
 SMALLEST = 9.0
 """Pixels of the smallest letters."""
 DARK, LIGHT = 75, 200
-"""Mean grey from 0 to 255: what counts as a dark page, and as a light one."""
+"""Mean grey from 0 to 255: the limits of a dark and of a light page."""
 DETAIL = 5.0
 """Standard deviation of the greys of a page that shows something."""
 
 DOCUMENTED = {"report": ("report", 1440), "web-table": ("web-table", 975), "web-rater": ("web-rater", 1240)}
-"""Pictures of the documentation: which they are the top of, and how much of it, in pixels."""
+"""Pictures of the documentation: the screenshot that each is the top of, and its height in pixels."""
 
 _TEXTS = (Path(__file__).parent / "screens.js").read_text(encoding="utf-8")
 
 
 def look(page: Any, name: str, *, sizes: Iterable[str] = SIZES, accessible: bool = True) -> None:
-    """Take the page as it stands in every way, and raise on all that is wrong with it at once."""
+    """Take the page in every size and colour, and raise with all its faults at once."""
     SHOTS.mkdir(parents=True, exist_ok=True)
     faults = []
     for size in sizes:
@@ -41,8 +41,8 @@ def look(page: Any, name: str, *, sizes: Iterable[str] = SIZES, accessible: bool
         for colours in COLOURS:
             page.emulate_media(color_scheme=colours)
             picture = page.screenshot(full_page=True, path=SHOTS / f"{name}-{size}-{colours}.png")
-            found = [*_paper(picture, colours), *(accessibility_faults(page) if accessible else ())]
-            if colours == COLOURS[0]:  # where things stand does not depend on colours
+            found = [*_background(picture, colours), *(accessibility_faults(page) if accessible else ())]
+            if colours == COLOURS[0]:  # positions do not depend on colours
                 found += misplaced(page)
             faults += [f"{name}, {size}, {colours}: {fault}" for fault in found]
     page.emulate_media(color_scheme="light")
@@ -51,14 +51,14 @@ def look(page: Any, name: str, *, sizes: Iterable[str] = SIZES, accessible: bool
 
 
 def misplaced(page: Any) -> list[str]:
-    """What does not fit, is cut off, covers something else or is too small, a line each."""
+    """What does not fit, is cut off, overlaps or is too small, one line each."""
     wide, room = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     too_wide = [f"the page is {wide} pixels wide where {room} are seen"] if wide > room else []
     return [*too_wide, *page.evaluate(_TEXTS, SMALLEST)]
 
 
-def _paper(picture: bytes, colours: str) -> list[str]:
-    """Whether the picture shows something, on paper of the right colour."""
+def _background(picture: bytes, colours: str) -> list[str]:
+    """Whether the picture shows something, on a background of the right colour."""
     with Image.open(io.BytesIO(picture)) as image:
         grey = ImageStat.Stat(image.convert("L"))
     mean, spread = grey.mean[0], grey.stddev[0]
@@ -69,7 +69,7 @@ def _paper(picture: bytes, colours: str) -> list[str]:
 
 
 def main() -> None:
-    """Cut the pictures of the documentation from those that the tests took (`make pictures`)."""
+    """Cut the pictures of the documentation from the screenshots of the tests (`make pictures`)."""
     for name, (shot, height) in DOCUMENTED.items():
         with Image.open(SHOTS / f"{shot}-desk-light.png") as image:
             top = image.crop((60, 0, image.width - 60, min(height, image.height)))

@@ -76,18 +76,26 @@ class Gate:
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
     def _outside(self) -> str:
-        """Where a rater who fails would be: "below kappa 0.6 or above severity 1.5"."""
-        sides = {"min": "below", "max": "above"}
-        return " or ".join(f"{sides[name[:3]]} {name[4:]} {value:g}" for name, value in self.bounds.items())
+        """Where a rater who fails would be: "below kappa 0.6 or outside severity -1.5 to 1.5"."""
+        places = {
+            name: f"{'below' if name.startswith('min_') else 'above'} {name[4:]} {value:g}"
+            for name, value in self.bounds.items()
+        }
+        if (most := self.bounds.get("max_severity")) is not None:
+            places["max_severity"] = f"outside severity {-most:g} to {most:g}"
+        return " or ".join(places.values())
 
 
 def _in_words(row: dict[str, Any]) -> str:
     """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
     interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
     value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
-    most = "at most " * (row["measure"] in ("severity", "infit", "outfit"))
+    bound = f"{row['bound']:g}"
+    needs = {"severity": f"-{bound} to {bound}", "infit": f"at most {bound}", "outfit": f"at most {bound}"}
     sure = "" if row["certain"] else "; the interval includes it"
-    return f"{row['rater']}: {row['measure']} {value}{interval}, needs {most}{row['bound']:g}{sure}"
+    return (
+        f"{row['rater']}: {row['measure']} {value}{interval}, needs {needs.get(row['measure'], bound)}{sure}"
+    )
 
 
 def gate(

@@ -78,7 +78,8 @@ class Request:
         if besides:
             aside: dict[str, Any] = {"time": self.time} if self.time else {}
             aside |= {"groups": list(self.groups)} if self.groups else {}
-            lines.append(f"ratings, besides = set_aside({_arguments([source], _written(aside))})")
+            given = {name: repr(value) for name, value in aside.items()}
+            lines.append(f"ratings, besides = set_aside({_arguments([source], given)})")
             source = "ratings"
         lines.append(f"fit = rl.fit({_arguments([source], fit)})")
         if besides:
@@ -145,7 +146,14 @@ def _loaded(name: str, path: str) -> str:
 
 
 def _written(values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: repr(list(value) if isinstance(value, tuple) else value) for name, value in values.items()}
+    return {name: repr(_plain(value)) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    """One column by its name, several as a list."""
+    if not isinstance(value, list | tuple):
+        return value
+    return value[0] if len(value) == 1 else list(value)
 
 
 def _arguments(first: Sequence[str], named: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The page of the calibration study: tables with Monte-Carlo errors, and what they say."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
 
@@ -81,17 +82,26 @@ def page(tables: Mapping[str, pl.DataFrame]) -> str:
     )
 
 
+def _design(row: Mapping[str, Any]) -> str:
+    return f"{row['design']}, {row['model'].upper()}"
+
+
+def _coverage(row: Mapping[str, Any]) -> str:
+    """In percent, with its Monte-Carlo standard error."""
+    return with_error(100 * row["coverage"], 100 * row["coverage_se"], 1)
+
+
 def _methods(found: pl.DataFrame) -> str:
     rows = []
-    for (design, model), part in found.group_by("design", "model", maintain_order=True):
+    for _, part in found.group_by("design", "model", maintain_order=True):
         have = part.rows_by_key("method", named=True, unique=True)
         rows += [
             [
-                f"{design}, {str(model).upper()}",
+                _design(have[method]),
                 method,
                 str(have[method]["replications"]),
-                with_error(100 * have[method]["coverage"], 100 * have[method]["coverage_se"], 1),
-                number(have[method]["width"], 3) if have[method]["width"] is not None else "–",
+                _coverage(have[method]),
+                number(have[method]["width"], 3),
                 number(100 * have[method]["too_high"], 1),
             ]
             for method in METHODS
@@ -103,12 +113,12 @@ def _methods(found: pl.DataFrame) -> str:
 def _groups(found: pl.DataFrame) -> str:
     rows = [
         [
-            f"{row['design']}, {row['model'].upper()}",
+            _design(row),
             row["group"],
             row["method"],
             f"{row['intervals']:,}",
-            with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
-            number(row["width"], 3) if row["width"] is not None else "–",
+            _coverage(row),
+            number(row["width"], 3),
         ]
         for row in found.filter(pl.col("group") != INSIDE, pl.col("design").is_in(_MAIN)).iter_rows(
             named=True
@@ -120,10 +130,10 @@ def _groups(found: pl.DataFrame) -> str:
 def _raters(found: pl.DataFrame) -> str:
     rows = [
         [
-            f"{row['design']}, {row['model'].upper()}",
+            _design(row),
             row["rater"],
             number(row["truth"], 3),
-            with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
+            _coverage(row),
             number(row["width"], 3),
             number(100 * row["too_high"], 1),
         ]
@@ -135,9 +145,9 @@ def _raters(found: pl.DataFrame) -> str:
 def _curves(found: pl.DataFrame) -> str:
     rows = [
         [
-            f"{row['design']}, {row['model'].upper()}",
+            _design(row),
             row["quantity"].replace("kappa", "κ"),
-            with_error(100 * row["coverage"], 100 * row["coverage_se"], 1),
+            _coverage(row),
             number(row["width"], 3),
         ]
         for row in found.iter_rows(named=True)
@@ -150,7 +160,7 @@ _ESTIMATORS = {DEFAULT: "plain", CORRECTED: "corrected yardstick", SHRUNK: "shru
 
 def _estimators(found: pl.DataFrame) -> str:
     rows = []
-    for (design, model), part in found.group_by("design", "model", maintain_order=True):
+    for _, part in found.group_by("design", "model", maintain_order=True):
         have = part.rows_by_key("method", named=True, unique=True)
         plain = have[DEFAULT]
         for method, name in _ESTIMATORS.items():
@@ -159,7 +169,7 @@ def _estimators(found: pl.DataFrame) -> str:
             own = have[method]
             rows.append(
                 [
-                    f"{design}, {str(model).upper()}",
+                    _design(own),
                     name,
                     str(own["replications"]),
                     number(own["absolute_bias"], 4),

@@ -1,6 +1,7 @@
 """Pages and tables in markdown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from raterlens.text import number
 
@@ -8,6 +9,11 @@ from raterlens.text import number
 def with_error(value: float, error: float, digits: int = 3) -> str:
     """0.831 ± 0.002"""
     return f"{number(value, digits)} ± {number(error, digits)}"
+
+
+def statistic(row: Mapping[str, Any], name: str, digits: int = 3) -> str:
+    """A `bias` or `rmse` of `accuracy`, with its Monte-Carlo standard error."""
+    return with_error(row[name], row[f"{name}_se"], digits)
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

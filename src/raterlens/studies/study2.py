@@ -16,7 +16,7 @@ from raterlens.config import FitConfig, Method
 from raterlens.facade import fitted
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.paper_designs import simulate_writing
 from raterlens.studies.paper_tables import REPLICATIONS
 from raterlens.studies.print_figures import BLUE, VERMILION
@@ -73,11 +73,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     lines = []
     for row in writing.TABLE:
         now, best = capability.gmf(rho=row.rho, eta=[row.eta, 0.0], sigma=writing.SIGMA)
-        errors = [
-            with_error(have[method, row.label][name], have[method, row.label][f"{name}_se"])
-            for method in METHODS
-            for name in ("bias", "rmse")
-        ]
+        errors = [statistic(have[method, row.label], name) for method in METHODS for name in ("bias", "rmse")]
         numbers = (row.rho, row.eta, float(now), float(best))
         lines.append([row.label, *(number(value) for value in numbers), *errors])
     heading = ["Rater", "ρ", "η", "κ̄", "κ̄ at η = 0", *(f"{s} {m}" for m in METHODS for s in ("bias", "RMSE"))]

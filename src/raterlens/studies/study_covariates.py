@@ -14,7 +14,7 @@ from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
@@ -71,7 +71,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         [
             f"{scatter:g}",
             *(
-                with_error(have[p, how, scatter]["rmse"], have[p, how, scatter]["rmse_se"])
+                statistic(have[p, how, scatter], "rmse")
                 for p in ("kappa", "eta", "slope")
                 for how in (OWN, EXPLAINED)
             ),
@@ -81,10 +81,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     effects = [
         [
             f"{scatter:g}",
-            *(
-                with_error(effect[level, scatter]["bias"], effect[level, scatter]["bias_se"], 4)
-                for level in ("severity", "log slope")
-            ),
+            *(statistic(effect[level, scatter], "bias", 4) for level in ("severity", "log slope")),
         ]
         for scatter in SCATTER
     ]

@@ -15,7 +15,7 @@ from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
@@ -99,7 +99,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     cells = [
         [
             str(common),
-            *(with_error(have[(*key, common)]["rmse"], have[(*key, common)]["rmse_se"]) for key in columns),
+            *(statistic(have[(*key, common)], "rmse") for key in columns),
         ]
         for common in COMMON
     ]

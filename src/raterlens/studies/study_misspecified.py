@@ -17,7 +17,7 @@ from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
@@ -92,11 +92,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         line = [source]
         for model in FITTED:
             row = have[source, model]
-            line += [
-                with_error(row["bias"], row["bias_se"]),
-                with_error(row["rmse"], row["rmse_se"]),
-                number(order[source, model][0][0]),
-            ]
+            line += [statistic(row, "bias"), statistic(row, "rmse"), number(order[source, model][0][0])]
         lines.append(line)
     heading = ["Ratings from", *(f"{name} {m.upper()}" for m in FITTED for name in ("bias", "RMSE", "order"))]
     worst = max(have[source, "gmf"]["rmse"] for source in SOURCES if source.startswith("GMF,"))

@@ -18,7 +18,7 @@ from raterlens.facade import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table, with_error
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
@@ -87,7 +87,7 @@ def summarise(rows: pl.DataFrame) -> Results:
                     number(sigma[where, share][0][0]),
                     number(own[0]["truth"], 3),
                     *(with_error(row["truth"] + row["bias"], row["bias_se"]) for row in own),
-                    *(with_error(row["rmse"], row["rmse_se"]) for row in own),
+                    *(statistic(row, "rmse") for row in own),
                 ]
             )
     text = page(

@@ -15,7 +15,7 @@ from raterlens.config import FitConfig, Method
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import accuracy, compare, label_rows, replications, rows
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table, with_error
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
@@ -100,11 +100,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     errors = [
         [
             str(each),
-            *(
-                with_error(by_rater[p, m, each]["rmse"], by_rater[p, m, each]["rmse_se"])
-                for p in ("kappa", "eta")
-                for m in METHODS
-            ),
+            *(statistic(by_rater[p, m, each], "rmse") for p in ("kappa", "eta") for m in METHODS),
         ]
         for each in counts
     ]

@@ -15,7 +15,7 @@ from raterlens.facade import Fit, fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import opening, page, table, with_error
+from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import COLOURS, SHAPES
 from raterlens.studies.study import Results, Study, Task
 from raterlens.text import number
@@ -163,7 +163,7 @@ def summarise(rows: pl.DataFrame) -> Results:
             own = [have[name, parameter, size] for size in sizes]
             last = own[-1]
             # Severities and difficulties sum to 0, and so do their errors: only single ones can be biased.
-            pooled = with_error(last["bias"], last["bias_se"], 4) if parameter in ("slope", "kappa") else "–"
+            pooled = statistic(last, "bias", 4) if parameter in ("slope", "kappa") else "–"
             within = near.get((name, parameter))
             bias.append([name, parameter, pooled, f"{within[0][0]:.0%}" if within else "–"])
             rmse = [row["rmse"] for row in own]

@@ -58,6 +58,7 @@ def check(
 
 def _check(file: str, config: ReadConfig, *, json: bool) -> None:
     """Read a table, and say what was understood and who can be compared with whom."""
+    # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.ratings.design import examine
     from raterlens.ratings.linking import examine_links
@@ -74,6 +75,7 @@ def _check(file: str, config: ReadConfig, *, json: bool) -> None:
 
 def _gate(request: Request, bounds: Bounds, *, json: bool) -> bool:
     """Fit, and judge every rater by the bounds; whether all pass."""
+    # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.export.gate import judge
     from raterlens.facade import fitted

@@ -20,6 +20,7 @@ def compare(
         raise OptionError(
             f"{counted(len(files), 'fit')} to compare", "give the paths of two or more fit.json"
         )
+    # heavy, so not before it is needed
     from raterlens.diagnostics.comparison import compare as side_by_side
     from raterlens.fitting import load
 

@@ -28,6 +28,7 @@ def convert(
 ) -> None:
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)
+    # heavy, so not before it is needed
     from raterlens.reading.reader import read
 
     print(write_ratings(read(file, **config.given()), out, kind))
@@ -58,6 +59,7 @@ def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
 
 
 def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
+    # heavy, so not before it is needed
     from raterlens.reading.facets.control_writer import write_facets
 
     return {

@@ -13,6 +13,7 @@ REPRODUCTION = Reproduction(f"{IMPORT}\n\nfit = rl.fit(rl.load_example())", "rat
 
 def demo() -> None:
     """Fit the bundled example (simulated ratings) and write its report."""
+    # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.export.folder import check_folder, write_results
     from raterlens.fitting import fit

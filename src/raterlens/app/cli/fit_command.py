@@ -44,6 +44,7 @@ def fit(
     output: Output = ON_SCREEN,
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
+    # heavy, so not before it is needed
     from raterlens.export.folder import check_folder
 
     read, config, files = read_config(columns), fit_config(model), files_of(model)
@@ -75,6 +76,7 @@ def fit(
 
 def _fit(request: Request, work: Work, output: Output) -> None:
     """What `fit` does once everything was checked that can be checked without the data."""
+    # heavy, so not before it is needed
     from raterlens.export.folder import write_results
     from raterlens.facade import fitted
     from raterlens.parallel.dask_cluster import cluster_at
@@ -103,12 +105,14 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             xlsx=output.xlsx,
         )
     if output.facets_tables:
+        # only where asked for
         from raterlens.export.facets_tables import facets_tables
 
         print(facets_tables(result, ratings))
     elif output.json:
         print_json(result.to_json())
     elif not output.quiet:
+        # heavy, so not before it is needed
         from raterlens.app.cli.terminal import Terminal
 
         Terminal().fit(
@@ -127,6 +131,7 @@ def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
             Message("name the folder with ", Option("out", "DIR")),
             option="xlsx",
         )
+    # heavy, so not before it is needed
     from raterlens.export.excel import check_excel
 
     check_excel(ratings)
@@ -135,6 +140,7 @@ def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
 def read_study(request: Request, run: "Run") -> "tuple[Ratings, FitConfig, Request]":
     """The ratings, what to fit to them, and the request, which then knows whether the file is a control file: one has
     anchors and a scale of its own."""
+    # heavy, so not before it is needed
     from raterlens.pipeline.carry_out import check
     from raterlens.reading.formats.file_formats import is_control_file
     from raterlens.reading.reader import read
@@ -146,6 +152,7 @@ def read_study(request: Request, run: "Run") -> "tuple[Ratings, FitConfig, Reque
         asked = asked.changed(facets=[*asked.names("facets"), *besides])
     if not is_control_file(path, asked):
         return read(path, **asked.given()), config, request
+    # heavy, so not before it is needed
     from raterlens.reading.facets.facets_study import read_facets
 
     _check_control_file(path, request)
@@ -178,6 +185,7 @@ def _with_files(request: Request) -> "FitConfig":
     """What to fit, with what the files of anchors and covariates hold."""
     if not request.files:
         return request.fit
+    # heavy, so not before it is needed
     from raterlens.fitting import load
     from raterlens.pipeline.request import recorded
 
@@ -191,6 +199,7 @@ def check_besides(columns: list[str], read: ReadConfig) -> None:
     """Raise where columns of --time and --groups are at odds with each other or with the model."""
     if not columns:
         return
+    # heavy, so not before it is needed
     from raterlens.reading.columns import SUFFIX, USUAL
 
     if twice := [name for name in columns if columns.count(name) > 1]:
@@ -215,6 +224,7 @@ def check_besides(columns: list[str], read: ReadConfig) -> None:
 def _set_aside(request: Request, ratings: "Ratings") -> "tuple[Ratings, dict[str, Any]]":
     if request.time is None and not request.groups:
         return ratings, {}
+    # heavy, so not before it is needed
     from raterlens.ratings.grouping_columns import set_aside
 
     return set_aside(ratings, request.time, request.groups)

@@ -18,6 +18,7 @@ def pack(
 ) -> None:
     """Read a large table once, and keep it in a compact form that later fits open at once."""
     config = read_config(columns)
+    # heavy, so not before it is needed
     from raterlens.ratings.packed_file import open_packed
     from raterlens.ratings.stored import StoredRatings
     from raterlens.reading.packing import pack as write

@@ -88,6 +88,7 @@ def plot(
     needs = CHARTS[choose("chart", chart, CHARTS)]
     raters, read = several("show", drawing.show) or [], read_config(columns)
     _check(chart, needs, fit, drawing, raters)
+    # heavy, so not before it is needed
     from raterlens import charts
     from raterlens.charts.output import check_path
     from raterlens.charts.palette import THEMES
@@ -148,6 +149,7 @@ def _read(
     path: Path, config: "ReadConfig", time: str | None, fit: "Fit | None"
 ) -> "tuple[Ratings, list[Any] | None]":
     """The ratings, and the time of each."""
+    # heavy, so not before it is needed
     from raterlens.ratings.grouping_columns import times
     from raterlens.reading.reader import read
 

@@ -23,6 +23,7 @@ def watching(start: str, unless: bool = False) -> Iterator[Callable[[Record], No
     if unless or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
+    # only where somebody is watching
     from rich.console import Console
     from rich.markup import escape
 

@@ -42,6 +42,7 @@ def serve(*, limits: Limits = DEFAULT_LIMITS) -> None:
             f"the web app needs {', '.join(missing)}", "install the extra: pip install 'raterlens[web]'"
         )
     _check(limits)
+    # heavy, so not before it is needed
     from raterlens.app.web.server import serve as run
     from raterlens.app.web.settings import GIGABYTE, MEGABYTE, Settings
 

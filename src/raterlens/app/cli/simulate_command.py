@@ -70,6 +70,7 @@ def simulate(
             option="truth",
         )
     _check(categories, design.model)
+    # heavy, so not before it is needed
     import numpy as np
 
     from raterlens.simulation.simulate import simulate as draw
@@ -83,6 +84,7 @@ def simulate(
 
 
 def _check(categories: int, model: str) -> None:
+    # heavy, so not before it is needed
     from raterlens.reading.scores import HIGHEST
 
     if not 2 <= categories <= HIGHEST + 1:
@@ -103,6 +105,7 @@ def _check(categories: int, model: str) -> None:
 
 def _true_raters(drawn: "Simulated") -> "pl.DataFrame":
     """As in a fit's table of raters."""
+    # heavy, so not before it is needed
     import polars as pl
 
     truth = drawn.truth

@@ -63,6 +63,7 @@ def study(
             option="cluster",
         )
     check_folder(runs.out)
+    # heavy, so not before it is needed
     from raterlens.parallel.dask_cluster import cluster_at
 
     with cluster_at(runs.cluster) as client:
@@ -73,6 +74,7 @@ def study(
 
 
 def _study(name: str, runs: Runs, client: "Client | None") -> None:
+    # heavy, so not before it is needed
     from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder, replace_text, run
     from raterlens.studies.study import get_study
@@ -120,6 +122,7 @@ def _study(name: str, runs: Runs, client: "Client | None") -> None:
 def _figures(runs: Runs, client: "Client | None") -> None:
     """Figures 1 to 4 need no ratings; the two of results come from their studies, with all the replications there
     are."""
+    # heavy, so not before it is needed
     from raterlens.studies.paper_figures import figures
     from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder
@@ -140,6 +143,7 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
+    # only where somebody is watching
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -68,6 +68,7 @@ def serve(settings: Settings, *, open_browser: bool = False) -> None:
         print(f"Raterlens is running at {address}", flush=True)
         print("Press Ctrl+C to stop it and remove everything that was uploaded.", flush=True)
         if open_browser:
+            # only where asked for
             import webbrowser
 
             threading.Timer(0.5, webbrowser.open, [address]).start()

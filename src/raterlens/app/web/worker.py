@@ -26,8 +26,8 @@ def main(root: Path) -> None:
     answers = _claim_stdout()
     tasks: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_listen, args=(tasks, root), daemon=True).start()
-    # Imported while nobody waits yet, but after the server's first page: that is not to wait either.
     task = _first(tasks)
+    # While nobody is waiting, but after the server's first page, which must not wait either.
     from raterlens.app.web.tasks import TASKS
 
     while True:
@@ -88,6 +88,7 @@ def _listen(tasks: "SimpleQueue[dict[str, Any]]", root: Path) -> None:
 def _memory() -> int:
     """The most that this process has held, in kilobytes; 0 where the system does not say."""
     try:
+        # not on every system
         import resource
     except ImportError:
         return 0
