@@ -165,7 +165,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return labels
 
     def _long(self, scores: Array) -> pl.DataFrame:
-        """One row a rating."""
+        """One row per rating."""
         names = getattr(self, "feature_names_in_", [f"x{column}" for column in range(scores.shape[1])])
         raters = pl.Series(self._labels(self.raters, names, "raters"), dtype=pl.String)
         items = pl.Series(self._labels(self.items, ["all"] * scores.shape[1], "items"), dtype=pl.String)

@@ -16,7 +16,7 @@ from tests.support.facets_models import setting
 @pytest.mark.parametrize(
     ("students", "raters", "items", "slope"),
     [(50, 20, 40, (0.025, 0.5)), (40, 20, 250, (0.5, 2.0))],
-    ids=["study 1", "5,000 ratings a student"],
+    ids=["study 1", "5,000 ratings per student"],
 )
 @pytest.mark.parametrize("model", ["tfm", "gmf"])
 def test_the_grid_is_fine_enough_where_posteriors_are_narrow(students, raters, items, slope, model):
@@ -44,7 +44,7 @@ def test_each_of_many_students_is_integrated_well():
 
 
 def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
-    """Four ratings a student leave a posterior wide, but the cauchit with a slope of 8 turns within a tenth."""
+    """Four ratings per student leave a posterior wide, but the cauchit with a slope of 8 turns within a tenth."""
     slope = [8, 7, 6, 2, 1, 8] * 2
     ratings = rl.simulate(
         students=1000, raters=12, items=2, raters_per_student=2, link="cauchit", slope=slope, seed=2

@@ -13,7 +13,7 @@ from raterlens.errors import InputError
 # Both programs reach the maximum to about 1e-5.
 SAME_MAXIMUM = 0.001
 
-# PyPI mirt 1.2.0, with ratings r = rl.read(..., items=ITEMS) without a cut, laid out a row a student (Y = -1 where
+# PyPI mirt 1.2.0, with ratings r = rl.read(..., items=ITEMS) without a cut, laid out one row per student (Y = -1 where
 # there is no further rating, I and R the item and rater of each):
 #   model = mirt.models.PolytomousMFRM(5, 4, [mirt.models.Facet("rater", 16)], category_structure)
 #   mirt.estimation.fit_mfrm(model, Y, {"rater": R}, item_indices=I, n_quadpts=161).log_likelihood

@@ -86,7 +86,9 @@ def made(
         n_students=n_students,
         n_raters=n_raters,
         n_items=1,
-        optimiser=Optimiser("L-BFGS-B", 1e-5, 500, 23, 27, 1e-6, converged, "the gradient vanished"),
+        optimiser=Optimiser(
+            "L-BFGS-B", 1e-5, 500, 23, 27, 1e-6, converged, "the gradient is zero within the tolerance"
+        ),
         warnings=warnings,
         notes=notes,
         tables={

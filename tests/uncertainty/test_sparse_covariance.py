@@ -78,7 +78,7 @@ def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(m
 
 
 def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_errors(monkeypatch):
-    """Forty ratings a rater: some slopes are 0, where the information bends the wrong way."""
+    """Forty ratings per rater: some slopes are 0, where the information bends the wrong way."""
     ratings = rl.simulate(students=2000, raters=300, items=2, raters_per_student=3, seed=1).ratings
     exact = rl.fit(ratings)
     large = fitted(ratings, rl.FitConfig(), Run(dense_parameters=10))

@@ -65,7 +65,7 @@ def newton(
                     break
             damping *= 10
     if left <= tolerance:
-        stopped = "the gradient vanished"
+        stopped = "the gradient is zero within the tolerance"
     elif iterations == max_iterations:
         stopped = f"it reached the limit of {max_iterations} iterations"
     else:

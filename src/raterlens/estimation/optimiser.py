@@ -114,7 +114,7 @@ def maximise(
     # A line search that cannot improve within rounding has arrived, too, if the gradient says so.
     converged = gradient <= 10 * tolerance
     if gradient <= tolerance:
-        stopped = "the gradient vanished"
+        stopped = "the gradient is zero within the tolerance"
     elif iterations >= max_iterations:
         stopped = f"it reached the limit of {max_iterations} iterations"
     else:

@@ -29,7 +29,7 @@ def convergence(record: Optimiser) -> str:
 
     Examples
     --------
-    >>> convergence(Optimiser("Newton", 1e-5, 500, 10, 12, 1e-6, True, "the gradient vanished"))
+    >>> convergence(Optimiser("Newton", 1e-5, 500, 10, 12, 1e-6, True, "the gradient is zero within the tolerance"))
     'Converged in 10 iterations'
     >>> convergence(Optimiser("Newton", 1e-5, 3, 3, 4, 0.2, False, "it reached the limit of 3 iterations"))
     'Did not converge in 3 iterations: it reached the limit of 3 iterations'

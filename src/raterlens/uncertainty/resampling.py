@@ -32,7 +32,7 @@ def redrawn(
         rows = slice(first, first + _BLOCK)
         context = contexts[rows]
         reach = predictor.slope[context] * ability[ratings.student[rows]]
-        # At ability 0 with the ability in the intercepts: any response, one rating a row.
+        # At ability 0 with the ability in the intercepts: any response, one rating per row.
         at = Predictor(
             np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever)
         )
