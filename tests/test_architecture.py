@@ -1,7 +1,4 @@
-"""The shape of the house, as CONTRIBUTING tells it: who may import whom, and how large a file or a function may be.
-
-What does not keep a rule yet is named or counted under LEFT_TO_MEND; entries are only ever removed.
-"""
+"""The shape of the house, as CONTRIBUTING tells it: who may import whom, and how large a file or a function may be."""
 
 import subprocess
 import sys
@@ -51,13 +48,11 @@ PUBLIC = {
     "raterlens.sklearn:RaterCapability.__init__",
 }
 
-# LEFT_TO_MEND.
-MODULES_WITHOUT_TESTS = 27
-
 # Modules without a test file of their name, each with the reason.
 UNTESTED = {
     "raterlens.types": "names of types only",
 }
+NOT_YET_TESTED = {"raterlens.models.calibration", "raterlens.models.panel"}
 
 FILES = modules()
 GRAPH = import_graph(FILES)
@@ -111,7 +106,7 @@ def test_every_module_has_a_test_file_of_its_name() -> None:
     missing = [
         module for module in set(FILES) - _packages() - set(UNTESTED) if not _test_file(module).exists()
     ]
-    assert len(missing) <= MODULES_WITHOUT_TESTS, sorted(missing)
+    assert set(missing) - NOT_YET_TESTED == set()
 
 
 def _test_file(module: str) -> Path:
