@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MISSING = "–"
+QUOTED = 80
+"""Characters of a value that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,20 @@ def listed(names: Iterable[object], most: int = 8) -> str:
     '0, 1, 2 and 12 more'
     """
     names = list(names)
-    shown = ", ".join(repr(name) if isinstance(name, str) else str(name) for name in names[:most])
+    shown = ", ".join(shortened(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
+def shortened(value: object, most: int = QUOTED) -> str:
+    """A value as a message quotes it: text in quotes, and never more than its first characters.
+
+    >>> shortened("AM"), shortened(7), shortened("a" * 1000, most=10)
+    ("'AM'", '7', "'aaaaaaaaaa…' (1,000 characters)")
+    """
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > most:
+        return f"{text[:most] + '…'!r} ({len(text):,} characters)"
+    return repr(text) if isinstance(value, str) else text
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:

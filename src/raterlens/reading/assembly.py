@@ -1,6 +1,6 @@
 """The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.repeated_rows import Whole, repeated_rows
 from raterlens.reading.scores import parse_scores
 from raterlens.reading.value_labels import labelled
-from raterlens.text import Message, Option, counted, listed
+from raterlens.text import Message, Option, counted, listed, shortened
 from raterlens.types import Mask
 
 ONE_ITEM = "all"
@@ -48,6 +48,9 @@ def assemble(table: Table, roles: Roles, cut: float | None) -> Ratings:
     coded: list[Whole] = [students.codes, raters.codes, *(levels.codes for levels in facets.values())]
     coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
     notes += repeated_rows(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
+
+    coded_as = {"student": students, "rater": raters, **({"item": items} if roles.item else {}), **facets}
+    notes += [note for name, levels in coded_as.items() for note in line_breaks(name, levels, rows.place)]
 
     everything = kept.shape[1] == 1 and bool(kept.all())
 
@@ -145,6 +148,21 @@ def left_out(roles: Roles, found: Kept) -> list[str]:
     if unscored:
         notes.append(f"{unscored:,} of {counted(found.scores, 'rating')} left out: no score")
     return notes
+
+
+def line_breaks(name: str, levels: Levels, place: Callable[[int], str]) -> list[str]:
+    """Say where a label has several lines: seldom meant, and often a quote that is not closed."""
+    if levels.labels.dtype != pl.String:
+        return []
+    broken = levels.labels.str.contains(r"[\r\n]")
+    if not broken.any():
+        return []
+    row = int(np.flatnonzero(np.isin(levels.codes, broken.arg_true().to_numpy()))[0])
+    label = shortened(levels.labels[int(levels.codes[row])])
+    return [
+        f"{counted(int(broken.sum()), f'{name} label')} with a line break, the first at {place(row)}: {label}; "
+        "if it is not meant, mend the file there"
+    ]
 
 
 def remarks(labels: Mapping[str, pl.Series]) -> list[str]:

@@ -60,3 +60,49 @@ def test_prose_is_no_title(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("A letter.\n\nDear all, here are\nthe marks, at last, as promised\n")
     with pytest.raises(RaterlensError, match=r"its first line, 'A letter\.', has no comma"):
         read(tmp_path / "x.csv")
+
+
+SIX = ["s0,r0,0", "s0,r1,1", "s0,r2,1", "s1,r0,1", "s1,r1,0", "s1,r2,0"]
+
+
+def test_a_misplaced_quote_is_refused_by_line(tmp_path: Path) -> None:
+    quoted = ['"' + line.replace(",", '","') + '"' for line in SIX]
+    quoted[0] = quoted[0].replace('"s0"', '"s"0"')
+    quoted[2] = quoted[2].removeprefix('"')
+    (tmp_path / "x.csv").write_text("\n".join(["student,rater,score", *quoted, ""]))
+    with pytest.raises(
+        RaterlensError, match="'x.csv' cannot be read from line 2 on.*write a quote inside quotes twice"
+    ):
+        read(tmp_path / "x.csv")
+
+
+def test_a_label_that_swallowed_rows_is_refused_by_line(tmp_path: Path) -> None:
+    lines = [SIX[0], '"' + SIX[1], SIX[2], SIX[3].replace("s1", 's1"'), *SIX[4:]]
+    (tmp_path / "x.csv").write_text("\n".join(["student,rater,score", *lines, ""]))
+    with pytest.raises(
+        RaterlensError, match="column 'student', line 3: a quoted field holds what looks like rows"
+    ):
+        read(tmp_path / "x.csv")
+
+
+def test_rows_in_a_column_that_is_not_used_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        'student,rater,score,remark\n1,a,0,"good\n1,b,1,bad"\n2,a,1,"two\nlines"\n'
+    )
+    ratings = read(tmp_path / "x.csv")
+    assert ratings.n_ratings == 2
+    assert [note for note in ratings.notes if "quoted" in note] == [
+        "column 'remark', line 2: a quoted field holds what looks like rows of the table; if they are, look for a "
+        "quote that is opened there by mistake"
+    ]
+
+
+def test_line_breaks_in_free_text_are_no_news_and_in_labels_are(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        'student,rater,score,remark\n1,a,0,"two\n\nlines"\n1,"b\nc",1,\n2,"b\nc",1,\n'
+    )
+    ratings = read(tmp_path / "x.csv")
+    assert ratings.n_ratings == 3
+    assert [note for note in ratings.notes if "line" in note] == [
+        "1 rater label with a line break, the first at line 5: 'b\\nc'; if it is not meant, mend the file there"
+    ]

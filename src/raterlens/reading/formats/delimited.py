@@ -1,13 +1,13 @@
 """Text tables (csv, tsv). Every field is read as the text that stands there; nothing is guessed.
 
-polars reads the rows. Where it refuses, or pads a short row without saying so, Python's csv module reads
-them again, slowly, and names the line at fault.
+polars reads the rows. Where it refuses, pads a short row without saying so, or would guess at a misplaced quote, Python's
+csv module reads them again, slowly, and names the line at fault.
 """
 
 import codecs
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
@@ -20,7 +20,8 @@ from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.headers import is_upper, joined, title_rows
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.text import Message, Option, counted, listed
+from raterlens.reading.formats.quotes import has_quotes, swallowed, well_quoted
+from raterlens.text import Message, Option, counted, listed, shortened
 
 SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16
@@ -50,11 +51,16 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
         # Blank lines are not rows; the others keep their number, to name the line of a bad value.
         row = np.arange(len(frame))[two:]
         frame = frame.slice(two)
+
+        def place(i: int) -> str:
+            return f"line {_line(text, separator, int(row[i])):,}"
+
+        notes = _swallowed_rows(frame, header, wanted, separator, place) if has_quotes(text) else ()
         chosen = frame.select(pl.nth(header.index(name)).alias(name) for name in wanted)
         if frame.to_series(-1).null_count():
             filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
             chosen, row = chosen.filter(filled), row[filled.to_numpy()]
-        return Rows(chosen, lambda i: f"line {_line(text, separator, int(row[i])):,}")
+        return Rows(chosen, place, notes)
 
     notes = [f"{counted(len(titles), 'row')} above the header left out: {listed(titles)}"] if titles else []
     return Table(path.name, tuple(header), take, notes=tuple(notes), two_headers=two)
@@ -178,7 +184,7 @@ def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> I
         except csv.Error as error:
             raise InputError(
                 f"{name!r} cannot be read from line {line:,} on: {error}",
-                "look for a quote that is not closed",
+                "close every quote that is opened, and write a quote inside quotes twice",
             ) from error
 
 
@@ -186,7 +192,13 @@ def _read(text: Text, name: str, separator: str, width: int) -> pl.DataFrame:
     """Read all rows as text, columns named by position; a row too long or too short is an error."""
     names = [str(position) for position in range(width)]
     try:
-        frame = pl.read_csv(text, separator=separator, infer_schema=False, new_columns=names, glob=False)
+        # Without this, polars takes a misplaced quote for part of a field, which then swallows lines.
+        certain = well_quoted(text, separator)
+        frame = (
+            pl.read_csv(text, separator=separator, infer_schema=False, new_columns=names, glob=False)
+            if certain
+            else None
+        )
     except PolarsError:
         frame = None
     if frame is None or frame.width != width:
@@ -198,6 +210,28 @@ def _read(text: Text, name: str, separator: str, width: int) -> pl.DataFrame:
         for _ in _even_records(text, name, separator, width):
             pass
     return frame
+
+
+def _swallowed_rows(
+    frame: pl.DataFrame,
+    header: Sequence[str],
+    wanted: Sequence[str],
+    separator: str,
+    place: Callable[[int], str],
+) -> tuple[str, ...]:
+    """Raise where a field that is asked for has swallowed rows; a note where another one may have."""
+    notes = []
+    for position, name in enumerate(header):
+        row = swallowed(frame.to_series(position), position, len(header), separator)
+        if row is None:
+            continue
+        field = frame.to_series(position)[row]
+        fact = f"column {name!r}, {place(row)}: a quoted field holds what looks like rows of the table"
+        remedy = "look for a quote that is opened there by mistake"
+        if name in wanted:
+            raise InputError(f"{fact}, {shortened(field)}", remedy, value=field)
+        notes.append(f"{fact}; if they are, {remedy}")
+    return tuple(notes)
 
 
 def _even_records(text: Text, name: str, separator: str, width: int) -> Iterator[Record]:

@@ -13,6 +13,7 @@ from raterlens.errors import InputError
 from raterlens.reading.formats.dataframes import read_frame
 from raterlens.reading.formats.lazy_table import Rows, Table, choice, rows_of, suffix_of
 from raterlens.reading.formats.optional_packages import require
+from raterlens.text import Message, Option
 
 END_OF_STATA = b"</stata_dta>"
 
@@ -26,7 +27,22 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     def ask(**how: Any) -> Any:
         try:
             return read(path, encoding=None if config.encoding == "utf-8" else config.encoding, **how)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise InputError(
+                f"{path.name!r} is said to hold UTF-8, and byte 0x{byte:02x} in {error.object[:60]!r} is not",
+                Message("give its encoding, for example ", Option("encoding", "latin1")),
+                value=config.encoding,
+                option="encoding",
+            ) from error
         except pyreadstat.ReadstatError as error:
+            if "character set" in str(error):
+                raise InputError(
+                    f"{path.name!r} cannot be read as {config.encoding!r}",
+                    Message("give another encoding, for example ", Option("encoding", "latin1")),
+                    value=config.encoding,
+                    option="encoding",
+                ) from error
             raise InputError(
                 f"{path.name!r} is damaged or cut short ({error})", "copy it again, or save it as csv"
             ) from error
