@@ -45,3 +45,15 @@ def test_no_data_frame(tmp_path: Path) -> None:
     rdata.write_rda(tmp_path / "x.rda", {"years": pd.Series([2024.0, 2025.0]).to_numpy()})
     with pytest.raises(InputError, match=r"holds no data frame, but years \(ndarray\); save one in R"):
         read(tmp_path / "x.rda")
+
+
+def test_a_stata_file_of_another_encoding_asks_for_it(tmp_path: Path) -> None:
+    path = FILES["dta"](FRAME.with_columns(rater=pl.Series(["é", "ab"])), tmp_path)
+    path.write_bytes(path.read_bytes().replace("é".encode(), "é\0".encode("latin1")))
+    with pytest.raises(
+        InputError, match=r"not UTF-8: byte 0xe9 .*; give its encoding, for example encoding='latin1'"
+    ):
+        read(path)
+    assert read(path, encoding="latin1").raters.to_list() == ["ab", "é"]
+    with pytest.raises(InputError, match="cannot be read as 'mac-roman'; give another encoding"):
+        read(path, encoding="mac-roman")

@@ -30,7 +30,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             raise InputError(
-                f"{path.name!r} is said to hold UTF-8, and byte 0x{byte:02x} in {error.object[:60]!r} is not",
+                f"{path.name!r} is not UTF-8: byte 0x{byte:02x} in {error.object[:60]!r} does not belong there",
                 Message("give its encoding, for example ", Option("encoding", "latin1")),
                 value=config.encoding,
                 option="encoding",
