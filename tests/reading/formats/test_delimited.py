@@ -71,7 +71,7 @@ def test_a_misplaced_quote_is_refused_by_line(tmp_path: Path) -> None:
     quoted[2] = quoted[2].removeprefix('"')
     (tmp_path / "x.csv").write_text("\n".join(["student,rater,score", *quoted, ""]))
     with pytest.raises(
-        RaterlensError, match="'x.csv' cannot be read from line 2 on.*write a quote inside quotes twice"
+        RaterlensError, match=r"'x\.csv' cannot be read from line 2 on.*write a quote inside quotes twice"
     ):
         read(tmp_path / "x.csv")
 

@@ -1,7 +1,7 @@
 """Text tables (csv, tsv). Every field is read as the text that stands there; nothing is guessed.
 
-polars reads the rows. Where it refuses, pads a short row without saying so, or would guess at a misplaced quote, Python's
-csv module reads them again, slowly, and names the line at fault.
+polars reads the rows. Where it refuses, pads a short row without saying so, or would guess at a misplaced quote,
+Python's csv module reads them again, slowly, and names the line at fault.
 """
 
 import codecs

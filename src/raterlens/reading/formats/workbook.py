@@ -10,6 +10,7 @@ from raterlens.errors import InputError
 from raterlens.reading.formats.headers import is_upper, joined, title_rows
 from raterlens.reading.formats.lazy_table import Rows, Table, choice
 from raterlens.reading.formats.optional_packages import require
+from raterlens.reading.formats.sheet_size import check_size
 from raterlens.text import Message, Option, counted, listed
 
 PEEK = 20
@@ -35,6 +36,7 @@ def read_workbook(path: Path, config: ReadConfig) -> Table:
         book = fastexcel.read_excel(path)
         names = book.sheet_names
         name = names[0] if names and config.table is None else choice("sheet", config.table, names, path.name)
+        check_size(path, name)
         # Counted from the first row of the sheet, so that a row has the number that Excel shows beside it.
         cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     except fastexcel.FastExcelError as error:

@@ -1,0 +1,127 @@
+"""How far the cells of a sheet reach, before any is read: a reader lays out all cells up to the last one, blanks too."""
+
+import re
+import zipfile
+import zlib
+from collections import Counter
+from pathlib import Path
+from posixpath import join, normpath
+from xml.etree import ElementTree
+from xml.parsers import expat
+
+from raterlens.errors import InputError
+from raterlens.text import Message, Option, counted
+
+MOST = 30_000_000
+"""Cells up to the last one, blanks included, that any sheet may have: 26 columns of all the rows that Excel knows."""
+SPARSE = 1 / 20
+"""A sheet in which more of them are filled may be larger."""
+PIECE = 1 << 24
+DAMAGES = (
+    *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, LookupError, ValueError),
+    *(ElementTree.ParseError, expat.ExpatError),
+)
+
+_COLUMN = re.compile(rb""" r=["']([A-Z]{2,3})\d""")
+_ROW = re.compile(rb""" r=["'][A-Z]{0,3}(\d{1,7})["']""")
+_END = re.compile(rb"</(?:\w+:)?c>")
+_TABLE = "urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+
+Size = tuple[int, int, int]
+"""Rows, columns, and cells that are there."""
+
+
+def check_size(path: Path, sheet: str, most: int = MOST) -> None:
+    """Raise where a sheet reaches so far that its blank cells alone would fill the memory."""
+    try:
+        with zipfile.ZipFile(path) as book:
+            names = book.namelist()
+            if "content.xml" in names:
+                sizes = [_opendocument(book, sheet)]
+            else:
+                sizes = [_sheet(book, part) for part in _parts(book, sheet)]
+    except DAMAGES:
+        return  # an old workbook, a binary one, or a damaged one: the reader says what is wrong
+    for rows, columns, cells in sizes:
+        if rows * columns > most and cells < SPARSE * rows * columns:
+            raise InputError(
+                f"sheet {sheet!r} of {path.name!r} reaches to row {rows:,} and column {columns:,}, and has only "
+                f"{counted(cells, 'cell')}",
+                Message(
+                    "delete the stray cells far from the table, or choose another sheet with ",
+                    Option("table"),
+                ),
+                value=(rows, columns),
+                option="table",
+            )
+
+
+def _parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
+    """The file of a sheet within an Excel workbook; all of them where the workbook does not say."""
+    found = {}
+    for relation in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels")):
+        found[relation.get("Id")] = normpath(join("/xl", relation.get("Target", ""))).lstrip("/")
+    for element in ElementTree.fromstring(book.read("xl/workbook.xml")).iter():
+        if element.tag.endswith("}sheet") and element.get("name") == sheet:
+            return [found[element.get(_RELATION)]]
+    return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+
+
+def _sheet(book: zipfile.ZipFile, part: str) -> Size:
+    """Of a sheet in XML. Rows and cells are only looked at where there is a column beyond Z: fewer are no matter."""
+    columns = max([26, *map(_column, _all(_COLUMN, book, part))])
+    if columns == 26:
+        return 0, columns, 0
+    rows = max([0, *map(int, _all(_ROW, book, part))])
+    return rows, columns, sum(_all(_END, book, part).values())
+
+
+def _all(pattern: re.Pattern[bytes], book: zipfile.ZipFile, part: str, piece: int = PIECE) -> Counter[bytes]:
+    """What a pattern finds, and how often; a piece ends where an element does."""
+    found: Counter[bytes] = Counter()
+    rest = b""
+    with book.open(part) as file:
+        while data := file.read(piece):
+            whole, end, begun = (rest + data).rpartition(b">")
+            found.update(pattern.findall(whole + end))
+            rest = begun
+    return found
+
+
+def _column(letters: bytes) -> int:
+    """AA is 27.
+
+    >>> _column(b"AA"), _column(b"XFD")
+    (27, 16384)
+    """
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+def _opendocument(book: zipfile.ZipFile, sheet: str) -> Size:
+    """Of a sheet in OpenDocument, which counts blank cells and rows as repeated."""
+    place = {"row": 0, "column": 0, "rows": 0, "columns": 0, "cells": 0}
+    inside = [False]
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        if tag == f"{_TABLE} table":
+            inside[0] = given.get(f"{_TABLE} name") == sheet
+        elif inside[0] and tag == f"{_TABLE} table-row":
+            place["row"] += int(given.get(f"{_TABLE} number-rows-repeated", 1))
+            place["column"] = 0
+        elif inside[0] and tag in (f"{_TABLE} table-cell", f"{_TABLE} covered-table-cell"):
+            repeated = int(given.get(f"{_TABLE} number-columns-repeated", 1))
+            place["column"] += repeated
+            if any("value" in name for name in given):
+                place["cells"] += repeated
+                place["rows"] = max(place["rows"], place["row"])
+                place["columns"] = max(place["columns"], place["column"])
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = start
+    with book.open("content.xml") as file:
+        parser.ParseFile(file)
+    return place["rows"], place["columns"], place["cells"]
