@@ -1,4 +1,4 @@
-"""How far the cells of a sheet reach, before any is read: a reader lays out all cells up to the last one, blanks too."""
+"""How far the cells of a sheet reach, before any is read: a reader lays out every cell up to the last, blanks too."""
 
 import re
 import zipfile
