@@ -9,6 +9,7 @@ import polars as pl
 
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.config import FitConfig, FitOptions, ReadConfig
+from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import recorded
@@ -371,7 +372,8 @@ class Fit(Result):
         from raterlens.report.page import render  # charts and templates are loaded only for a page
 
         path = Path(path)
-        path.write_text(render(self, ratings=ratings), encoding="utf-8")
+        page = render(self, ratings=ratings)
+        write_whole(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
         return path
 
     def to_excel(self, path: str | Path) -> Path:
@@ -405,5 +407,6 @@ class Fit(Result):
     def save(self, path: str | Path) -> Path:
         """Write the fit as JSON; `rl.load` reads it back."""
         path = Path(path)
-        path.write_text(self.to_json(), encoding="utf-8")
+        text = self.to_json()
+        write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), option="path")
         return path

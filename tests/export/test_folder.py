@@ -10,7 +10,7 @@ import pytest
 
 import raterlens.report
 from raterlens.errors import OptionError
-from raterlens.export.folder import FILES, check_folder, write_results
+from raterlens.export.folder import DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
 from raterlens.report.reproduce import Reproduction
 
 
@@ -23,7 +23,7 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(raterlens.report, "render", page)
     table = pl.DataFrame({"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0]})
-    return SimpleNamespace(table=lambda name: table, save=lambda path: path.write_text("{}"))
+    return SimpleNamespace(table=lambda name: table, to_json=lambda: "{}")
 
 
 def test_five_files(fit: Any, tmp_path: Path) -> None:
@@ -42,6 +42,23 @@ def test_files_are_replaced_and_others_left_alone(fit: Any, tmp_path: Path) -> N
     assert (tmp_path / "fit.json").read_text() == "{}"
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "notes.txt"])
+
+
+def test_a_second_fit_leaves_no_file_of_the_first(fit: Any, tmp_path: Path) -> None:
+    (tmp_path / "bias.csv").write_text("mine")
+    write_results(fit, tmp_path)
+    assert (tmp_path / "bias.csv").exists(), "not ours: there was no fit before"
+    for name in (*DIAGNOSED, WORKBOOK):
+        (tmp_path / name).write_text("of the first fit")
+    write_results(fit, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+
+
+def test_drafts_of_killed_runs_are_removed(fit: Any, tmp_path: Path) -> None:
+    (tmp_path / ".raterlens-killed").mkdir()  # before there was the folder of results, and after
+    (tmp_path / "results" / ".raterlens-killed").mkdir(parents=True)
+    write_results(fit, tmp_path / "results")
+    assert not list(tmp_path.rglob(".raterlens-*"))
 
 
 def test_a_failure_on_the_way_leaves_what_was_there(

@@ -21,6 +21,7 @@ import vl_convert
 from markupsafe import Markup
 
 from raterlens.charts.palette import PALETTE, ROLE_OF, THEMES, Theme
+from raterlens.drafts import write_whole
 from raterlens.errors import OptionError, choose
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -57,11 +58,7 @@ def save(chart: Any, path: str | Path, *, theme: Theme = "light") -> Path:
     write = _WRITERS[check_path(path)]
     choose("theme", theme, THEMES)
     content = write(chart, theme)
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        what = f"cannot write '{path}': {error.strerror or error}"
-        raise OptionError(what, "give another place", value=path, option="path") from error
+    write_whole(path, lambda draft: draft.write_bytes(content), option="path")
     return path
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.drafts import reason
 from raterlens.engine.cells import Sets, essays, rating_cells
 from raterlens.engine.disk_engine import Part, add, among, cell_part, essay_part
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
@@ -66,7 +67,7 @@ class OnFile:
             packed = open_packed(self.path)
         except OSError as error:
             raise InputError(
-                f"a worker cannot open {str(self.path)!r} ({error.strerror})",
+                f"a worker cannot open {str(self.path)!r} ({reason(error)})",
                 "put it where all workers find it under this name",
                 value=self.path,
             ) from error

@@ -1,11 +1,11 @@
 """Results in a folder: checked before any work, written as a whole or not at all."""
 
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from raterlens.drafts import draft_folder, reason, remove_abandoned
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def check_folder(out: Path) -> None:
         for name in (*FILES, *DIAGNOSED, WORKBOOK):
             if (out / name).is_dir():
                 raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
-        with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=folder):
+        with draft_folder(folder):
             pass
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise _cannot(out, f"{reason[:1].lower()}{reason[1:]}", "give a folder you may write to") from error
+        why = reason(error)
+        raise _cannot(out, f"{why[:1].lower()}{why[1:]}", "give a folder you may write to") from error
 
 
 def _cannot(out: Path, why: str, remedy: str) -> OptionError:
@@ -55,19 +55,18 @@ def write_results(
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
     bias.csv, change.csv and drift.csv where it looked for them), and results.xlsx where asked for.
 
-    Files of these names are replaced; anything else in the folder is left alone. All are complete
-    before the first one is put in place.
+    Files of these names are replaced, and those that only an earlier fit wrote are removed; anything else in the folder
+    is left alone. All are complete before the first one is put in place.
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.export.spreadsheet_cells import harmless
     from raterlens.report import render
 
     check_folder(out)
-    with tempfile.TemporaryDirectory(prefix=".raterlens-", dir=_existing(out)) as name:
-        draft = Path(name)
+    with draft_folder(_existing(out)) as draft:
         for part in TABLES:
             harmless(fit.table(part)).write_csv(draft / f"{part}.csv")
-        fit.save(draft / "fit.json")
+        (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
         page = render(fit, reproduction, ratings, diagnosis, cautions)
         (draft / "report.html").write_text(page, encoding="utf-8")
         found = {} if diagnosis is None else diagnosis.files()
@@ -77,8 +76,13 @@ def write_results(
             found_too = () if diagnosis is None else diagnosis.warnings()
             replace(fit, warnings=(*fit.warnings, *found_too, *cautions)).to_excel(draft / WORKBOOK)
         out.mkdir(parents=True, exist_ok=True)
-        for file in (*FILES, *found, *([WORKBOOK] * xlsx)):
+        remove_abandoned(out.absolute().parent)  # of a run that was killed before there was this folder
+        written = (*FILES, *found, *([WORKBOOK] * xlsx))
+        again = (out / "fit.json").exists()
+        for file in written:
             os.replace(draft / file, out / file)
+        for file in {*DIAGNOSED, WORKBOOK} - {*written} if again else ():
+            (out / file).unlink(missing_ok=True)
 
 
 def _existing(path: Path) -> Path:

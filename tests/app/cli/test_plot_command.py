@@ -107,3 +107,17 @@ def test_help_lists_the_charts(capsys):
     assert main(["plot", "--help"]) == 0
     text = capsys.readouterr().out
     assert all(f"  {name} " in text for name in CHARTS)
+
+
+def test_a_full_disk_leaves_nothing(files, tmp_path, capsys):
+    resource = pytest.importorskip("resource", reason="Windows has no such limit")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (1000, hard)
+    )  # bytes per file: the same error path as a full disk
+    try:
+        assert main(["plot", "capability", files.fit, "--out", str(tmp_path / "x.svg")]) == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "x.svg': File too large; give a file" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config
-from raterlens.app.cli.writing import write_whole
+from raterlens.drafts import write_whole
 from raterlens.errors import OptionError, choose
 from raterlens.text import counted
 

@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.convert_command import Kind, Target, kind_of, write_ratings
 from raterlens.app.cli.options import one_of
-from raterlens.app.cli.writing import write_whole
 from raterlens.config import LinkName
+from raterlens.drafts import write_whole
 from raterlens.errors import OptionError
 from raterlens.models.registry import MODELS
 from raterlens.text import Message, Option

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from raterlens.errors import OptionError, choose
+from raterlens.drafts import write_whole
+from raterlens.errors import choose
 from raterlens.ratings.coded import Ratings
 
 _SEPARATORS = str.maketrans({",": " ", "=": " ", ";": " ", "\t": " ", "\n": " ", "\r": " ", '"': "'"})
@@ -33,15 +34,7 @@ def write_facets(
     path = Path(path)
     choose("scale", scale, SCALES)
     text = "\n".join(_lines(ratings, title.translate(_SEPARATORS), SCALES[scale])) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OptionError(
-            f"cannot write {str(path)!r}: {error.strerror}",
-            "give a file you may write to",
-            value=str(path),
-            option="out",
-        ) from error
+    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:

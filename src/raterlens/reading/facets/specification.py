@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from raterlens.drafts import reason
 from raterlens.errors import InputError
 from raterlens.reading.facets.label_lines import FacetLabels, read_facet
 from raterlens.reading.facets.model_lines import Model, RatingScale, read_model, read_scale
@@ -117,7 +118,7 @@ def read_text(path: Path, encoding: str) -> str:
         ) from error
     except OSError as error:
         raise InputError(
-            f"cannot read {str(path)!r}: {error.strerror}",
+            f"cannot read {str(path)!r}: {reason(error)}",
             "check the name, and that you may open it",
             value=str(path),
         ) from error

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from raterlens.config import ReadConfig
+from raterlens.drafts import reason
 from raterlens.errors import InputError, choose
 from raterlens.ratings.packed_file import SUFFIX as PACKED
 from raterlens.reading.facets import is_control, read_control
@@ -84,7 +85,7 @@ def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, R
 
 def unreadable(path: Path, error: OSError) -> InputError:
     return InputError(
-        f"cannot read {str(path)!r}: {error.strerror}", "check that you may open it", value=str(path)
+        f"cannot read {str(path)!r}: {reason(error)}", "check that you may open it", value=str(path)
     )
 
 
