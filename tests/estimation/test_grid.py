@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.protocol import Moments
-from raterlens.estimation.grid import MOST_NODES, finer, first_nodes, nodes_for
+from raterlens.engine.protocol import MOST_NODES, Moments
+from raterlens.estimation.grid import finer, first_nodes, nodes_for
 
 
 def test_nodes_follow_the_widths_of_the_posteriors():

@@ -35,3 +35,14 @@ def test_derivatives_agree_with_differences(small, kind):
         ]
     )
     np.testing.assert_allclose(model.second(x, d_slope, d_intercepts).toarray(), second, **CLOSE)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED])
+def test_every_parameter_has_finite_bounds(small, kind):
+    model, _ = make(small, kind)
+    lower, upper = model.bounds(allow_reversed=False)
+    assert np.isfinite(lower).all()
+    assert np.isfinite(upper).all()
+    assert (lower < upper).all()
+    assert not model.at_limit((lower + upper) / 2).any()
+    assert model.at_limit(upper).all()

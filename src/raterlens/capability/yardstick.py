@@ -22,6 +22,11 @@ STANDARD, ESTIMATED = "standard", "estimated"
 # A slope of 10 takes a rater from 1 % to 99 % passes within a standard deviation of ability. Beyond it data
 # cannot tell slopes apart, and an estimate that runs there (a rater with few, perfectly ordered ratings) is flagged.
 LARGEST_SLOPE = 10.0
+# An item's slope is relative to the other items': at 20 times theirs it splits students at a point, at a twentieth it
+# says nothing about them. Data cannot tell more extreme ones apart.
+LARGEST_ITEM_SLOPE = 20.0
+# Of severities, difficulties and thresholds, in units of the predictor: at 30 a score has a probability of 1e-13.
+LARGEST_EFFECT = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ from raterlens.types import Array, Indices
 
 Matrix: TypeAlias = Array | sparse.csr_array
 
+# No grid has more, whoever asks for it: beyond, the tables of a panel outgrow memory before accuracy gains.
+MOST_NODES = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
@@ -22,10 +25,17 @@ class Nodes:
 
     @staticmethod
     def equally_spaced(low: float, high: float, step: float) -> "Nodes":
+        """Nodes from `low` to `high`; at MOST_NODES the step is widened rather than the range cut."""
+        step = max(step, (high - low) / MOST_NODES)
         count = max(3, int(np.ceil((high - low) / step)) + 1)
         # On a lattice through 0, so that two grids of the same step share their nodes.
         points = (np.floor(low / step) + np.arange(count + 1)) * step
         return Nodes(points, -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step))
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether a finer grid was wanted, or would be refused."""
+        return len(self.points) > MOST_NODES
 
     @property
     def step(self) -> float:

@@ -45,10 +45,9 @@ def expanded_covariance(
         )
         for basis in _bases(posterior, nodes, np.maximum(steepest, 1e-3)):
             thin = np.ascontiguousarray(table[:, :: basis.stride])
-            weights = basis.weights.astype(_GATHERED)
             for alike, place in _alike(block, basis.students, len(basis.points)):
                 row = block.indices[place]
-                projected = thin[row] @ weights[alike].transpose(0, 2, 1)
+                projected = basis.project(thin[row], alike)
                 projected *= block.data[place][..., None]
                 through = _rows_of_terms(projected, parameter[row], scores.n_parameters)
                 total = total + through.T @ through
@@ -83,7 +82,16 @@ class _Basis:
     stride: int
     points: Array
     weights: Array
-    """(students, terms, nodes): basis functions times the posterior."""
+    """(students, terms, nodes): basis functions times the posterior. Where the nodes themselves are the basis, the
+    posterior alone, (students, nodes): spelled out, the basis would take the square of the nodes."""
+
+    def project(self, scores: Array, some: Indices) -> Array:
+        """(students, entries, nodes) -> (students, entries, terms)"""
+        weights = self.weights[some].astype(_GATHERED)
+        if weights.ndim == 3:
+            return np.asarray(scores @ weights.transpose(0, 2, 1))
+        deviation = scores - scores @ weights[..., None]
+        return np.asarray(deviation * np.sqrt(weights)[:, None])
 
 
 def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
@@ -102,7 +110,7 @@ def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
         thinned = thinned / thinned.sum(axis=1, keepdims=True)
         points = nodes.points[::stride]
         few = which < len(_TERMS) and 2 * _TERMS[which] <= len(points)
-        weights = _weighted_polynomials(thinned, points, _TERMS[which]) if few else _weighted_nodes(thinned)
+        weights = _weighted_polynomials(thinned, points, _TERMS[which]) if few else thinned
         weights[np.abs(weights) < _NEGLIGIBLE] = 0.0
         yield _Basis(students, int(stride), points, weights)
 
@@ -144,9 +152,3 @@ def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
         # A posterior on fewer nodes than terms runs out of polynomials; nothing is left to expand then.
         basis[:, k + 1] = np.where(norm > 1e-9, following / np.maximum(norm, 1e-9), 0.0)
     return root[:, None] * basis[:, 1:]
-
-
-def _weighted_nodes(posterior: Array) -> Array:
-    """(students, nodes, nodes): each node's deviation from the posterior mean, as a basis that leaves nothing out."""
-    root = np.sqrt(posterior)
-    return root[:, :, None] * (np.eye(posterior.shape[1]) - posterior[:, None, :])

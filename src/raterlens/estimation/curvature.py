@@ -16,6 +16,8 @@ from raterlens.types import Array, Indices
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9
+# A table of nodes by nodes is worth its memory (32 MB) up to here.
+_MOST_NODES = 2_000
 # A rater with less information than this, relative to what was expected of its ratings, is not rescaled.
 _LEAST = 1e-3
 
@@ -25,10 +27,10 @@ def inverse_curvature(
 ) -> sparse.csr_array | None:
     """(parameters, parameters): a block for each rater, `information` inverted for everything else.
 
-    None for models without parameters of single raters.
+    None for models without parameters of single raters, and on very fine grids.
     """
     model, own = problem.model, problem.model.of_single_raters
-    if not own.size:
+    if not own.size or len(nodes.points) > _MOST_NODES:
         return None
     blocks = _own_information(problem, parameters, own, nodes, moments)
     expected = information[own]

@@ -22,9 +22,21 @@ class Pseudo:
     """(contexts, categories): pseudo-ratings, given to students of the whole population alike."""
 
     counts: Array
+    scale_held: float = 0.0
+    """How strongly the mean of the log item slopes is held at 0. Raters' slopes can make up for any other mean, so that
+    this costs nothing; without it bounds would be on a scale that drifts."""
 
     def value(self, model: FacetsModel, response: Response, parameters: Array) -> tuple[float, Array]:
         """Their expected log-probability and its gradient."""
+        value, gradient = self._ratings(model, response, parameters)
+        if self.scale_held:
+            items = model.blocks["item_slope"]
+            mean = float(parameters[items].mean())
+            value -= self.scale_held * mean**2 / 2
+            gradient[items] -= self.scale_held * mean / model.contexts.n_items
+        return value, gradient
+
+    def _ratings(self, model: FacetsModel, response: Response, parameters: Array) -> tuple[float, Array]:
         if not self.counts.any():
             return 0.0, np.zeros(model.blocks.size)
         t = PSEUDO_NODES.points

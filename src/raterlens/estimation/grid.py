@@ -7,7 +7,7 @@ silently wrong where students have many ratings, and wasteful where they have fe
 
 import numpy as np
 
-from raterlens.engine.protocol import Moments, Nodes
+from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
 from raterlens.types import Array
 
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
@@ -16,8 +16,6 @@ ROUGH_ACCURACY = 1e-2
 # Posterior standard deviations covered on each side: a normal has 1e-9 of its mass beyond six.
 _REACH = 6.0
 _WIDEST_STEP = 0.75
-# Beyond this the table of a panel outgrows memory before accuracy gains.
-MOST_NODES = 20_000
 
 
 def accuracy_for(n_students: int) -> float:

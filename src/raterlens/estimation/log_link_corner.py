@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from raterlens.engine.protocol import Moments, Nodes, Tables
-from raterlens.estimation.grid import MOST_NODES, reached
+from raterlens.estimation.grid import reached
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
@@ -36,8 +36,7 @@ def fit_with_corner(
     moments = Moments(np.zeros(1), np.ones(1))
     for within, tolerance in ((_ROUGHLY, 0.1), (_FINALLY, _TOLERANCE), (_FINALLY, _TOLERANCE)):
         low, high = reached(moments)
-        step = max(corner_step(problem, start, within), (high - low) / MOST_NODES)
-        nodes = Nodes.equally_spaced(low, high, step)
+        nodes = Nodes.equally_spaced(low, high, corner_step(problem, start, within))
         optimum = maximise(
             partial(problem.value, nodes=nodes),
             start,

@@ -41,6 +41,9 @@ _NO_SLOPE = 1e-6
 class FacetsEstimate(Estimate[FacetsMarginal]):
     """Estimates of a facets model."""
 
+    at_limit: Mask
+    """Parameters that ran as far as they may; before centring, which moves slopes where items have theirs."""
+
     @property
     def model(self) -> FacetsModel:
         return self.problem.model
@@ -103,6 +106,8 @@ def estimate(
         start = np.where(np.isfinite(known.begin), known.begin, start)
     space = Space(information_scale(model, start), (lower, upper))
     pseudo = pseudo_ratings(model, response.n_categories)
+    if model.item_slopes and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
+        pseudo = replace(pseudo, scale_held=float(ratings.n_ratings * ratings.n_items))
     problem = marginal(ratings, model, response, pseudo, where.client)
     task = _Task(ratings, link, problem, start, space, held, search)
     if where.checkpoint is not None:
@@ -148,8 +153,16 @@ def _mml(task: _Task) -> FacetsEstimate:
         found = fit_mml(problem, task.start, task.space, starting_widths(task.ratings), task.search)
     moments = sharp_moments(problem, found.optimum.parameters, found.moments)
     parameters = centre(problem.model, found.optimum.parameters, task.held)
+    at_limit = problem.model.at_limit(found.optimum.parameters) & ~task.held
     return FacetsEstimate(
-        problem, parameters, found.optimum.value, found.nodes, moments, found.optimum.record, task.held
+        problem,
+        parameters,
+        found.optimum.value,
+        found.nodes,
+        moments,
+        found.optimum.record,
+        task.held,
+        at_limit,
     )
 
 
@@ -186,8 +199,9 @@ def _laplace(task: _Task) -> FacetsEstimate:
     )
     moments = approximation.moments(optimum.parameters)
     parameters = centre(model, optimum.parameters, task.held)
+    nodes, at_limit = nodes_for(moments), model.at_limit(optimum.parameters) & ~task.held
     return FacetsEstimate(
-        task.problem, parameters, optimum.value, nodes_for(moments), moments, optimum.record, task.held
+        task.problem, parameters, optimum.value, nodes, moments, optimum.record, task.held, at_limit
     )
 
 
@@ -205,7 +219,10 @@ def _hierarchical(task: _Task) -> FacetsEstimate:
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
     value = task.problem.value(found.parameters, nodes)
     parameters = centre(model, found.parameters)
-    return FacetsEstimate(task.problem, parameters, value, nodes, found.moments, found.record, task.held)
+    at_limit = model.at_limit(found.parameters)
+    return FacetsEstimate(
+        task.problem, parameters, value, nodes, found.moments, found.record, task.held, at_limit
+    )
 
 
 METHODS: dict[str, Callable[[_Task], FacetsEstimate]] = {

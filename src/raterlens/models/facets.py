@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from raterlens.capability.yardstick import LARGEST_SLOPE
+from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import Thresholds
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01
 
@@ -196,17 +196,36 @@ class FacetsModel:
         return sparse.block_diag(parts, format="csr")
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        lower = np.full(self.blocks.size, -np.inf)
-        upper = np.full(self.blocks.size, np.inf)
+        """Where estimates may be: beyond, data cannot tell parameters apart, and an optimiser would go on for ever."""
+        upper = np.full(self.blocks.size, LARGEST_EFFECT)
+        lower = -upper
         if isinstance(self.slope, Linear):
             # A rater's slope may be 0. One common to all may not quite: by symmetry the likelihood is level there,
             # and an optimiser that a long step takes to 0 would stay.
             lowest = 0.0 if self.slope.size > 1 else SMALLEST_COMMON_SLOPE
             lower[self.blocks["slope"]] = -LARGEST_SLOPE if allow_reversed else lowest
             upper[self.blocks["slope"]] = LARGEST_SLOPE
+        else:
+            # Each explains the logarithms of the slopes of raters a standard deviation apart.
+            upper[self.blocks["slope"]] = np.log(LARGEST_ITEM_SLOPE)
+            lower[self.blocks["slope"]] = -np.log(LARGEST_ITEM_SLOPE)
+        if self.item_slopes:
+            upper[self.blocks["item_slope"]] = np.log(LARGEST_ITEM_SLOPE)
+            lower[self.blocks["item_slope"]] = -np.log(LARGEST_ITEM_SLOPE)
         if self.thresholds is not None:
-            lower[self.blocks["threshold"]] = self.thresholds.lower_bounds()
+            at = self.blocks["threshold"]
+            lower[at] = np.maximum(lower[at], self.thresholds.lower_bounds())
         return lower, upper
+
+    def at_limit(self, parameters: Array) -> Mask:
+        """Parameters that ran as far as they may. A slope of 0 and thresholds that meet are no limits in this sense."""
+        lower, upper = self.bounds(allow_reversed=True)
+        if self.thresholds is not None and self.thresholds.graded:
+            lower[self.blocks["threshold"]] = -LARGEST_EFFECT
+        found = np.asarray((parameters <= lower) | (parameters >= upper))
+        if isinstance(self.slope, Linear) and self.slope.size == 1:
+            found[self.blocks["slope"]] = parameters[self.blocks["slope"]] >= LARGEST_SLOPE
+        return found
 
     # -- parts ----------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from raterlens.capability.yardstick import LARGEST_SLOPE, Yardstick
+from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
@@ -115,9 +115,8 @@ class FacetsTask:
         )
         if large and (kind != OBSERVED or method == "laplace" or cornered):
             return None
-        redundant = redundancy(model, parameters, estimate.held)
-        held = estimate.held.copy()
-        held[model.blocks["slope"]] |= np.abs(parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
+        held = estimate.held | estimate.at_limit
+        redundant = redundancy(model, parameters, held)
         if kind != OBSERVED or method == "laplace":
             invert = partial(inverted, redundant=redundant, held=held)
             return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)

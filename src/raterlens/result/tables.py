@@ -15,7 +15,7 @@ from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.intervals import RaterEstimates
 from raterlens.uncertainty.measurement import RATER_COLUMNS
 
-ANCHORED = "anchored"
+ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
 
 
 def tabulate(
@@ -28,7 +28,7 @@ def tabulate(
     """All tables of a facets fit; standard errors are NaN where there is no covariance."""
     blocks, x = found.model.blocks, found.parameters
     variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
-    se = np.sqrt(np.maximum(variance, 0.0))
+    se = np.where(found.at_limit, np.nan, np.sqrt(np.maximum(variance, 0.0)))
     tables = {
         "raters": rater_table(ratings, raters, _anchored_raters(found)),
         "items": level_table(
@@ -47,9 +47,9 @@ def tabulate(
         tables["items"] = tables["items"].with_columns(
             pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
         )
-    if found.held[blocks["difficulty"]].any():
-        flags = np.where(found.held[blocks["difficulty"]], ANCHORED, "")
-        tables["items"] = tables["items"].with_columns(pl.Series("flag", flags))
+    flags = _item_flags(found)
+    if (flags != "").any():
+        tables["items"] = tables["items"].with_columns(pl.Series("flag", flags, dtype=pl.String))
     if ratings.facets:
         tables["facets"] = pl.concat(
             [_facet_table(ratings, found, se, f) for f in range(len(ratings.facets))]
@@ -87,10 +87,21 @@ def flag_raters(mean: Array, slope: Array, n_categories: int) -> list[str]:
     """What is peculiar about a rater's estimates, in a word or two; empty where nothing is."""
     flags = np.full(len(slope), "", dtype=object)
     flags[slope == 0] = "slope at 0"
-    flags[np.abs(slope) >= LARGEST_SLOPE] = "slope at limit"
+    flags[np.abs(slope) >= LARGEST_SLOPE] = SLOPE_AT_LIMIT
     flags[mean == 0] = "all fail" if n_categories == 2 else "all lowest"
     flags[mean == n_categories - 1] = "all pass" if n_categories == 2 else "all highest"
     return list(flags)
+
+
+def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:
+    """What is peculiar about an item's estimates; empty where nothing is."""
+    blocks = found.model.blocks
+    flags = np.full(found.model.contexts.n_items, "", dtype=object)
+    flags[found.held[blocks["difficulty"]]] = ANCHORED
+    flags[found.at_limit[blocks["difficulty"]]] = "difficulty at limit"
+    if found.model.item_slopes:
+        flags[found.at_limit[blocks["item_slope"]]] = SLOPE_AT_LIMIT
+    return flags
 
 
 def _facet_table(ratings: Ratings, found: FacetsEstimate, se: Array, which: int) -> pl.DataFrame:

@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.estimation.methods import FacetsEstimate
+from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE
+from raterlens.engine.protocol import MOST_NODES
+from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
@@ -29,6 +31,7 @@ def facets_warnings(
             "are shown as discriminating as well as the best of the others; collect more of their ratings before "
             "trusting their kappa"
         )
+    yield from _limits(ratings, found)
     yield from _empty_categories(ratings, found)
     if isinstance(found.problem.response, Capped):
         yield _capped(found)
@@ -67,6 +70,37 @@ def _convergence(found: FacetsEstimate) -> Iterator[str]:
             Option("model", "tfm"),
             "; leaving out raters with very few ratings; more iterations, for example ",
             Option("max_iterations", 10 * record.max_iterations),
+        )
+
+
+def _limits(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
+    """Items and steps between scores whose estimates ran as far as they may, and a grid that did."""
+    blocks, at_limit = found.model.blocks, found.at_limit
+    without = Option("item_slopes", False)
+    if found.model.item_slopes and (ran := at_limit[blocks["item_slope"]]).any():
+        yield Message(
+            f"the slope of {listed(ratings.items.filter(pl.Series(ran)))} ran to its limit, {LARGEST_ITEM_SLOPE:g} "
+            "times an average item's or the inverse: these ratings cannot tell item slopes from raters' own. Use ",
+            without,
+            ", or collect more ratings",
+        )
+    effects = [name for name in blocks.sizes if name not in ("slope", "item_slope")]
+    if limited := [name for name in effects if at_limit[blocks[name]].any()]:
+        yield (
+            f"{' and '.join(limited)} ran to the limit of {LARGEST_EFFECT:g}, where some ratings are all but certain; "
+            "collect more ratings of the raters and items concerned, or leave them out"
+        )
+    fine = found.nodes
+    if found.record.n_nodes is not None:
+        fine = sharp_nodes(found.problem, found.parameters, found.moments)
+    if found.nodes.at_limit or fine.at_limit:
+        steepest = float(np.abs(found.model.predictor(found.parameters).slope).max())
+        yield Message(
+            f"slopes as steep as {steepest:.3g} would need more than {MOST_NODES:,} ability nodes, and no more are "
+            "used: the log-likelihood and the abilities may be slightly off. Use ",
+            *((without, ", ") if found.model.item_slopes else ()),
+            Option("model", "tfm"),
+            ", or leave out raters with few, perfectly ordered ratings",
         )
 
 

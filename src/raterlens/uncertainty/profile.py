@@ -11,7 +11,6 @@ from scipy import stats
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import (
-    LARGEST_SLOPE,
     MAX,
     NOISELESS,
     severity_of_origin,
@@ -79,10 +78,9 @@ class Profiler:
                 allow_reversed=fit.config.allow_reversed,
             ),
         )
-        held = np.zeros(model.blocks.size, dtype=bool)
-        held[model.blocks["slope"]] = np.abs(found.parameters[model.blocks["slope"]]) >= LARGEST_SLOPE
+        held = found.at_limit
         information = observed_information(found.problem, coded, found.parameters, found.nodes)
-        spread = covariance(information, redundancy(model, found.parameters), held).matrix
+        spread = covariance(information, redundancy(model, found.parameters, held), held).matrix
         through = model.effect_jacobian(found.parameters)[model.effects["slope"]]
         variance = np.asarray((through @ spread * through.toarray()).sum(axis=1))
         students = students_of(fit.yardstick.population, found.moments.mean, found.moments.sd)
