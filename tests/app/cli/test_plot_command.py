@@ -7,7 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.app.cli.plot_command import CHARTS
+from raterlens.charts.chart_names import CHARTS
 
 PARTS = 3
 

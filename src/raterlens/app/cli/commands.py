@@ -1,26 +1,31 @@
 """The table of commands.
 
-Modules of commands import what is heavy once they have something to do, so that help and mistakes are answered at once.
+A command is loaded when it is given, and what is heavy once it has something to do: help comes at once.
 """
 
 from importlib.metadata import version
 
 from cyclopts import App
 
-from raterlens.app.cli.check_command import check
-from raterlens.app.cli.compare_command import compare
-from raterlens.app.cli.convert_command import convert
-from raterlens.app.cli.demo_command import DEMO_FOLDER, demo
-from raterlens.app.cli.fit_command import fit
-from raterlens.app.cli.pack_command import pack
-from raterlens.app.cli.plot_command import PLOT_HELP, plot
-from raterlens.app.cli.serve_command import serve
-from raterlens.app.cli.simulate_command import simulate
-from raterlens.app.cli.study_command import study
+from raterlens.charts.chart_names import CHART_HELP
 from raterlens.studies.catalogue import STUDY_HELP
 
+COMMANDS = {
+    "fit": "Fit a model: how capable, how severe and how sharp is each rater?",
+    "check": "Check the data and the design; with a bound such as --min-kappa, judge every rater.",
+    "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
+    "simulate": "Simulate ratings with known truth, to try out a design or a method.",
+    "convert": "Write the ratings to another kind of file.",
+    "compare": "Compare fits: likelihood, parameters, and how the raters' ranks change.",
+    "plot": "Draw a chart of a fit.",
+    "demo": "Fit the bundled example (simulated ratings) and write its report.",
+    "serve": "Use Raterlens in a browser: drop in a table, see which raters need attention.",
+    "study": "Run a study: the paper's, beside its printed numbers, and those it left for later.",
+}
+"""What each does, for `raterlens --help`; the function in the module of its name says the same."""
+
 EPILOGUES = {
-    fit: """Columns left out are recognised by their usual names (student, rater, item, score, ...).
+    "fit": """Columns left out are recognised by their usual names (student, rater, item, score, ...).
 
 Examples:
   raterlens fit ratings.csv --out results/
@@ -29,7 +34,7 @@ Examples:
   raterlens fit ratings.parquet --model tfm --json > fit.json
   raterlens fit ratings.csv --time date --groups school --out results/
   raterlens fit this-year.csv --anchors last-year/fit.json --out results/""",
-    check: """With a bound, a model is fitted and every rater judged. Exit codes: 0 all pass,
+    "check": """With a bound, a model is fitted and every rater judged. Exit codes: 0 all pass,
 3 a rater fails (or the fit did not converge), 2 the input is at fault.
 
 Examples:
@@ -37,36 +42,36 @@ Examples:
   raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3
   raterlens check verdicts.csv --min-kappa 0.6 --max-severity 1.5 --json
   raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200 --confident""",
-    pack: """A parquet file, or a folder of them, may be larger than memory.
+    "pack": """A parquet file, or a folder of them, may be larger than memory.
 
 Examples:
   raterlens pack ratings.parquet --out ratings.rlpack
   raterlens fit ratings.rlpack --out results/""",
-    simulate: """Students, raters and items are numbered (S001, R01, I1); a rater scores every item of a student.
+    "simulate": """Students, raters and items are numbered (S001, R01, I1); a rater scores every item of a student.
 
 Examples:
   raterlens simulate --out ratings.csv
   raterlens simulate --students 2000 --raters 40 --raters-per-student 2 --truth truth.csv --out ratings.parquet
   raterlens simulate --categories 5 --seed 7 --out marks.csv""",
-    convert: """Examples:
+    "convert": """Examples:
   raterlens convert ratings.xlsx --out ratings.csv
   raterlens convert essays.csv --rater rater,topic --items spe,coh,str --to facets --out study.txt""",
-    compare: """Examples:
+    "compare": """Examples:
   raterlens compare tfm/fit.json gmf/fit.json""",
-    plot: f"""{PLOT_HELP}
+    "plot": f"""{CHART_HELP}
 
 Examples:
   raterlens plot capability results/fit.json --out capability.svg
   raterlens plot what_if results/fit.json --show AM:Sport --out what-if.png --theme dark
   raterlens plot network --ratings ratings.csv --out network.html""",
-    demo: f"Writes to {DEMO_FOLDER}/ in the current folder.",
-    serve: """Data stays on this machine, and only this machine can connect unless you give --host; then every
+    "demo": "Writes to raterlens-demo/ in the current folder.",
+    "serve": """Data stays on this machine, and only this machine can connect unless you give --host; then every
 visitor needs the token that is printed at the start.
 
 Examples:
   raterlens serve --open
   raterlens serve --host 0.0.0.0 --port 8080""",
-    study: STUDY_HELP,
+    "study": STUDY_HELP,
 }
 
 app = App(
@@ -82,5 +87,7 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-for command, epilogue in EPILOGUES.items():
-    app.command(command, help_epilogue=epilogue)  # type: ignore[call-overload]
+for name, about in COMMANDS.items():
+    # By its address, so that a command loads itself alone.
+    address = f"raterlens.app.cli.{name}_command:{name}"
+    app.command(address, name=name, help=about, help_epilogue=EPILOGUES[name])

@@ -15,7 +15,6 @@ from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
 from raterlens.errors import RaterlensError
-from raterlens.report.reproduce import as_flag
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -33,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         error.verbose = False
         return _complain(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
     except RaterlensError as error:
+        from raterlens.report.reproduce import as_flag  # help does without
+
         return _complain(error.worded(as_flag), AT_FAULT)
     except KeyboardInterrupt as interrupt:
         return _complain(str(interrupt) or "interrupted", INTERRUPTED)
