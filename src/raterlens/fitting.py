@@ -47,8 +47,8 @@ def fit(
         `logit` (the default), `probit`, `cauchit`, `cloglog` or `log`. The log link's pass rate exp(S) is capped at
         1 where S exceeds 0; how often that happens is among the warnings.
     scale
-        How ordered scores get their thresholds: `rating scale` (shared), `partial credit` (each item its
-        own) or `graded` (cumulative, shared). No matter for pass/fail ratings.
+        How ordered scores get their thresholds: `rating scale` (shared), `partial credit` (each item its own, up to the
+        highest score that anybody gave it) or `graded` (cumulative, shared). No matter for pass/fail ratings.
     item_slopes
         Let items differ in how strongly they reflect ability.
     covariates

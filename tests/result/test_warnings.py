@@ -46,9 +46,9 @@ def test_scores_that_nobody_gave_are_said_with_what_to_do(small):
 
 def test_items_without_a_score_of_their_own_are_named(small):
     scores = ordered(small)
-    scores = replace(scores, score=np.where((small.item == 0) & (scores.score == 3), 2, scores.score))
+    scores = replace(scores, score=np.where((small.item == 0) & (scores.score == 2), 1, scores.score))
     warnings = rl.fit(scores, scale="partial credit", standard_errors=False).warnings
-    assert "item 'I1' a score of 3" in said(warnings, "Half a rating")
+    assert "item 'I1' a score of 2" in said(warnings, "Half a rating")
     assert "--scale rating scale" in said(warnings, "Half a rating")
 
 

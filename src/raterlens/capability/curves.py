@@ -87,24 +87,26 @@ class AdjacentCurve:
     """Adjacent-category logits, log P(y = k) / P(y = k − 1) = s − τ_k: the density is Var(y | s) / (K − 1)."""
 
     thresholds: Array
-    """(scales, steps)"""
+    """(scales, steps); not a number beyond a scale's highest score."""
 
     @property
     def reach(self) -> tuple[float, float]:
         return _around(self.thresholds)
 
     def mean(self, s: Array) -> Array:
-        parts = [p @ np.arange(p.shape[-1]) for p in self._probabilities(s)]
-        return np.asarray(np.mean(parts, axis=0) / self._steps)
+        """Share of each scale's own highest score."""
+        parts = [p @ np.arange(p.shape[-1]) / (p.shape[-1] - 1) for p in self._probabilities(s)]
+        return np.asarray(np.mean(parts, axis=0))
 
     def density(self, s: Array) -> Array:
-        return np.asarray(np.mean([_variance(p) for p in self._probabilities(s)], axis=0) / self._steps)
+        parts = [_variance(p) / (p.shape[-1] - 1) for p in self._probabilities(s)]
+        return np.asarray(np.mean(parts, axis=0))
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
         # The sum of exp(k s − ..) is a polynomial in exp(s) with positive coefficients: its roots, the poles of the
         # density, keep at least π / (K − 1) from the real line, and this step leaves less than 1e-11.
-        low, high = float(self.thresholds.min()), float(self.thresholds.max())
+        low, high = float(np.nanmin(self.thresholds)), float(np.nanmax(self.thresholds))
         grid = Grid(min(0.4, 0.75 / self._steps), low - _TAIL, high + _TAIL)
         flat = quadrature(np.abs(a).ravel(), eta.ravel(), self.density, order, grid)
         if order:
@@ -117,9 +119,13 @@ class AdjacentCurve:
 
     def _probabilities(self, s: Array) -> list[Array]:
         """(..., categories) of every scale."""
-        k = np.arange(self._steps + 1)
-        reach = np.multiply.outer(s, k)
-        return [special.softmax(reach - np.append(0.0, np.cumsum(tau)), axis=-1) for tau in self.thresholds]
+        own = (tau[np.isfinite(tau)] for tau in self.thresholds)
+        return [
+            special.softmax(
+                np.multiply.outer(s, np.arange(len(tau) + 1)) - np.append(0.0, np.cumsum(tau)), axis=-1
+            )
+            for tau in own
+        ]
 
 
 def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = False) -> Curve:
@@ -135,4 +141,4 @@ def _variance(p: Array) -> Array:
 
 
 def _around(thresholds: Array) -> tuple[float, float]:
-    return float(thresholds.min()) - _REACH, float(thresholds.max()) + _REACH
+    return float(np.nanmin(thresholds)) - _REACH, float(np.nanmax(thresholds)) + _REACH

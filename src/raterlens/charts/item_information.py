@@ -55,7 +55,7 @@ def _of_item(calibration: Calibration, item: str) -> Array:
         steps = np.zeros(1)
     else:
         place = calibration.labels["item"].cast(pl.String).to_list().index(item) if len(tau) > 1 else 0
-        steps = tau[place]
+        steps = tau[place][np.isfinite(tau[place])]
     adjacent = tau is not None and calibration.scale != "graded"
     by_predictor = _adjacent(s, steps) if adjacent else _cumulative(s, steps, calibration.link)
     return np.asarray((panel.slope[:, None] ** 2 * by_predictor).mean(axis=0))

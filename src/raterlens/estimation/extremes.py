@@ -53,20 +53,24 @@ class Pseudo:
 
 
 def pseudo_ratings(model: FacetsModel, n_categories: int) -> Pseudo:
-    """Half a rating of the other kind for every extreme level, and of each score that an item with thresholds
-    of its own never got."""
-    contexts, top = model.contexts, n_categories - 1
+    """Half a rating of the other kind for every extreme level, and of each score up to its highest that an item with
+    thresholds of its own never got."""
+    contexts, every = model.contexts, np.arange(len(model.contexts))
+    top = np.full(len(contexts), n_categories - 1)
+    per_item = model.thresholds is not None and model.thresholds.n_scales > 1
+    if model.thresholds is not None and per_item:
+        top = model.thresholds.highest[contexts.item]
     seen = contexts.counts(n_categories)
     given, total = seen.sum(axis=1), seen @ np.arange(n_categories)
     counts = np.zeros_like(seen)
     for level in (contexts.rater, contexts.item, *contexts.facets):
-        n, score = np.bincount(level, given)[level], np.bincount(level, total)[level]
+        n, score, most = (np.bincount(level, each)[level] for each in (given, total, given * top))
         share = HALF_A_RATING * given / n
-        counts[:, top] += np.where(score == 0, share, 0.0)
-        counts[:, 0] += np.where(score == top * n, share, 0.0)
-    if model.thresholds is not None and model.thresholds.n_scales > 1:
+        counts[every, top] += np.where(score == 0, share, 0.0)
+        counts[:, 0] += np.where(score == most, share, 0.0)
+    if per_item:
         share = HALF_A_RATING * given / np.bincount(contexts.item, given)[contexts.item]
         for k in range(n_categories):
-            never = np.bincount(contexts.item, seen[:, k])[contexts.item] == 0
+            never = (np.bincount(contexts.item, seen[:, k])[contexts.item] == 0) & (k <= top)
             counts[:, k] += np.where(never, share, 0.0)
     return Pseudo(counts)

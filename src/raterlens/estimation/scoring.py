@@ -19,10 +19,11 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.gmf import own_slopes
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec
+from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.text import Message, Option, listed
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 _MOST_ROUNDS = 8
 
@@ -52,7 +53,7 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     # A slope for every rater, wherever the calibration's slopes came from.
     spec = replace(facets_spec(calibration.model), slopes=own_slopes)
     options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
-    model, response = build(coded, options, len(calibration.scores))
+    model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = ShiftedModel.of(model)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
@@ -111,11 +112,36 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     if model.thresholds is not None:
         thresholds = effects["threshold"]
         thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
+        _refuse_impossible(ratings, model.thresholds, np.isfinite(thresholds).sum(axis=1), calibration.scores)
         x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
     if isinstance(model, ShiftedModel):
         mean, sd = effects[POPULATION]
         x[model.blocks[POPULATION]] = mean, np.log(sd)
     return x
+
+
+def known_highest(calibration: Calibration, ratings: Ratings) -> Indices | None:
+    """(items,): the highest score of each item of these ratings where items have thresholds of their own; 0 for items
+    that the fit does not know."""
+    thresholds = calibration.effects.get("threshold")
+    if thresholds is None or len(thresholds) == 1:
+        return None
+    labels = calibration.labels["item"].cast(pl.String)
+    highest = dict(zip(labels, np.isfinite(thresholds).sum(axis=1).tolist(), strict=True))
+    return np.array([highest.get(label, 0) for label in ratings.items.cast(pl.String)], dtype=np.int64)
+
+
+def _refuse_impossible(
+    ratings: Ratings, thresholds: Thresholds, known: Indices, scores: tuple[int, ...]
+) -> None:
+    """Raise where an item has a higher score than anybody gave it in the fit."""
+    for place in np.flatnonzero(thresholds.highest > known):
+        item, score = ratings.items[int(place)], scores[int(thresholds.highest[place])]
+        raise InputError(
+            f"item {item!r} has a score of {score}, but the fit knows it only up to {scores[int(known[place])]}",
+            "correct it, or fit again with these ratings",
+            value=score,
+        )
 
 
 def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:

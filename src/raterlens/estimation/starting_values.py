@@ -27,7 +27,7 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     # On the scale of ability, divided by the slope, which starts at 1.
     start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(item, most)))
     if model.thresholds is not None:
-        start[blocks["threshold"]] = np.tile(_first_thresholds(model.thresholds), model.thresholds.n_scales)
+        start[blocks["threshold"]] = _first_thresholds(model.thresholds)
     return start
 
 
@@ -46,9 +46,9 @@ def starting_widths(ratings: Ratings) -> Array:
 
 def _first_thresholds(thresholds: Thresholds) -> Array:
     """Half a unit apart around zero: values for adjacent categories, a first one and gaps for graded ones."""
-    steps = thresholds.n_steps
-    values = 0.5 * (np.arange(steps) - (steps - 1) / 2)
-    return np.asarray(np.diff(values, prepend=0.0) if thresholds.graded else values)
+    return thresholds.parameters(
+        0.5 * (np.arange(thresholds.n_steps) - (thresholds.highest[:, None] - 1) / 2)
+    )
 
 
 def _rates(tally: Tally, most: int) -> Array:

@@ -14,7 +14,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option, listed
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 Value = TypeVar("Value")
 
@@ -27,7 +27,8 @@ def anchors_from(calibration: Calibration, earlier: EarlierScale | None = None) 
     if steps is not None and len(steps) == 1:
         thresholds = steps[0].tolist()
     elif steps is not None:
-        thresholds = dict(zip(calibration.labels["item"].cast(pl.String), steps.tolist(), strict=True))
+        own = [row[np.isfinite(row)].tolist() for row in steps]
+        thresholds = dict(zip(calibration.labels["item"].cast(pl.String), own, strict=True))
     return Anchors(
         raters={label: (slope[label], severity[label]) for label in slope},
         items=calibration.known("difficulty"),
@@ -117,6 +118,14 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
     return held
 
 
+def held_highest(anchors: Anchors, ratings: Ratings) -> Indices | None:
+    """(items,): how many thresholds are held of each item that has its own."""
+    held = anchors.thresholds
+    if not isinstance(held, Mapping):
+        return None
+    return np.array([len(held.get(label, ())) for label in ratings.items.cast(pl.String)], dtype=np.int64)
+
+
 def _hold_thresholds(held: Array, anchors: Anchors, ratings: Ratings, model: FacetsModel) -> None:
     if anchors.thresholds is None:
         return
@@ -124,7 +133,7 @@ def _hold_thresholds(held: Array, anchors: Anchors, ratings: Ratings, model: Fac
         raise OptionError(
             "anchors hold thresholds, but pass/fail ratings have none", "leave them out", option="anchors"
         )
-    per_item, steps = model.thresholds.n_scales > 1, model.thresholds.n_steps
+    per_item = model.thresholds.n_scales > 1
     rows = anchors.thresholds if isinstance(anchors.thresholds, Mapping) else {"all": anchors.thresholds}
     if isinstance(anchors.thresholds, Mapping) != per_item and ratings.n_items > 1:
         wanted = "a list for each item" if per_item else "one list for all items"
@@ -135,15 +144,18 @@ def _hold_thresholds(held: Array, anchors: Anchors, ratings: Ratings, model: Fac
         )
     names = list(ratings.items.cast(pl.String)) if per_item else list(rows)
     for label, row in rows.items():
-        values = np.asarray(row, float)
+        values, scale = np.asarray(row, float), names.index(choose("item in anchors", label, names))
+        steps = int(model.thresholds.highest[scale])
         if values.shape != (steps,) or not np.isfinite(values).all():
             raise OptionError(
                 f"anchors hold the thresholds {row!r}",
                 f"give the {steps} finite thresholds between the scores",
                 option="anchors",
             )
-        first = model.blocks["threshold"].start + steps * names.index(choose("item in anchors", label, names))
-        held[first : first + steps] = model.thresholds.parameters(values[None])
+        first = model.blocks["threshold"].start + model.thresholds.of_scale(scale).start
+        if model.thresholds.graded:
+            values = np.diff(values, prepend=0.0)
+        held[first : first + steps] = values
 
 
 def _common(slopes: Mapping[str, float | None]) -> float:

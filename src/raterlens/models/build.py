@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from raterlens.capability.links import Link
 from raterlens.models.capped_log import Capped
 from raterlens.models.contexts import Contexts
@@ -9,9 +11,9 @@ from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.spec import FacetsSpec
-from raterlens.models.thresholds import Thresholds
+from raterlens.models.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,26 @@ class Options:
 
 
 def build(
-    ratings: Ratings, options: Options, n_categories: int | None = None
+    ratings: Ratings,
+    options: Options,
+    n_categories: int | None = None,
+    known_highest: Indices | None = None,
 ) -> tuple[FacetsModel, Response]:
     """The model's map from parameters, and the response it goes through.
 
-    `n_categories` where the model has more of them than these ratings show.
+    `n_categories` where the model has more of them than these ratings show, and `known_highest` (items,) where an item
+    is known to have higher scores.
     """
     contexts = Contexts.of(ratings)
     response = _response(n_categories or ratings.n_categories, options)
     graded, per_item = options.scale == "graded", options.scale == "partial credit"
     ordered = response.n_categories > 2
+    thresholds = None
+    if ordered:
+        highest = highest_scores(contexts, response.n_categories) if per_item else None
+        if highest is not None and known_highest is not None:
+            highest = np.maximum(highest, known_highest)
+        thresholds = Thresholds.build(contexts, response.n_categories, graded=graded, highest=highest)
     severity = (
         Linear.own(contexts.n_raters) if options.covariates is None else Linear.explained(options.covariates)
     )
@@ -48,9 +60,7 @@ def build(
         response.lever,
         item_slopes=options.item_slopes,
         difficulty_on_ability_scale=options.spec.difficulty_on_ability_scale,
-        thresholds=Thresholds.build(contexts, response.n_categories, graded=graded, per_item=per_item)
-        if ordered
-        else None,
+        thresholds=thresholds,
     )
     return model, response
 

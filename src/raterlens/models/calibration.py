@@ -34,9 +34,9 @@ class Calibration:
     labels: Mapping[str, pl.Series]
     """`rater`, `item`, and `facet NAME` for each further facet."""
     effects: Mapping[str, Array]
-    """`slope` and `severity` a rater, `difficulty` an item; where the model has them `item_slope` (its logarithm),
-    `facet NAME`, `threshold` of shape (scales, steps), and `population`, the students' mean and standard deviation
-    where they are not 0 and 1."""
+    """`slope` and `severity` per rater, `difficulty` per item; where the model has them `item_slope` (its logarithm),
+    `facet NAME`, `threshold` of shape (scales, steps) with NaN beyond an item's highest score, and `population`, the
+    students' mean and standard deviation where they are not 0 and 1."""
     covariance: Array | sparse.csr_array | None
     """Of slopes, severities, difficulties and item slopes; None where no standard errors were computed."""
     falling: Array
@@ -124,7 +124,11 @@ class Calibration:
             "scale": self.scale,
             "scores": list(self.scores),
             "labels": {name: labels.cast(pl.String).to_list() for name, labels in self.labels.items()},
-            "effects": {name: values.tolist() for name, values in self.effects.items()},
+            # JSON has no numbers that are none.
+            "effects": {
+                name: np.where(np.isnan(values), np.array(None), values).tolist()
+                for name, values in self.effects.items()
+            },
             "covariance": covariance,
             "falling": self.falling.tolist(),
             "covariates": list(self.covariates),

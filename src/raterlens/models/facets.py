@@ -18,7 +18,7 @@ from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, L
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
 from raterlens.models.responses import Predictor
-from raterlens.models.thresholds import Thresholds
+from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01
@@ -108,6 +108,7 @@ class FacetsModel:
         if self.thresholds is not None:
             tau = self.thresholds.design @ parameters[self.blocks["threshold"]]
             intercepts -= tau.reshape(intercepts.shape)
+            intercepts[self.thresholds.beyond] = IMPOSSIBLE
         return Predictor(parts.slope * parts.stretch, intercepts)
 
     def pullback(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> Array:

@@ -2,6 +2,9 @@
 
     adjacent:  e_k = k base - (tau_1 + .. + tau_k)       graded:  e_k = base - tau_k
 
+An item with thresholds of its own has as many as its highest score: where others get up to 4 points and it gets 2,
+scores of 3 and 4 are impossible rather than rare.
+
 Thresholds are written as a first one and increments for graded scores, so that their order is a simple bound.
 """
 
@@ -11,10 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.models.contexts import Contexts
-from raterlens.types import Array
+from raterlens.types import Array, Indices, Mask
 
 # Graded thresholds stay this far apart, so that every score keeps a probability.
 SMALLEST_GAP = 1e-4
+# The intercept of a score that an item cannot get: its probability is 0 whatever the ability.
+IMPOSSIBLE = -1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,49 +29,88 @@ class Thresholds:
     design: sparse.csr_array
     """(contexts x (categories - 1), parameters), to be subtracted from the intercepts."""
     graded: bool
-    n_scales: int
-    """One for thresholds shared by all items, else the number of items."""
-    n_steps: int
+    highest: Indices
+    """(scales,): the highest score of each item; a single number for thresholds shared by all items."""
+    beyond: Mask
+    """(contexts, categories - 1): scores that the context's item cannot get."""
 
     @staticmethod
-    def build(contexts: Contexts, n_categories: int, *, graded: bool, per_item: bool) -> "Thresholds":
+    def build(
+        contexts: Contexts, n_categories: int, *, graded: bool, highest: Indices | None
+    ) -> "Thresholds":
+        """Thresholds of each item up to its highest score, or shared by all where there is none."""
         steps = n_categories - 1
-        n_scales = contexts.n_items if per_item else 1
-        scale = contexts.item if per_item else np.zeros(len(contexts), dtype=np.int64)
+        scale = np.zeros(len(contexts), dtype=np.int64) if highest is None else contexts.item
+        tops = np.array([steps]) if highest is None else np.asarray(highest)
+        first = np.cumsum(tops) - tops
         # Row (context, k) sums parameters 1 .. k: increments (graded) or steps (adjacent), the same triangle.
-        context, k, j = np.nonzero(np.broadcast_to(np.tri(steps), (len(contexts), steps, steps)))
+        beyond = np.arange(steps) >= tops[scale][:, None]
+        context, k, j = np.nonzero(np.tri(steps) * ~beyond[..., None])
         design = sparse.csr_array(
-            (np.ones(len(k)), (context * steps + k, scale[context] * steps + j)),
-            shape=(len(contexts) * steps, n_scales * steps),
+            (np.ones(len(k)), (context * steps + k, first[scale[context]] + j)),
+            shape=(len(contexts) * steps, int(tops.sum())),
         )
-        return Thresholds(design, graded, n_scales, steps)
+        return Thresholds(design, graded, tops, beyond)
+
+    @property
+    def n_scales(self) -> int:
+        """One for thresholds shared by all items, else the number of items."""
+        return len(self.highest)
+
+    @property
+    def n_steps(self) -> int:
+        return int(self.beyond.shape[1])
 
     @property
     def size(self) -> int:
-        return self.n_scales * self.n_steps
+        return int(self.highest.sum())
+
+    @property
+    def exists(self) -> Mask:
+        """(scales, steps)"""
+        return np.asarray(np.arange(self.n_steps) < self.highest[:, None])
+
+    def of_scale(self, scale: int) -> slice:
+        """Where the parameters of a scale stand."""
+        first = int(self.highest[:scale].sum())
+        return slice(first, first + int(self.highest[scale]))
 
     def lower_bounds(self) -> Array:
-        bounds = np.full((self.n_scales, self.n_steps), -np.inf)
+        bounds = np.full(self.size, -np.inf)
         if self.graded:
-            bounds[:, 1:] = SMALLEST_GAP
-        return bounds.ravel()
+            bounds[1:] = SMALLEST_GAP
+        return bounds
 
     def shift(self) -> Array:
         """(n_scales, size): the parameters' direction that raises every threshold of a scale by one."""
-        raised = np.zeros(self.n_steps) if self.graded else np.ones(self.n_steps)
-        raised[0] = 1.0
-        return np.asarray(np.kron(np.eye(self.n_scales), raised), float)
+        rows = np.zeros((self.n_scales, self.size))
+        for scale, row in enumerate(rows):
+            own = self.of_scale(scale)
+            row[own.start if self.graded else own] = 1.0
+        return rows
 
     def averages(self) -> Array:
         """(n_scales, size): rows that give the mean threshold of each scale."""
-        weights = np.arange(self.n_steps, 0, -1) if self.graded else np.ones(self.n_steps)
-        return np.asarray(np.kron(np.eye(self.n_scales), weights / self.n_steps), float)
+        rows = np.zeros((self.n_scales, self.size))
+        for scale, row in enumerate(rows):
+            steps = int(self.highest[scale])
+            row[self.of_scale(scale)] = (np.arange(steps, 0, -1) if self.graded else 1.0) / steps
+        return rows
 
     def values(self, x: Array) -> Array:
-        """(n_scales, steps): the thresholds themselves."""
-        table = x.reshape(self.n_scales, self.n_steps)
+        """(n_scales, steps): the thresholds themselves; not a number beyond an item's highest score."""
+        table = np.full((self.n_scales, self.n_steps), np.nan)
+        table[self.exists] = x
         return np.cumsum(table, axis=1) if self.graded else table
 
     def parameters(self, values: Array) -> Array:
         """The parameters of thresholds of shape (n_scales, steps)."""
-        return np.ravel(np.diff(values, axis=1, prepend=0.0) if self.graded else values)
+        return np.asarray((np.diff(values, axis=1, prepend=0.0) if self.graded else values)[self.exists])
+
+
+def highest_scores(contexts: Contexts, n_categories: int) -> Indices:
+    """(items,): the highest score that anybody gave each item; one step at least, or it would have no thresholds."""
+    given = np.zeros((contexts.n_items, n_categories))
+    np.add.at(given, contexts.item, contexts.counts(n_categories))
+    top = n_categories - 1 - np.argmax(given[:, ::-1] > 0, axis=1)
+    return np.asarray(np.maximum(top, 1))

@@ -13,7 +13,7 @@ from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.methods import FacetsEstimate, Known, Where, estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
-from raterlens.models.anchors import anchor, anchors_from, hold, known_here
+from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.capped_log import Capped
@@ -76,11 +76,13 @@ class FacetsTask:
         return FacetsTask(config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates)
 
     def estimate(self) -> FacetsEstimate:
-        model, response = build(self.coded, self.options, len(self.scores))
+        anchors = self.config.anchors
+        if anchors is not None and anchors.earlier is not None:
+            anchors = known_here(anchors, self.coded)
+        highest = None if anchors is None else held_highest(anchors, self.coded)
+        model, response = build(self.coded, self.options, len(self.scores), highest)
         held: Array | None = None
-        if (anchors := self.config.anchors) is not None:
-            if anchors.earlier is not None:
-                anchors = known_here(anchors, self.coded)
+        if anchors is not None:
             model, held = anchor(anchors, self.coded, model)
         return estimate(
             self.coded,

@@ -120,10 +120,10 @@ def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance
     scales, steps = values.shape
     se = np.full(values.size, np.nan)
     if spread is not None:
-        # Graded thresholds are sums of increments.
-        within = np.tri(steps) if thresholds.graded else np.eye(steps)
-        through = np.kron(np.eye(scales), within)
-        se = np.sqrt(np.maximum((through @ spread.matrix[block, block] @ through.T).diagonal(), 0.0))
+        # Graded thresholds are sums of increments, and shared by all items.
+        through = np.tri(steps) if thresholds.graded else np.eye(thresholds.size)
+        variance = (through @ spread.matrix[block, block] @ through.T).diagonal()
+        se[thresholds.exists.ravel()] = np.sqrt(np.maximum(variance, 0.0))
     labels = ratings.items.cast(pl.String) if scales > 1 else pl.Series(["all"])
     return pl.DataFrame(
         {
@@ -132,7 +132,7 @@ def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance
             "threshold": values.ravel(),
             "threshold_se": se,
         }
-    )
+    ).filter(thresholds.exists.ravel())
 
 
 def _covariate_table(

@@ -124,9 +124,9 @@ def _empty_categories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     given = np.zeros((ratings.n_items, k))
     np.add.at(given, found.model.contexts.item, found.model.contexts.counts(k))
     missing = [
-        f"{label!r} a score of {listed(np.flatnonzero(row == 0))}"
-        for label, row in zip(ratings.items.cast(pl.String), given, strict=True)
-        if (row == 0).any()
+        f"{label!r} a score of {listed(np.flatnonzero(row[: top + 1] == 0))}"
+        for label, row, top in zip(ratings.items.cast(pl.String), given, thresholds.highest, strict=True)
+        if (row[: top + 1] == 0).any()
     ]
     if missing:
         yield Message(
