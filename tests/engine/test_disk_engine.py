@@ -33,6 +33,7 @@ def test_parts_add_up_to_the_whole(packed, kind):
         other, by_parts = essay_engine(parts, contexts, contexts.rater, 2)
         np.testing.assert_array_equal(sets.keys, by_parts.keys)
         np.testing.assert_array_equal(sets.given, by_parts.given)
+        assert sets.n_essays == by_parts.n_essays
         np.testing.assert_array_equal(sets.members.toarray(), by_parts.members.toarray())
         tables = Tables(-random.random((len(sets.keys), len(nodes.points))), random.random(12))
     else:

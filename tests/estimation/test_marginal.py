@@ -13,6 +13,18 @@ def test_marginal_gradient(small, link):
     assert_gradient(lambda p: problem.value(p, nodes), x)
 
 
+def test_compiled_tables_give_the_same_likelihood(small, monkeypatch):
+    model, response, pseudo, _, x = setting(small, "logit")
+    nodes = Nodes.equally_spaced(-6, 6, 0.25)
+    readable = marginal(small, model, response, pseudo).value(x, nodes)
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    problem = marginal(small, model, response, pseudo)
+    compiled = problem.value(x, nodes)
+    assert compiled.loglik == pytest.approx(readable.loglik, rel=1e-13)
+    np.testing.assert_allclose(compiled.gradient, readable.gradient, rtol=1e-9, atol=1e-9)
+    assert_gradient(lambda p: problem.value(p, nodes), x)
+
+
 def test_essays_and_cells_give_the_same_likelihood(small):
     model, response, pseudo, _, x = setting(small, "logit")
     nodes = Nodes.equally_spaced(-6, 6, 0.25)

@@ -29,13 +29,16 @@ class Sets:
     """(item sets, contexts): how often a context occurs in the set."""
     given: NDArray[np.float64]
     """(contexts, categories): how often each score was given."""
+    n_essays: int
+    """Essays of all students, whatever their sets."""
 
     @staticmethod
     def merged(parts: "list[Sets]") -> "Sets":
         """The sets of all parts of the students."""
         keys, first = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
         members = sparse.csr_array(sparse.vstack([part.members for part in parts], format="csr")[first])
-        return Sets(keys, members, np.sum([part.given for part in parts], axis=0))
+        given = np.sum([part.given for part in parts], axis=0)
+        return Sets(keys, members, given, sum(part.n_essays for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,8 @@ def essays(
     shape = ratings.n_students, int(slope_of_context.max()) + 1
     sums = _summed(student[by_slope], slope[by_slope], total, shape)
     members = _members(ratings, context, len(contexts), per_rater, shown_by)
-    return Essays(counts, sums, Sets(distinct, members, _given(ratings, contexts, n_categories)))
+    given = _given(ratings, contexts, n_categories)
+    return Essays(counts, sums, Sets(distinct, members, given, counts.nnz))
 
 
 def _members(

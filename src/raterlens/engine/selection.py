@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 _PASSES = 40 * 25
 
 
+def large_fit(n_counts: int) -> bool:
+    """Whether a fit with this many nonzero counts is worth loading compiled code for."""
+    return compiling_pays(n_counts * _PASSES)
+
+
 def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> Engine:
     """An engine on these counts and sums; both kinds give the same numbers."""
-    if not compiling_pays(counts.nnz * _PASSES):
+    if not large_fit(counts.nnz):
         return NumpyEngine(counts, sums)
     from raterlens.engine.compiled_engine import CompiledEngine  # loads the compiler
 

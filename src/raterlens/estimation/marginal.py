@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
-from raterlens.engine.selection import cell_engine, essay_engine
+from raterlens.engine.selection import cell_engine, essay_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.quasi_newton import Value
@@ -121,23 +121,40 @@ class EssayMarginal(FacetsMarginal):
         self._totals = self.sets.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
         self._client = client
+        self._compiled = response.n_categories == 2 and large_fit(self.sets.n_essays)
 
     def by_ratings(self, ratings: Ratings) -> CellMarginal:
         """The same problem with single ratings as cells: for where essays are of too many kinds."""
         return CellMarginal(ratings, self.model, self.response, self.pseudo, self._client)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        partition = self.response.log_partition(predictor, nodes.points)
+        if self._compiled:
+            from raterlens.kernels.logistic import log_partition  # loads the compiler
+
+            partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
+        else:
+            partition = self.response.log_partition(predictor, nodes.points)
         return Tables(-(self.sets.members @ partition), predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
         counts = np.asarray(self.sets.members.T @ expected.counts)
-        given = self.response.probabilities(predictor, nodes.points)
-        given *= counts[:, None]
-        d_slope = -(given @ nodes.points) @ self.response.lever
+        by_ability, given = self._given(predictor, nodes.points, counts)
+        d_slope = -by_ability
         d_slope[self.shown_by] += np.asarray(expected.linear)
-        return Derivatives(loglik, d_slope, self._totals - given.sum(axis=2), counts[:, None])
+        return Derivatives(loglik, d_slope, self._totals - given, counts[:, None])
+
+    def _given(self, predictor: Predictor, points: Array, counts: Array) -> tuple[Array, Array]:
+        """What the model expects of each context: (contexts,) the sum of scores times ability, and
+        (contexts, categories - 1) how often each score above zero is given."""
+        if self._compiled:
+            from raterlens.kernels.logistic import counted_passes  # loads the compiler
+
+            by_ability, passes = counted_passes(predictor.slope, predictor.intercepts[:, 0], points, counts)
+            return by_ability, passes[:, None]
+        given = self.response.probabilities(predictor, points)
+        given *= counts[:, None]
+        return (given @ points) @ self.response.lever, given.sum(axis=2)
 
 
 def marginal(
