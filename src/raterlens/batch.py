@@ -65,22 +65,35 @@ def fit_models(
 
 def _named(models: Sequence[str] | Mapping[str, Options]) -> dict[str, Options]:
     if isinstance(models, str) or not models:
-        raise OptionError(f"models={models!r}; give a list of models, for example ['tfm', 'gmf']")
+        raise OptionError(
+            f"models={models!r}",
+            "give a list of models, for example ['tfm', 'gmf']",
+            value=models,
+            option="models",
+        )
     if not isinstance(models, Mapping):
         if len(set(models)) < len(models):
             raise OptionError(
-                f"models={models!r} names one twice; give each a name of its own: {{name: options}}"
+                f"models={models!r} names one twice",
+                "give each a name of its own: {name: options}",
+                value=models,
+                option="models",
             )
         return {model: {"model": model} for model in models}
     for name, options in models.items():
         if not isinstance(options, Mapping):
             raise OptionError(
-                f"the options of {name!r} are a {type(options).__name__}; give a dict such as {{'model': 'tfm'}}"
+                f"the options of {name!r} are a {type(options).__name__}",
+                "give a dict such as {'model': 'tfm'}",
+                value=options,
+                option="models",
             )
         for option in _ALONE:
             if option in options:
                 raise OptionError(
-                    f"{option!r} among the options of {name!r} is for a fit alone; leave it out"
+                    f"{option!r} among the options of {name!r} is for a fit alone",
+                    "leave it out",
+                    option=option,
                 )
     return dict(models)
 

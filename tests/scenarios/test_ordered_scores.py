@@ -128,9 +128,9 @@ def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
     [
         ({"link": "probit"}, "link 'probit' needs scale 'graded'"),
         ({"link": "cloglog", "scale": "partial credit"}, "needs scale 'graded'"),
-        ({"method": "laplace"}, "use method 'mml'"),
-        ({"model": "probit"}, "or use model 'gmf'"),
-        ({"link": "log", "scale": "graded"}, "link 'cloglog' with scale 'graded'"),
+        ({"method": "laplace"}, "use method='mml'"),
+        ({"model": "probit"}, "or use model='gmf'"),
+        ({"link": "log", "scale": "graded"}, "link='cloglog' with scale='graded'"),
     ],
 )
 def test_wrong_combinations_say_what_to_do(gap, options, message):
