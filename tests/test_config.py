@@ -138,3 +138,9 @@ def test_columns_are_kept_as_text_and_the_lowest_pass_as_a_number():
 
 def test_items_may_go_with_a_column_of_items_where_raters_have_columns():
     assert ReadConfig(wide="Mark {rater}", items=["Mark Ann"], item="task").item == "task"
+
+
+@pytest.mark.parametrize("encoding", ["utf-99", "hex", "punycode", "idna", "undefined", "", "a\0b"])
+def test_what_is_no_encoding_of_files(encoding):
+    with pytest.raises(OptionError, match="unknown encoding"):
+        ReadConfig(encoding=encoding)

@@ -6,6 +6,7 @@ nowhere else. What depends on the data (does the rater exist?) or on the model (
 where that is known, before any work.
 """
 
+import codecs
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from numbers import Real
 from typing import Any, Literal, Self, TypedDict, get_args
 
 from raterlens.errors import OptionError, choose
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, shortened
 
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
@@ -331,10 +332,12 @@ def _refuse_items_and(config: ReadConfig, other: str) -> None:
 
 def _check_encoding(encoding: str) -> None:
     try:
-        "".encode(encoding)  # not all that codecs knows are encodings of text: hex
-    except (LookupError, TypeError) as error:
+        "".encode(encoding)  # not all that codecs knows are encodings of text (hex), nor of files (punycode)
+        if codecs.lookup(encoding).name in ("punycode", "idna", "unicode-escape", "raw-unicode-escape"):
+            raise LookupError(encoding)
+    except (LookupError, TypeError, ValueError) as error:
         raise OptionError(
-            f"unknown encoding {encoding!r}",
+            f"unknown encoding {shortened(encoding)}",
             "try 'utf-8', 'cp1252' or 'utf-16'",
             value=encoding,
             option="encoding",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from raterlens.text import Option, worded
+from raterlens.text import Option, shortened, worded
 
 
 class RaterlensError(Exception):
@@ -73,9 +73,9 @@ def choose(name: str, value: str, options: Iterable[str], option: str | None = N
     if value in options:
         return value
     near = get_close_matches(str(value), options, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = f"did you mean {shortened(near[0])}? " if near else ""
     raise OptionError(
-        f"unknown {name} {value!r}",
+        f"unknown {name} {shortened(value)}",
         f"{hint}choose one of: {', '.join(options)}",
         value=value,
         option=option or name,

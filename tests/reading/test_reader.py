@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raterlens.errors import RaterlensError
 from raterlens.reading.reader import read
 from tests.support.reading_tables import LONG, WIDE, assert_same, by_rows
 
@@ -165,3 +166,15 @@ def test_a_line_of_totals_is_no_rating():
     ratings = read(table)
     assert ratings.n_ratings == 4
     assert any(note.startswith("1 of 5 rows left out: no student or rater label") for note in ratings.notes)
+
+
+def test_messages_quote_the_beginning_of_a_value_of_megabytes(tmp_path: Path) -> None:
+    long = "x" * 2_000_000
+    lines = ["student,rater,score", f"1,{long},0", "1,b,1", f"2,{long.upper()},1", "2,b,0"]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    assert all(len(note) < 1000 for note in read(tmp_path / "x.csv").notes)
+    (tmp_path / "x.csv").write_text("\n".join([*lines, f"3,b,{long}"]))
+    with pytest.raises(
+        RaterlensError, match=r"^score 'x{80}…' \(2,000,000 characters\) in column 'score', line 6, is"
+    ):
+        read(tmp_path / "x.csv")

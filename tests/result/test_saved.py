@@ -100,3 +100,35 @@ def test_ordered_scores_anchored_by_a_fit_come_back(small, tmp_path):
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     assert loaded.config == fit.config
     assert loaded.refit(ratings).loglik == fit.loglik
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("tables", "raters", "kappa"), [0.5]),
+        (("tables", "raters", "kappa"), "high"),
+        (("tables", "raters", "rater"), {}),
+        (("tables", "raters"), {}),
+        (("loglik",), "much"),
+        (("n_students",), -3),
+        (("calibration",), []),
+        (("config", "model"), 7),
+        (("optimiser", "iterations"), "ten"),
+    ],
+)
+def test_a_damaged_fit_is_refused(small, tmp_path, place, value):
+    rl.fit(small).save(tmp_path / "fit.json")
+    content = json.loads((tmp_path / "fit.json").read_text())
+    part = content
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    (tmp_path / "fit.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match="is a damaged saved fit: a part is missing or of the wrong kind"):
+        rl.load(tmp_path / "fit.json")
+
+
+def test_json_nested_without_end_is_no_fit(tmp_path):
+    (tmp_path / "fit.json").write_text("[" * 200_000)
+    with pytest.raises(InputError, match="is not JSON"):
+        rl.load(tmp_path / "fit.json")

@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.capability.population import Histogram, Normal, Population, Window
 from raterlens.errors import OptionError
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, listed, shortened
 from raterlens.types import Array
 
 Reference = str | float
@@ -130,9 +130,9 @@ def _reference(reference: Reference, raters: pl.Series, default: Yardstick) -> R
         return _positive(float(reference))
     except ValueError:
         near = get_close_matches(reference, [*_labels(raters), MAX], n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = f"did you mean {shortened(near[0])}? " if near else ""
         raise OptionError(
-            f"no rater {reference!r} to be the reference",
+            f"no rater {shortened(reference)} to be the reference",
             f"{hint}choose 'max', 'quantile 0.9', a slope such as 2.0, or one of the raters: {listed(_labels(raters))}",
             value=reference,
             option="reference",

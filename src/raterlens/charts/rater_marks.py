@@ -16,7 +16,7 @@ from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
 from raterlens.models.registry import is_latent_class
-from raterlens.text import distinct, interval, listed, number
+from raterlens.text import distinct, interval, listed, number, shortened
 from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def rater_name(fit: Result, rater: object) -> str:
     names = fit.table("raters")["rater"].cast(pl.String).to_list()
     if str(rater) not in names:
         near = [name for name in names if str(rater).lower() in name.lower()] or names
-        what, remedy = f"no rater {str(rater)!r} in this fit", f"give one of: {listed(near, 12)}"
+        what, remedy = f"no rater {shortened(str(rater))} in this fit", f"give one of: {listed(near, 12)}"
         raise OptionError(what, remedy, value=rater, option="rater")
     return str(rater)
 

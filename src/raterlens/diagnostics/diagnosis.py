@@ -28,7 +28,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, listed, shortened
 from raterlens.types import Array
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Diagnosis:
             others = rows["rater"][1:]
             also = f" (also {listed(others, 6)})" if len(others) else ""
             found.append(
-                f"{effect}: {first['rater']!r}{also}: {first['evidence']}. Next: {first['next_step']}"
+                f"{effect}: {shortened(first['rater'])}{also}: {first['evidence']}. Next: {first['next_step']}"
             )
         return tuple(found)
 

@@ -15,6 +15,7 @@ from scipy import special
 from raterlens.diagnostics.change import GRADUAL, SUDDEN
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
 from raterlens.ratings.grouping_columns import moment_words
+from raterlens.text import shortened
 from raterlens.types import Array
 
 MATTERS = {
@@ -188,9 +189,9 @@ def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
             f"{side} on {name}",
             *_interval(row["severity"], row["severity_se"]),
             row["p_adjusted"],
-            f"{abs(row['severity']):.1f} {unit} more {side} on {name} {row[name]!r} than elsewhere: a mean score of "
-            f"{row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
-            f"compare this rater's view of {name} {row[name]!r} with a colleague's on the same work",
+            f"{abs(row['severity']):.1f} {unit} more {side} on {name} {shortened(row[name])} than elsewhere: a mean "
+            f"score of {row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
+            f"compare this rater's view of {name} {shortened(row[name])} with a colleague's on the same work",
         )
 
 

@@ -13,7 +13,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, listed, shortened
 from raterlens.types import Array, Indices
 
 Value = TypeVar("Value")
@@ -173,7 +173,7 @@ def _common(slopes: Mapping[str, float | None]) -> float:
 def _number(what: str, label: object, value: float) -> float:
     if not isinstance(value, int | float | np.number) or not np.isfinite(value):
         raise OptionError(
-            f"anchors hold {what} {label!r} at {value!r}", "give a finite number", option="anchors"
+            f"anchors hold {what} {shortened(label)} at {value!r}", "give a finite number", option="anchors"
         )
     return float(value)
 
@@ -181,7 +181,7 @@ def _number(what: str, label: object, value: float) -> float:
 def _positive(label: object, slope: float) -> float:
     if not _number("item", label, slope) > 0:
         raise OptionError(
-            f"anchors hold the slope of item {label!r} at {slope:g}",
+            f"anchors hold the slope of item {shortened(label)} at {slope:g}",
             "give a number above 0",
             option="anchors",
         )

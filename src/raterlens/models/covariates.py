@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.errors import InputError
 from raterlens.reading.rater_table import read_rater_table
-from raterlens.text import listed
+from raterlens.text import listed, shortened
 from raterlens.types import Array
 
 RATER, INTERCEPT = "rater", "intercept"
@@ -66,7 +66,9 @@ def read_covariates(columns: Mapping[str, Sequence[Any]], raters: pl.Series) -> 
     twice = labels.filter(labels.is_duplicated())
     if len(twice):
         raise _error(
-            f"covariates have rater {twice[0]!r} more than once", "give every rater one row", twice[0]
+            f"covariates have rater {shortened(twice[0])} more than once",
+            "give every rater one row",
+            twice[0],
         )
     missing = wanted.filter(~wanted.is_in(labels.implode()))
     if len(missing):
@@ -110,4 +112,6 @@ def _refuse_collinear(found: Covariates) -> None:
     for last in range(1, len(found.names) + 1):
         if np.linalg.matrix_rank(found.design[:, : last + 1], tol=1e-8) <= last:
             name = found.names[last - 1]
-            raise _error(f"covariate {name!r} is determined by the columns before it", "leave it out", name)
+            raise _error(
+                f"covariate {shortened(name)} is determined by the columns before it", "leave it out", name
+            )

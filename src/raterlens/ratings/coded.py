@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.errors import InputError
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.long_columns import distinct_counts, run_starts, run_sums
-from raterlens.text import counted
+from raterlens.text import counted, shortened
 
 T = TypeVar("T")
 Codes = NDArray[np.int32]
@@ -207,7 +207,7 @@ class Ratings:
             )
         if len(self.students) < 2:
             raise InputError(
-                f"all {n:,} ratings are of one student, {self.students[0]!r}",
+                f"all {n:,} ratings are of one student, {shortened(self.students[0])}",
                 "raters are judged by how they tell students apart: check the student column, or add students",
                 value=self.students[0],
                 option="student",

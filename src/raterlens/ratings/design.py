@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import run_starts
-from raterlens.text import counted, listed
+from raterlens.text import counted, listed, shortened
 
 FEW = 10
 """A rater with fewer ratings than this says little, whatever the model."""
@@ -173,7 +173,8 @@ def _warn_groups(ratings: Ratings, groups: Groups, per_rater: NDArray[np.int64])
     return [
         f"the raters fall into {groups.n:,} groups that share no student: {named}{more}. Raters can be compared "
         "within a group; across groups only if the students of every group come from the same population, which "
-        f"the fit assumes. To link two groups, have a student rated in both, for example by {one!r} and {two!r}"
+        f"the fit assumes. To link two groups, have a student rated in both, for example by "
+        f"{shortened(one)} and {shortened(two)}"
     ]
 
 

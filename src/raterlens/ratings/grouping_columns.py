@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError, choose
 from raterlens.ratings.coded import Ratings
-from raterlens.text import counted
+from raterlens.text import counted, shortened
 
 MOST_PERIODS = 12
 PERIODS = 4
@@ -39,7 +39,7 @@ def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int3
     distinct = column.unique().sort()
     if len(distinct) < 2:
         raise InputError(
-            f"{name} is {moment_words(distinct[0])!r} for every rating",
+            f"{name} is {shortened(moment_words(distinct[0]))} for every rating",
             "leave it out",
             value=distinct[0],
             option=name,
@@ -88,7 +88,7 @@ def set_aside(
     for name, facet in found.items():
         if len(facet.labels) < 2:
             raise InputError(
-                f"column {name!r} is {facet.labels[0]!r} in every row, so nothing can differ by it",
+                f"column {shortened(name)} is {shortened(facet.labels[0])} in every row, so nothing can differ by it",
                 "leave it out",
                 value=facet.labels[0],
                 option="time" if name == time else "groups",

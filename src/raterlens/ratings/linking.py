@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
-from raterlens.text import counted, listed
+from raterlens.text import counted, listed, shortened
 from raterlens.types import Indices
 
 TARGET_SE = 0.3
@@ -204,7 +204,8 @@ def _say_repairs(table: pl.DataFrame) -> list[str]:
     if not table.height:
         return []
     named = [
-        f"{row['rater']!r} rates student {row['student']!r}" for row in table.head(6).iter_rows(named=True)
+        f"{shortened(rater)} rates student {shortened(student)}"
+        for rater, student in table.head(6).select("rater", "student").iter_rows()
     ]
     more = f" and {table.height - 6:,} more" if table.height > 6 else ""
     return [f"{counted(table.height, 'further rating')} would connect all groups: {'; '.join(named)}{more}"]
@@ -216,8 +217,9 @@ def _say_weak(table: pl.DataFrame) -> list[str]:
     first = table.row(0, named=True)
     return [
         f"{counted(table.height, 'student')} alone {'links' if table.height == 1 else 'link'} some raters to the "
-        f"others ({listed(table['student'], 4)}): without {first['student']!r}, {counted(first['raters'], 'rater')} "
-        f"({first['example']!r}{' and others' * (first['raters'] > 1)}) would be cut off; let them share more students"
+        f"others ({listed(table['student'], 4)}): without {shortened(first['student'])}, "
+        f"{counted(first['raters'], 'rater')} ({shortened(first['example'])}{' and others' * (first['raters'] > 1)}) "
+        "would be cut off; let them share more students"
     ]
 
 
@@ -232,7 +234,7 @@ def _say_confounded(table: pl.DataFrame) -> list[str]:
 def _say_few(table: pl.DataFrame, target_se: float) -> list[str]:
     if not table.height:
         return []
-    named = [f"{rater!r} with {n:,}" for rater, n in table.head(6).select("rater", "n").iter_rows()]
+    named = [f"{shortened(rater)} with {n:,}" for rater, n in table.head(6).select("rater", "n").iter_rows()]
     more = f" and {table.height - 6:,} more" if table.height > 6 else ""
     return [
         f"{counted(table.height, 'rater has', 'raters have')} too few ratings to know a severity to within "

@@ -169,5 +169,7 @@ def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
     """What labels give reason to say, by role."""
     notes = [note for role, series in labels.items() for note in alike(series, role)]
     if len(raters := labels["rater"]) == 1:
-        notes.append(f"one rater, {raters[0]!r}: with no other to compare, capability is relative to itself")
+        notes.append(
+            f"one rater, {shortened(raters[0])}: with no other to compare, capability is relative to itself"
+        )
     return notes

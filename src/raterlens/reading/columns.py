@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.patterns import likely_pattern
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, listed, shortened
 
 # The usual names, then those that are taken only where there is none of the usual ones.
 USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -65,7 +65,7 @@ def assign_roles(columns: Sequence[str], config: ReadConfig) -> Roles:
             used = {column for names in taken.values() for column in names}
             found = _recognised([column for column in columns if column not in used], columns, role)
             if found:
-                notes.append(f"{role} column: {found!r} (recognised)")
+                notes.append(f"{role} column: {shortened(found)} (recognised)")
             elif role == "item":
                 notes.append("no item column: all ratings are of one item, 'all'")
             taken[role] = (found,) if found else ()
@@ -111,7 +111,7 @@ def _present(columns: Sequence[str], role: str, names: tuple[str, ...]) -> tuple
     for name in names:
         if name not in columns:
             raise InputError(
-                f"no column {name!r} for {role}",
+                f"no column {shortened(name)} for {role}",
                 f"{_near(name, columns)}{those(columns)}",
                 value=name,
                 option=role,
@@ -129,7 +129,7 @@ def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
             times = Counter(shared)
             where = " and ".join(role if n == 1 else f"{role} ({n} times)" for role, n in times.items())
             raise OptionError(
-                f"column {name!r} is given for {where}",
+                f"column {shortened(name)} is given for {where}",
                 "give each role a column of its own",
                 value=name,
                 option=shared[0],
@@ -179,7 +179,7 @@ def _plain(column: str) -> str:
 def _near(name: str, columns: Sequence[str]) -> str:
     folded = {column.casefold(): column for column in columns}
     near = get_close_matches(str(name).casefold(), folded, n=1)
-    return f"did you mean {folded[near[0]]!r}? " if near else ""
+    return f"did you mean {shortened(folded[near[0]])}? " if near else ""
 
 
 def those(columns: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from raterlens.errors import InputError
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.coded import Codes, used_levels
-from raterlens.text import counted, listed
+from raterlens.text import counted, listed, shortened
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
 MANY = 10_000
@@ -128,7 +128,7 @@ def combine(columns: list[pl.Series]) -> Levels:
         label = joined.filter(joined.is_duplicated())[0]
         names = listed(column.name for column in columns)
         raise InputError(
-            f"two different combinations of {names} are both {label!r} when joined with ':'",
+            f"two different combinations of {names} are both {shortened(label)} when joined with ':'",
             "write those labels without ':'",
             value=label,
         )
@@ -150,7 +150,7 @@ def alike(labels: pl.Series, role: str) -> list[str]:
     )
     if not same:
         return []
-    shown = "; ".join(" and ".join(repr(label) for label in group) for group in same[:3])
+    shown = "; ".join(" and ".join(map(shortened, group)) for group in same[:3])
     more = f" ({counted(len(same), 'such group')} in all)" if len(same) > 3 else ""
     return [
         f"{shown} look like the same {role}{more}; they are kept apart: if they are one, spell them alike"

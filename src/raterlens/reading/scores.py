@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, shortened
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".")
 VERDICTS = {
@@ -65,7 +65,7 @@ def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Pl
     first = where[0]
     others = f" (the first of {len(where):,})" if len(where) > 1 else ""
     raise InputError(
-        f"score {column[first]!r} in column {column.name!r}, {place(first)}, {what}{others}",
+        f"score {shortened(column[first])} in column {shortened(column.name)}, {place(first)}, {what}{others}",
         advice,
         value=column[first],
         option="score",

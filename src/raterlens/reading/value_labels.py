@@ -7,7 +7,7 @@ import polars as pl
 
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.text import listed
+from raterlens.text import listed, shortened
 
 
 def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:
@@ -24,7 +24,7 @@ def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:
         text = frame[name].cast(pl.String)
         frame = frame.with_columns(text.replace(words).alias(name))
         shown = listed((f"{code} = {word}" for code, word in words.items()), 3)
-        notes.append(f"column {name!r}: value labels of the file are used ({shown})")
+        notes.append(f"column {shortened(name)}: value labels of the file are used ({shown})")
     return replace(rows, frame=frame, notes=(*rows.notes, *notes))
 
 

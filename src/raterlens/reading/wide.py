@@ -11,7 +11,7 @@ from raterlens.reading.columns import those
 from raterlens.reading.formats.headers import JOINT
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.patterns import FIELDS, Split, is_grid, split_names
-from raterlens.text import Message, Option, counted, listed
+from raterlens.text import Message, Option, counted, listed, shortened
 
 TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
 """How columns under two header rows are called, the rater above."""
@@ -50,10 +50,10 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         return replace(
             rows,
             frame=long.select(wanted),
-            place=lambda i: f"{rows.place(row[i])}, column {scores[column[i]]!r}",
+            place=lambda i: f"{rows.place(row[i])}, column {shortened(scores[column[i]])}",
         )
 
-    note = f"{counted(len(scores), 'column')} read as {pattern!r}: " + "; ".join(
+    note = f"{counted(len(scores), 'column')} read as {shortened(pattern)}: " + "; ".join(
         f"{field[1:-1]}s {listed(dict.fromkeys(split[name][place] for name in scores), 5)}"
         for place, field in enumerate(fields)
     )
@@ -75,10 +75,10 @@ def _matching(columns: Sequence[str], pattern: str, only: Sequence[str], but: Se
     )
     for name in only:
         if name not in columns:
-            raise InputError(f"no column {name!r}", those(columns), value=name, option="items")
+            raise InputError(f"no column {shortened(name)}", those(columns), value=name, option="items")
         if name not in split:
             raise InputError(
-                Message(f"the column {name!r} does not fit ", Option("wide", pattern)),
+                Message(f"the column {shortened(name)} does not fit ", Option("wide", pattern)),
                 Message("leave it out of ", Option("items")),
                 value=name,
                 option="items",

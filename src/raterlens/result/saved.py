@@ -7,15 +7,22 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.exceptions import PolarsError
 
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
-from raterlens.errors import InputError
+from raterlens.drafts import reason
+from raterlens.errors import InputError, RaterlensError
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.calibration import Calibration
 from raterlens.result.record import Result
+from raterlens.result.summary import summary
+from raterlens.text import shortened
 
 _FORMAT, _VERSION = "raterlens fit", 2
+_KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
+_NUMBERS = {"n", "mean_score", "rho", "eta", "kappa", "kappa_low", "kappa_high", "difficulty", "ability"}
+_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, IndexError, PolarsError, RaterlensError)
 _ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
 
 
@@ -49,14 +56,39 @@ def read_saved(path: str | Path) -> dict[str, Any]:
         known["optimiser"] = Optimiser(**content["optimiser"])
         known["tables"] = {name: _frame(table) for name, table in content["tables"].items()}
         known["yardstick"] = Yardstick(**content["yardstick"])
-        known["calibration"] = content["calibration"] and Calibration.from_plain(content["calibration"])
+        known["calibration"] = (
+            None if content["calibration"] is None else Calibration.from_plain(content["calibration"])
+        )
         known["sigma_se"] = float("nan") if content["sigma_se"] is None else content["sigma_se"]
         known["warnings"], known["notes"] = tuple(content["warnings"]), tuple(content["notes"])
-    except (KeyError, TypeError) as problem:
+        _check_types(known)
+        summary(Result(**known))  # needs what every page and table needs
+    except _DAMAGES as problem:
+        why = f"{type(problem).__name__}: {shortened(str(problem))}"
         raise InputError(
-            f"{str(path)!r} is a saved fit with a part missing ({problem})", "fit again"
+            f"{str(path)!r} is a damaged saved fit: a part is missing or of the wrong kind ({why})",
+            "fit again",
         ) from None
     return known
+
+
+def _check_types(known: dict[str, Any]) -> None:
+    """Raise where a plain field is not of its kind, or a table has labels or numbers where the other belongs."""
+    plain = [(field, known[field.name]) for field in fields(Result)]
+    plain += [(field, getattr(known["optimiser"], field.name)) for field in fields(Optimiser)]
+    for field, value in plain:
+        kind = _KINDS.get(str(getattr(field.type, "__name__", field.type)))
+        if kind is not None and (
+            not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind)
+        ):
+            raise TypeError(f"{field.name} is {shortened(value)}")
+        if field.name in ("n_ratings", "n_students", "n_raters", "n_items") and value < 1:
+            raise ValueError(f"{field.name} is {value}")
+    for part, table in known["tables"].items():
+        if wrong := [
+            name for name in table.columns if name in _NUMBERS and not table[name].dtype.is_numeric()
+        ]:
+            raise TypeError(f"{wrong[0]} of {part} are no numbers")
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -65,7 +97,9 @@ def _content(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"no such file: {name}", "give the path of a fit.json", value=path) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as problem:
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {reason(error)}", "give the path of a fit.json") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
         raise InputError(f"{name} is not JSON ({problem})", remedy, value=path) from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise InputError(f"{name} is JSON, but not a saved fit", remedy, value=path)

@@ -12,7 +12,7 @@ from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, listed, shortened
 from raterlens.uncertainty.covariance import Covariance
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
@@ -124,7 +124,7 @@ def _empty_categories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     given = np.zeros((ratings.n_items, k))
     np.add.at(given, found.model.contexts.item, found.model.contexts.counts(k))
     missing = [
-        f"{label!r} a score of {listed(np.flatnonzero(row[: top + 1] == 0))}"
+        f"{shortened(label)} a score of {listed(np.flatnonzero(row[: top + 1] == 0))}"
         for label, row, top in zip(ratings.items.cast(pl.String), given, thresholds.highest, strict=True)
         if (row[: top + 1] == 0).any()
     ]

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.errors import InputError
 from raterlens.reading.reader import read
 from tests.support.reading_files import FILES
 
@@ -51,3 +52,15 @@ def test_names_with_quotes_are_safe(kind: str, tmp_path: Path) -> None:
         with duckdb.connect(str(path)) as database:
             database.execute(statement)
     assert read(path, table='my "essays"').raters.to_list() == ["a", "b"]
+
+
+def test_a_database_that_is_cut_short_or_damaged_is_refused(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"student": range(3000), "rater": ["a", "b", "c"] * 1000, "score": [0, 1, 1] * 1000})
+    path = FILES["sqlite"](frame, tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1000])  # within the last page, which SQLite would fill with zeros
+    with pytest.raises(InputError, match=f"cut short: {len(whole) - 1000:,} of {len(whole):,} bytes"):
+        read(path)
+    path.write_bytes(whole[:8192] + bytes(4096) + whole[12288:])
+    with pytest.raises(InputError, match="cannot be read as a database"):
+        read(path)

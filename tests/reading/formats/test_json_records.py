@@ -48,3 +48,11 @@ def test_another_encoding(tmp_path: Path) -> None:
     rows = [{"student": n, "rater": "Zoë", "score": n} for n in (0, 1)]
     (tmp_path / "x.json").write_bytes(json.dumps(rows, ensure_ascii=False).encode("utf-16"))
     assert read(tmp_path / "x.json", encoding="utf-16").raters.to_list() == ["Zoë"]
+
+
+@pytest.mark.parametrize(("name", "where"), [("x.json", ""), ("x.jsonl", ", line 2,")])
+def test_nested_without_end(name: str, where: str, tmp_path: Path) -> None:
+    deep = "[" * 200_000 + "]" * 200_000
+    (tmp_path / name).write_text(deep if name == "x.json" else f'{{"student": 1}}\n{{"student": {deep}}}\n')
+    with pytest.raises(InputError, match=f"{where} has lists or records nested too deeply"):
+        read(tmp_path / name)

@@ -68,3 +68,11 @@ def test_what_is_not_compressed_is_said(suffix: str, tmp_path: Path) -> None:
     path.write_bytes(b"student,rater\n1,a\n")
     with pytest.raises(InputError, match="cannot be decompressed"), plain_file(path, None):
         pass
+
+
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(
+        InputError, match="standard input is closed; pipe a table into the command, or name a file"
+    ):
+        rl.read("-")

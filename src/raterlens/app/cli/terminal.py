@@ -32,6 +32,9 @@ PIPED_WIDTH = 120
 WORDS = 48
 """Longer labels and verdicts are folded rather than crowding out numbers."""
 
+LONGEST = 400
+"""Characters of a label that are shown."""
+
 _COLOURS = {"fine": "green", "borderline": "cyan", "attention": "yellow", "unclear": "dim"}
 
 BAR = 20
@@ -127,7 +130,7 @@ class Terminal:
         for row in rows:
             numbers = [Text(self._text(write(row))) for _, write in columns]
             verdict = Text(row["label"], style=_COLOURS[row["standing"]])
-            table.add_row(Text(self._text(printable(row["rater"]))), *numbers, verdict)
+            table.add_row(Text(self._text(printable(row["rater"])[:LONGEST])), *numbers, verdict)
         self._console.print(table)
 
     def _columns(self, rows: list[Row]) -> list[Column]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from raterlens.reading.facets.syntax import END, MOST, Line, fields, span
+from raterlens.text import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def read_facet(line: Line, lines: Iterator[Line]) -> tuple[FacetLabels, Line | N
     """One facet, up to its `*`; or to a line that is no element, which is handed back."""
     number, name, code, *_ = [*fields(line.text), "", "", ""]
     if not number.isdigit():
-        line.refuse(f"{number!r} is no number of a facet", "begin a facet as in: 2, Raters")
+        line.refuse(f"{shortened(number)} is no number of a facet", "begin a facet as in: 2, Raters")
     kind = code[:1].upper()
     if kind == "G":
         line.refuse(
@@ -56,7 +57,8 @@ def read_facet(line: Line, lines: Iterator[Line]) -> tuple[FacetLabels, Line | N
         )
     if kind and kind not in "ADN":
         line.refuse(
-            f"facet {number} has the code {code!r}", "Raterlens knows A (anchored) and D (dummy): take it out"
+            f"facet {number} has the code {shortened(code)}",
+            "Raterlens knows A (anchored) and D (dummy): take it out",
         )
     facet = FacetLabels(int(number), name or f"facet {number}", code.strip().upper(), {}, line)
     for element in lines:
@@ -74,17 +76,21 @@ def _elements(facet: FacetLabels, line: Line) -> None:
     numbers, label, measure, _, weight, target, *_ = [*fields(line.text), *[""] * 6]
     covered = span(numbers)
     if covered is None:
-        line.refuse(f"{numbers!r} is no element number", "write an element as in: 7 = Ann")
+        line.refuse(f"{shortened(numbers)} is no element number", "write an element as in: 7 = Ann")
     if weight not in ("", "1", "1.0") or target:
         line.refuse("weights and merged elements are not supported", "take them out, or prepare the data so")
     try:
         value = float(measure) if measure else None
     except ValueError:
-        line.refuse(f"the measure {measure!r} is not a number", "write an element as in: 7 = Ann, 0.5")
+        line.refuse(
+            f"the measure {shortened(measure)} is not a number", "write an element as in: 7 = Ann, 0.5"
+        )
     if value is not None and not abs(value) < float("inf"):
-        line.refuse(f"the measure {measure!r} is not a finite number", "correct it")
+        line.refuse(f"the measure {shortened(measure)} is not a finite number", "correct it")
     if len(covered) > MOST:
-        line.refuse(f"{numbers!r} are {len(covered):,} elements", f"name at most {MOST:,} in one range")
+        line.refuse(
+            f"{shortened(numbers)} are {len(covered):,} elements", f"name at most {MOST:,} in one range"
+        )
     for number in covered:
         name = label if label and len(covered) == 1 else f"{label} {number}".strip()
         before = facet.elements.get(number)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from raterlens.reading.facets.syntax import END, Line, fields, span
+from raterlens.text import shortened
 
 _CODE = re.compile(r"([DRBPM])(\d*)(K?)", re.IGNORECASE)
 HIGHEST = 9
@@ -48,7 +49,8 @@ class Model:
         found = _CODE.fullmatch(code)
         if found is None:
             self.line.refuse(
-                f"{self.scale!r} is no scale", f"use D, R3 or the name of a Rating scale: {list(scales)}"
+                f"{shortened(self.scale)} is no scale",
+                f"use D, R3 or the name of a Rating scale: {list(scales)}",
             )
         kind, size = found[1].upper(), found[2]
         if kind in _REFUSED:
@@ -84,10 +86,11 @@ def read_model(line: Line, text: str) -> Model:
     places = tuple(takewhile(_is_place, parts))
     scale, weight, *_ = [*parts[len(places) :], "", ""]
     if not places or not scale:
-        line.refuse(f"{text!r} is no model", "give one ? for each facet, then the scale: ?,?,?,R3")
+        line.refuse(f"{shortened(text)} is no model", "give one ? for each facet, then the scale: ?,?,?,R3")
     if any(place.startswith("-") for place in places):
         line.refuse(
-            f"a facet is turned round in {text!r}", "use Positive= for that; Raterlens has no such model"
+            f"a facet is turned round in {shortened(text)}",
+            "use Positive= for that; Raterlens has no such model",
         )
     try:
         if weight and float(weight) != 1:
@@ -95,7 +98,7 @@ def read_model(line: Line, text: str) -> Model:
                 f"the model has the weight {weight}", "Raterlens weighs all ratings alike: take it out"
             )
     except ValueError:
-        line.refuse(f"the weight {weight!r} is not a number", "take it out")
+        line.refuse(f"the weight {shortened(weight)} is not a number", "take it out")
     return Model(places, scale, line)
 
 
@@ -110,12 +113,15 @@ def read_scale(line: Line, value: str, lines: Iterator[Line]) -> RatingScale:
         if recoded:
             row.refuse(f"scores are recoded ({recoded})", "recode the data themselves")
         if not number.isdigit():
-            row.refuse(f"{number!r} is no category", "write it as in: 2 = good")
+            row.refuse(f"{shortened(number)} is no category", "write it as in: 2 = good")
         if anchored.upper().startswith("A") and threshold:
             try:
                 scale.thresholds[int(number)] = float(threshold)
             except ValueError:
-                row.refuse(f"the threshold {threshold!r} is not a number", "write it as in: 2 = good, 0.4, A")
+                row.refuse(
+                    f"the threshold {shortened(threshold)} is not a number",
+                    "write it as in: 2 = good, 0.4, A",
+                )
     return scale
 
 

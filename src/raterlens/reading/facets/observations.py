@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from raterlens.reading.facets.specification import Control
 from raterlens.reading.facets.syntax import Line, span, values
-from raterlens.text import counted
+from raterlens.text import counted, shortened
 
 
 @dataclass(slots=True)
@@ -93,7 +93,9 @@ def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, l
     try:
         times = float(first[1:])
     except ValueError:
-        line.refuse(f"{first!r} is no number of times", "write R3 before a rating that counts three times")
+        line.refuse(
+            f"{shortened(first)} is no number of times", "write R3 before a rating that counts three times"
+        )
     if not times.is_integer() or times < 0:
         line.refuse(
             f"the weight {times:g} is not supported",
@@ -117,7 +119,7 @@ def _taken_apart(
         covered = facet[text]
         if not covered:
             line.refuse(
-                f"{text!r} is no element of facet {facet.number} ({facet.name})",
+                f"{shortened(text)} is no element of facet {facet.number} ({facet.name})",
                 "give its number, or say Delements = L where the data have labels",
             )
         if facet.null in covered:

@@ -10,7 +10,7 @@ from raterlens.errors import InputError
 from raterlens.reading.facets.label_lines import FacetLabels, read_facet
 from raterlens.reading.facets.model_lines import Model, RatingScale, read_model, read_scale
 from raterlens.reading.facets.syntax import END, Line, fields, lines_of, name_of, numbers
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, listed, shortened
 
 _FACETS = re.compile(r"^[ \t]*fac[a-z ]*=\s*\d", re.IGNORECASE | re.MULTILINE)
 _REST = re.compile(r"^[ \t]*(data|models?|labels?)[a-z ]*[=,]", re.IGNORECASE | re.MULTILINE)
@@ -138,7 +138,7 @@ def _specification(control: Control, line: Line, lines: Iterator[Line], encoding
         case "facets":
             control.n_facets = next(iter(numbers(line, value)), 0)
             if not control.n_facets:
-                line.refuse(f"{value!r} facets", "write how many there are, for example Facets = 3")
+                line.refuse(f"{shortened(value)} facets", "write how many there are, for example Facets = 3")
         case "positive":
             control.positive = tuple(_facets(control, line, value))
         case "negative":
@@ -236,7 +236,7 @@ def _dvalues(control: Control, line: Line, value: str, lines: Iterator[Line]) ->
         parts = [part for part in fields(text) if part]
         if len(parts) != 2 or not parts[0].isdigit() or parts[1].startswith("$"):
             row.refuse(
-                f"Dvalues of the form {text.strip()!r} are not supported",
+                f"Dvalues of the form {shortened(text.strip())} are not supported",
                 "write a facet and its elements: 3, 1-5",
             )
         _facets(control, row, parts[0])

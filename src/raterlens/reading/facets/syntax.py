@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from raterlens.errors import InputError
+from raterlens.text import shortened
 
 END = "*"
 MOST = 1_000_000
@@ -121,5 +122,7 @@ def numbers(line: Line, value: str) -> list[int]:
     """Facet numbers, such as those of `Positive = 1,3`."""
     found = [field for field in re.split(r"[,=\s]+", value) if field]
     if not all(field.isdigit() for field in found):
-        line.refuse(f"{value!r} should be numbers of facets", "write them with commas, for example 1,3")
+        line.refuse(
+            f"{shortened(value)} should be numbers of facets", "write them with commas, for example 1,3"
+        )
     return [int(field) for field in found]

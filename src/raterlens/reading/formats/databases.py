@@ -27,6 +27,10 @@ def read_sqlite(path: Path, config: ReadConfig) -> Table:
         except sqlite3.Error as error:
             raise _damaged(path, error) from error
 
+    _check_whole(path)
+    _, found = ask("PRAGMA quick_check(1)")
+    if found != [("ok",)]:
+        raise _damaged(path, sqlite3.DatabaseError(str(found[0][0]).replace("\n", " ")))
     _, tables = ask(
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
     )
@@ -67,6 +71,17 @@ def read_duckdb(path: Path, config: ReadConfig) -> Table:
             raise _damaged(path, error) from error
 
     return Table(f"{path.name}::{name}", tuple(columns), take)
+
+
+def _check_whole(path: Path) -> None:
+    """Raise where the file is shorter than its header says: SQLite takes what is missing for zeros."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    page = int.from_bytes(header[16:18], "big")
+    pages = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
+    expected = pages * (65_536 if page == 1 else page)
+    if (size := path.stat().st_size) < expected:
+        raise _damaged(path, sqlite3.DatabaseError(f"cut short: {size:,} of {expected:,} bytes"))
 
 
 def _quoted(name: str) -> str:

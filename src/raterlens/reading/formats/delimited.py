@@ -25,6 +25,8 @@ from raterlens.text import Message, Option, counted, listed, shortened
 
 SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16
+LONGEST = 1 << 30
+"""Bytes in a field: polars has no limit, and the rest of a file after a quote that is never closed is no surprise."""
 TOP = 20
 """Rows among which the header is looked for."""
 Text = Path | bytes
@@ -173,6 +175,7 @@ def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> I
     """Read the header and the rows under it as RFC 4180 has it; a blank line is a row without fields."""
     file = io.BytesIO(text) if isinstance(text, bytes) else text.open("rb")
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
+        csv.field_size_limit(LONGEST)
         reader = csv.reader(lines, delimiter=separator, strict=strict)
         started, line = False, 1
         try:

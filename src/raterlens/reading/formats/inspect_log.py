@@ -19,7 +19,7 @@ from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Table, rows_of, suffix_of
 from raterlens.reading.formats.optional_packages import require
-from raterlens.text import Message, Option, counted
+from raterlens.text import Message, Option, counted, shortened
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -48,7 +48,7 @@ def read_inspect(path: Path, config: ReadConfig) -> Table:
     """Open a log: the columns student, rater, item, score, epoch and model."""
     try:
         log = _archived(path) if suffix_of(path, config) == ".eval" else _document(path)
-    except (BadZipFile, json.JSONDecodeError, UnicodeDecodeError, struct.error) as error:
+    except (BadZipFile, json.JSONDecodeError, UnicodeDecodeError, struct.error, RecursionError) as error:
         raise InputError(f"{path.name!r} is not a whole log of Inspect AI ({error})", AGAIN) from error
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
@@ -57,13 +57,14 @@ def read_inspect(path: Path, config: ReadConfig) -> Table:
     rows = list(_rows(log, path.name))
     if not rows:
         raise InputError(
-            f"{path.name!r} (task {log.task!r}, status {log.status!r}) has no scores",
+            f"{path.name!r} (task {shortened(log.task)}, status {shortened(log.status)}) has no scores",
             "score it first: inspect score",
         )
     frame = pl.DataFrame(rows, infer_schema_length=None)
     epochs = frame["epoch"].n_unique()
     notes = [
-        f"Inspect log of task {log.task!r}, model {log.model!r}: scorers are raters, samples are students"
+        f"Inspect log of task {shortened(log.task)}, model {shortened(log.model)}: scorers are raters, samples are "
+        "students"
     ]
     if epochs > 1:
         notes.append(
@@ -74,7 +75,7 @@ def read_inspect(path: Path, config: ReadConfig) -> Table:
             )
         )
     if log.status != "success":
-        notes.append(f"the log's status is {log.status!r}: only samples that were scored are read")
+        notes.append(f"the log's status is {shortened(log.status)}: only samples that were scored are read")
     return Table(
         path.name,
         tuple(frame.columns),
@@ -131,7 +132,9 @@ def _rows(log: _Log, name: str) -> Iterator[dict[str, object]]:
                     "student": str(sample["id"]),
                     "rater": scorer,
                     "item": item,
-                    "score": _number(value, f"{name!r}, sample {sample['id']!r}, scorer {scorer!r}"),
+                    "score": _number(
+                        value, f"{name!r}, sample {shortened(sample['id'])}, scorer {shortened(scorer)}"
+                    ),
                     "epoch": int(sample["epoch"]),
                     "model": log.model,
                 }
@@ -160,7 +163,7 @@ def _number(value: object, where: str) -> float | None:
         except ValueError:
             pass
     raise InputError(
-        f"{where}: the value {value!r} is neither a number nor one of {', '.join(GRADES)}",
+        f"{where}: the value {shortened(value)} is neither a number nor one of {', '.join(GRADES)}",
         "have the scorer give one",
         value=value,
     )

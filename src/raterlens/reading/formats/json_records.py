@@ -45,6 +45,8 @@ def _parsed_lines(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             record = json.loads(line)
+        except RecursionError:
+            raise _too_deep(path, f", line {number:,},") from None
         except json.JSONDecodeError as error:
             raise InputError(
                 f"{path.name!r}, line {number:,}, is not JSON ({error.msg} at character {error.colno}): {line[:60]!r}",
@@ -59,6 +61,8 @@ def _parsed_lines(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
 def _array(path: Path, encoding: str) -> pl.DataFrame:
     try:
         records = json.loads(_text(path, encoding))
+    except RecursionError:
+        raise _too_deep(path) from None
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path.name!r} is not JSON from line {error.lineno:,} on: {error.msg}",
@@ -70,6 +74,10 @@ def _array(path: Path, encoding: str) -> pl.DataFrame:
                 f"{path.name!r}: element {place:,} of the list is {str(record)[:60]!r}", NEED, value=record
             )
     return _frame(records, path)
+
+
+def _too_deep(path: Path, where: str = "") -> InputError:
+    return InputError(f"{path.name!r}{where} has lists or records nested too deeply to be ratings", NEED)
 
 
 def _text(path: Path, encoding: str) -> str:

@@ -41,6 +41,8 @@ def plain_file(source: Path, format: str | None) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         if str(source) == STANDARD_INPUT:
             path = Path(folder, f"standard input.{format or 'csv'}")
+            if sys.stdin is None or sys.stdin.closed:
+                raise InputError("standard input is closed", "pipe a table into the command, or name a file")
             _keep(sys.stdin.buffer, path)
         else:
             path = Path(folder, source.stem)
