@@ -8,6 +8,7 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.methods import Known, estimate
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
+from tests.support.facets_models import by_hand
 
 # Marginal log-likelihoods on 161 equally spaced nodes over [-8, 8], computed apart from this package. TFM with
 # the logit link also by PyPI's mirt 1.2.0:  fit_mfrm(ManyFacetRaschModel(...), ...).log_likelihood
@@ -61,6 +62,53 @@ def test_a_start_without_any_discrimination_does_not_hold_the_optimiser(small, m
         estimate(small, model, response, options.link, method, Known(begin=begin)) for begin in (None, level)
     )
     assert stuck.loglik == pytest.approx(usual.loglik, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["mml", "laplace"])
+def test_a_rater_who_shares_no_student_does_not_stay_at_a_slope_of_0(method):
+    """By symmetry the likelihood is level there; the raters of other students do not change that."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for rater, slope in (("a", 1.5), ("b", 1.0), ("alone", 1.5)):
+        for student, ability in enumerate(rng.normal(size=30)):
+            name = f"{'apart' if rater == 'alone' else 'shared'} {student}"
+            passed = rng.random(4) < 1 / (1 + np.exp(-slope * ability))
+            rows += [(name, rater, f"i{item}", score) for item, score in enumerate(passed)]
+    ratings = by_hand(rows)
+    link = get_link("logit")
+    model, response = build(ratings, Options(facets_spec("gmf"), link))
+    best = estimate(ratings, model, response, link, method)
+    begin = best.parameters.copy()
+    alone = list(ratings.raters).index("alone")
+    begin[model.blocks["slope"]][alone] = 0.0
+    found = estimate(ratings, model, response, link, method, Known(begin=begin))
+    assert best.parameters[model.blocks["slope"]][alone] > 0.5
+    assert found.loglik == pytest.approx(best.loglik, abs=1e-4)
+
+
+@pytest.mark.parametrize("method", ["mml", "laplace"])
+def test_ratings_without_information_about_ability_rank_nobody(method):
+    """Every student is passed on one item and failed on the other: ratings go against each other, if anything."""
+    rows = [(s, f"r{r}", f"i{i}", (s + r + i) % 2) for s in range(20) for r in range(3) for i in range(2)]
+    fit = rl.fit(by_hand(rows), method=method)
+    assert fit.sigma == 0
+    assert fit.raters["kappa"].to_list() == [0.0] * 3
+    assert fit.raters.select("kappa_low", "kappa_high").rows() == [(0.0, 1.0)] * 3
+    assert fit.raters["flag"].to_list() == ["slope at 0"] * 3
+    assert any("hold no information about ability" in warning for warning in fit.warnings)
+
+
+def test_a_common_slope_at_its_least_is_said():
+    rows = [(s, f"r{r}", f"i{i}", (s + r + i) % 2) for s in range(20) for r in range(3) for i in range(2)]
+    fit = rl.fit(by_hand(rows), model="tfm")
+    assert any("hold no information about ability" in warning for warning in fit.warnings)
+
+
+def test_hierarchical_likelihood_on_16_ratings_ends_in_numbers():
+    rows = [(n // 8, f"r{n // 4 % 2}", f"i{n % 4}", int(score)) for n, score in enumerate("1001110111011001")]
+    fit = rl.fit(by_hand(rows), model="probit", method="hl")
+    assert np.isfinite(fit.loglik)
+    assert np.isfinite(fit.raters["kappa"].to_numpy()).all()
 
 
 def test_marginal_estimates_on_the_writing_data(writing):

@@ -19,7 +19,7 @@ from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
 from raterlens.estimation.quasi_newton import Value
-from raterlens.models.facets import FacetsModel
+from raterlens.models.facets import NO_SLOPE, FacetsModel
 from raterlens.types import Array
 
 # Largest change of a parameter in a round, in units of its standard error.
@@ -66,7 +66,8 @@ def fit_hierarchical(
         rounds += 1
         theta = conditional.modes(model.predictor(parameters), theta)
         spread = float(theta.std(ddof=1))
-        standard = (theta - theta.mean()) / spread
+        # Without a difference between students no rater can be seen to tell them apart.
+        standard = (theta - theta.mean()) / spread if spread > NO_SLOPE else np.zeros_like(theta)
         optimum = maximise(
             partial(ratings_given_abilities, conditional, model, pseudo, standard),
             parameters,

@@ -21,11 +21,13 @@ from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.quadrature import fit_mml
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
-from raterlens.models.facets import FacetsModel
+from raterlens.models.effects import Linear
+from raterlens.models.facets import NO_SLOPE, FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import connected_groups
 from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
-_NO_SLOPE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +121,38 @@ def estimate(
 
 
 def _off_the_level(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> FacetsEstimate:
-    """The estimate, looked for once more where no rater discriminates.
+    """The estimate, looked for once more where no rater of a group that shares students discriminates.
 
-    There the gradient by every slope is 0 by symmetry (abilities and slopes could all change sign), so that an
-    optimiser stops whether or not it is a maximum.
+    There the gradient by their slopes is 0 by symmetry (the slopes, and the abilities of their students, could all
+    change sign), so that an optimiser stops whether or not it is a maximum. Where it is one, the slopes are 0: what
+    rounding left of them must rank nobody.
     """
-    found, model = method(task), task.problem.model
-    slope = model.blocks["slope"]
-    if task.held[slope].any() or (np.abs(model.slope(found.parameters[slope])) > _NO_SLOPE).any():
+    found, slope = method(task), task.problem.model.blocks["slope"]
+    level = _level(task, found)
+    if not level.any():
         return found
     again = found.parameters.copy()
-    again[slope] = 1.0
-    return max(found, method(replace(task, start=again)), key=lambda one: one.loglik)
+    again[slope][level] = 1.0
+    found = max(found, method(replace(task, start=again)), key=lambda one: one.value.objective)
+    parameters = found.parameters.copy()
+    parameters[slope][_level(task, found)] = 0.0
+    parameters[slope] = np.maximum(parameters[slope], task.space.bounds[0][slope])
+    return replace(found, parameters=parameters)
+
+
+def _level(task: _Task, found: FacetsEstimate) -> Mask:
+    """Slopes, as parameters, of raters in groups nobody of which discriminates."""
+    model = task.problem.model
+    slope = model.blocks["slope"]
+    x = found.parameters[slope]
+    if task.held[slope].any() or not isinstance(model.slope, Linear):
+        return np.zeros(len(x), dtype=bool)
+    if model.slope.size < model.contexts.n_raters:
+        return np.full(len(x), model.without_ability(found.parameters))
+    group = connected_groups(task.ratings).rater
+    steepest = np.zeros(int(group.max()) + 1)
+    np.maximum.at(steepest, group, np.abs(x))
+    return np.asarray(steepest[group] <= NO_SLOPE)
 
 
 def _keep(checkpoint: Checkpoint, task: _Task) -> None:

@@ -22,6 +22,8 @@ from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01
+# Slopes below it change no probability that could be seen: they are 0 within rounding.
+NO_SLOPE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,11 @@ class FacetsModel:
             at = self.blocks["threshold"]
             lower[at] = np.maximum(lower[at], self.thresholds.lower_bounds())
         return lower, upper
+
+    def without_ability(self, parameters: Array) -> bool:
+        """Whether no rater's slope is above 0, or above the least that a common one may be."""
+        least = SMALLEST_COMMON_SLOPE if isinstance(self.slope, Linear) and self.slope.size == 1 else NO_SLOPE
+        return bool((np.abs(self.slope(parameters[self.blocks["slope"]])) <= least).all())
 
     def at_limit(self, parameters: Array) -> Mask:
         """Parameters that ran as far as they may. A slope of 0 and thresholds that meet are no limits in this sense."""

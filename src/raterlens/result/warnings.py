@@ -31,6 +31,12 @@ def facets_warnings(
             "are shown as discriminating as well as the best of the others; collect more of their ratings before "
             "trusting their kappa"
         )
+    if found.model.without_ability(found.parameters):
+        yield (
+            "these ratings hold no information about ability: no rater can be seen to tell students apart, so "
+            "capability cannot be estimated, whatever the table of raters shows. Have each student rated by more "
+            "raters or on more items"
+        )
     yield from _limits(ratings, found)
     yield from _empty_categories(ratings, found)
     if isinstance(found.problem.response, Capped):

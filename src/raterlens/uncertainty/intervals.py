@@ -109,7 +109,8 @@ def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool)
     """Put a panel on a yardstick."""
     size = np.abs(panel.slope)
     settled = size[size < LARGEST_SLOPE]
-    most = float(settled.max() if settled.any() else size.max())
+    # Where nobody discriminates, anybody might as well as data can tell.
+    most = float(settled.max() if settled.any() else size.max()) or LARGEST_SLOPE
     sigma, zero = yardstick.of(size), origin.of(panel.severity)
     return Measured(
         a=np.clip(panel.slope, -most, most),
@@ -136,6 +137,10 @@ def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
         (low,), (high,) = _intervals(on, lambda *of: [index.kappa(*of)])
+        if on.is_most and on.sigma == 0:
+            # Shares of nothing: anything is possible.
+            rho_se = kappa_se = np.full_like(a, np.nan)
+            low, high = np.zeros_like(a), np.ones_like(a)
     return RaterEstimates(
         slope=panel.slope,
         rho=rho,
@@ -219,7 +224,10 @@ def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
     low, high = np.minimum(low, found), np.maximum(high, found)
     zero = np.flatnonzero(on.a == 0)
     low[:, zero] = 0.0
-    high[:, zero] = np.stack(list(values(_highest_slope(on, zero), on.eta[zero], on.sigmas[zero])))
+    highest, sigma = _highest_slope(on, zero), on.sigmas[zero]
+    if on.is_most:
+        sigma = np.maximum(sigma, highest)
+    high[:, zero] = np.stack(list(values(highest, on.eta[zero], sigma)))
     return low, high
 
 
