@@ -129,6 +129,32 @@ def test_a_rater_who_never_errs_does_not_become_the_yardstick(frame):
     assert sure["rho"] == 1
     assert fit.sigma == pytest.approx(best.sigma, rel=0.2)
     assert any("'sure'" in warning and "limit" in warning for warning in fit.warnings)
+    # Nor does it count in the average severity, which is where the others are seen from.
+    others = fit.raters.filter(pl.col("rater") != "sure")["eta"].to_numpy()
+    assert others.mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_two_ratings_of_an_unlinked_rater_change_nobody_else_s_capability():
+    """One who passes a student and fails another, both rated by nobody else, would be the yardstick."""
+    rng = np.random.default_rng(1)
+    ability = rng.normal(size=60)
+    rows = [
+        (f"s{s}", f"r{r}", "i", int(rng.random() < 1 / (1 + np.exp(-slope * ability[s]))))
+        for s in range(60)
+        for r, slope in enumerate((0.9, 0.7, 0.5))
+    ]
+    linked = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
+    apart = pl.DataFrame({"student": ["x", "y"], "rater": "z", "item": "i", "score": [1, 0]}).cast(
+        linked.schema
+    )
+    before, after = rl.fit(linked), rl.fit(pl.concat([linked, apart]))
+    slope = after.calibration.effects["slope"]
+    assert slope[3] > slope[:3].max()
+    assert after.sigma == pytest.approx(before.sigma, rel=1e-4)
+    for name in ("kappa", "eta", "rho"):
+        np.testing.assert_allclose(after.raters[name][:3], before.raters[name], atol=1e-4)
+    assert after.raters["rho"][3] == 1
+    assert any("'z' would be the yardstick" in warning for warning in after.warnings)
 
 
 def test_rater_estimates_recover_the_truth():

@@ -7,7 +7,12 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens import capability
-from raterlens.capability.yardstick import LARGEST_SLOPE, slope_of_yardstick
+from raterlens.capability.yardstick import (
+    LARGEST_SLOPE,
+    may_set_yardstick,
+    severity_of_origin,
+    slope_of_yardstick,
+)
 from raterlens.errors import OptionError
 
 NUMBERS = ["rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"]
@@ -285,3 +290,15 @@ def test_a_rater_who_tells_nobody_apart_is_no_yardstick():
     assert fit.raters.filter(rater="c")["rho"].item() == 0
     with pytest.raises(OptionError, match="slope of 0"):
         fit.capability(reference="c")
+
+
+def test_raters_at_the_limit_or_apart_set_neither_yardstick_nor_origin():
+    slopes, raters = np.array([1.0, 2.0, 3.0, 9.0]), pl.Series(["a", "b", "c", "d"])
+    at_limit, apart = np.array([False, False, True, False]), np.array([False, False, False, True])
+    may = may_set_yardstick(slopes, at_limit, apart)
+    assert may.tolist() == [True, True, False, False]
+    assert slope_of_yardstick("max", raters, slopes, may).of(slopes) == 2.0
+    assert severity_of_origin("average", 4, at_limit | apart).of(np.array([1.0, 2.0, 50.0, -50.0])) == 1.5
+    # Where only they discriminate, they are all there is.
+    assert may_set_yardstick(slopes * apart, at_limit, apart).tolist() == [True, True, False, True]
+    assert severity_of_origin("average", 4, np.ones(4, bool)).of(slopes) == slopes.mean()

@@ -10,7 +10,7 @@ import polars as pl
 from raterlens.capability.population import Histogram, Normal, Population, Window
 from raterlens.errors import OptionError
 from raterlens.text import Message, Option, listed, shortened
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 
 Reference = str | float
 Origin = str | float
@@ -72,17 +72,29 @@ class Measure:
         return self.constant + float(self.weights @ values)
 
 
-def slope_of_yardstick(reference: Reference, raters: pl.Series, slopes: Array) -> Measure:
-    """Sigma as a function of the sizes of the slopes.
+def may_set_yardstick(slopes: Array, at_limit: Mask | None = None, apart: Mask | None = None) -> Mask:
+    """(raters,): whose slopes `max` and quantiles are of.
 
-    Slopes that ran to the limit are left out of `max` and quantiles, unless all did.
+    Not those that ran to the limit (`at_limit`, or by their size), nor those of raters who are not linked to the rest
+    (`apart`), as long as others discriminate at all.
     """
+    size = np.abs(slopes)
+    settled = size < LARGEST_SLOPE if at_limit is None else ~at_limit
+    for some in (settled if apart is None else settled & ~apart, settled):
+        if (size[some] > 0).any():
+            return np.asarray(some)
+    return np.ones(len(size), dtype=bool)
+
+
+def slope_of_yardstick(
+    reference: Reference, raters: pl.Series, slopes: Array, candidates: Mask | None = None
+) -> Measure:
+    """Sigma as a function of the sizes of the slopes; of the `candidates`' for `max` and quantiles."""
     size, nobody = np.abs(slopes), np.zeros(len(slopes))
     if isinstance(reference, float):
         return Measure(reference, nobody)
     if (q := _quantile(reference)) is not None or reference in (MAX, CORRECTED, NOISELESS):
-        settled = np.flatnonzero(size < LARGEST_SLOPE)
-        settled = settled if len(settled) and size[settled].max() > 0 else np.arange(len(size))
+        settled = np.flatnonzero(may_set_yardstick(slopes) if candidates is None else candidates)
         order = settled[np.argsort(size[settled], kind="stable")]
         # The usual quantile: linear between the two nearest raters.
         place = (1.0 if q is None else q) * (len(order) - 1)
@@ -102,10 +114,15 @@ def slope_of_yardstick(reference: Reference, raters: pl.Series, slopes: Array) -
     return found
 
 
-def severity_of_origin(origin: Origin, n_raters: int) -> Measure:
-    """The severity that counts as 0, as a function of the severities."""
+def severity_of_origin(origin: Origin, n_raters: int, aside: Mask | None = None) -> Measure:
+    """The severity that counts as 0, as a function of the severities.
+
+    The average is over raters who are not set `aside`: those whose estimates ran to a limit, as the severity of one
+    whose slope did has run along, and those who are not linked to the rest.
+    """
     if origin == AVERAGE:
-        return Measure(0.0, np.full(n_raters, 1 / n_raters))
+        settled = np.ones(n_raters) if aside is None or aside.all() else 1.0 - aside
+        return Measure(0.0, settled / settled.sum())
     return Measure(0.0 if origin == ABSOLUTE else float(origin), np.zeros(n_raters))
 
 

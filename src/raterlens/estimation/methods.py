@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.capability.links import Link
+from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.conditional import Conditional
@@ -48,6 +49,15 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     @property
     def model(self) -> FacetsModel:
         return self.problem.model
+
+    @property
+    def raters_at_limit(self) -> Mask:
+        """(raters,): whose slope or severity ran as far as it may."""
+        model, n = self.model, self.model.contexts.n_raters
+        slope, severity = (self.at_limit[model.blocks[name]] for name in ("slope", "severity"))
+        if len(slope) < n:
+            slope = np.abs(model.slope(self.parameters[model.blocks["slope"]])) >= LARGEST_SLOPE
+        return np.asarray(slope | (severity if len(severity) == n else False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from raterlens.capability.links import get_link
 from raterlens.errors import choose
 from raterlens.models.panel import Panel
 from raterlens.models.registry import facets_spec
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500
@@ -45,6 +45,10 @@ class Calibration:
     """What slopes and severities are explained by."""
     anchored: int = 0
     """Parameters that were held at given values."""
+    at_limit: Mask | None = None
+    """Raters whose slope or severity ran to its limit; None where that was not kept."""
+    apart: Mask | None = None
+    """Raters in a small group that shares no student with the rest."""
 
     @property
     def item_slopes(self) -> bool:
@@ -62,7 +66,8 @@ class Calibration:
         a, b = self.effects["slope"], self.effects["severity"]
         n, spread = len(a), self.covariance
         if item is None:
-            return Panel(a, b, None if spread is None else spread[: 2 * n, : 2 * n], self.falling)
+            own_spread = None if spread is None else spread[: 2 * n, : 2 * n]
+            return Panel(a, b, own_spread, self.falling, self.at_limit, self.apart)
         place = self._item(item)
         difficulty = float(self.effects["difficulty"][place])
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
@@ -80,7 +85,8 @@ class Calibration:
                 blocks[1].append(None)
             through = sparse.block_array(blocks, format="csr")
             spread = through @ (through @ spread).T
-        return Panel(stretch * a, b + weight * difficulty, spread, self.falling / stretch)
+        severity = b + weight * difficulty
+        return Panel(stretch * a, severity, spread, self.falling / stretch, self.at_limit, self.apart)
 
     def curve(self, item: str | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named."""
@@ -133,6 +139,8 @@ class Calibration:
             "falling": self.falling.tolist(),
             "covariates": list(self.covariates),
             "anchored": self.anchored,
+            "at_limit": None if self.at_limit is None else self.at_limit.tolist(),
+            "apart": None if self.apart is None else self.apart.tolist(),
         }
 
     @staticmethod
@@ -160,6 +168,10 @@ class Calibration:
             np.array(content["falling"], float),
             tuple(content["covariates"]),
             content["anchored"],
+            *(
+                None if content[who] is None else np.array(content[who], bool)
+                for who in ("at_limit", "apart")
+            ),
         )
 
 

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from raterlens.types import Array
+import numpy as np
+
+from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
+from raterlens.types import Array, Mask
 
 
 class Covarying(Protocol):
@@ -25,3 +28,21 @@ class Panel:
     """(2 raters, 2 raters): of the slopes, then the severities; None where it was not computed."""
     falling: Array
     """How fast the log-likelihood falls as a slope that is held at 0 rises."""
+    ran: Mask | None = None
+    """Raters whose slope or severity ran to its limit; None: those whose slope is as large as may be."""
+    apart: Mask | None = None
+    """Raters in a small group that shares no student with the rest; None: nobody."""
+
+    @property
+    def at_limit(self) -> Mask:
+        return np.asarray(np.abs(self.slope) >= LARGEST_SLOPE) if self.ran is None else self.ran
+
+    @property
+    def aside(self) -> Mask:
+        """Who does not count in the average rater."""
+        return self.at_limit if self.apart is None else self.at_limit | self.apart
+
+    @property
+    def candidates(self) -> Mask:
+        """Who may set the yardstick."""
+        return may_set_yardstick(self.slope, self.at_limit, self.apart)

@@ -24,9 +24,9 @@ from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_checks import check_scores, default_yardstick, known_scores, model_options
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine
+from raterlens.ratings.design import connected_groups, examine, raters_apart
 from raterlens.result.tables import tabulate
-from raterlens.result.warnings import facets_warnings, renumbered
+from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.covariance import covariance as inverted
@@ -145,7 +145,10 @@ class FacetsTask:
             alpha=raters.alpha,
             n_parameters=estimate.model.blocks.size - len(redundant) - int(estimate.held.sum()),
             optimiser=estimate.record,
-            warnings=tuple(self._warnings(estimate, covariance, tables["raters"])),
+            warnings=(
+                *self._warnings(estimate, covariance, tables["raters"]),
+                *beyond_the_rest(calibration, self.yardstick),
+            ),
             tables=tables,
             yardstick=self.yardstick,
             calibration=calibration.for_keeping(),
@@ -202,4 +205,6 @@ class FacetsTask:
             else np.zeros(ratings.n_raters),
             covariates=() if self.covariates is None else self.covariates.names,
             anchored=int(estimate.held.sum()),
+            at_limit=estimate.raters_at_limit,
+            apart=raters_apart(connected_groups(self.ratings)),
         )

@@ -122,6 +122,13 @@ def connected_groups(ratings: Ratings) -> Groups:
     return Groups(int(n), number[of_rater], number[of_student])
 
 
+def raters_apart(groups: Groups) -> NDArray[np.bool_]:
+    """(raters,): who is in a group of at most half as many raters as the largest. What they look like beside the rest
+    rests on their few students alone."""
+    size = np.bincount(groups.rater)
+    return np.asarray(2 * size[groups.rater] <= size.max())
+
+
 def extremes(ratings: Ratings) -> Extremes:
     """Find the students, raters and items all of whose scores are at one end of the scale."""
     seen = np.flatnonzero(ratings.score_counts)

@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.methods import FacetsEstimate
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.population_shift import POPULATION, ShiftedModel
@@ -30,7 +29,7 @@ def tabulate(
     variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
     se = np.where(found.at_limit, np.nan, np.sqrt(np.maximum(variance, 0.0)))
     tables = {
-        "raters": rater_table(ratings, raters, _anchored_raters(found)),
+        "raters": rater_table(ratings, raters, found.raters_at_limit, _anchored_raters(found)),
         "items": level_table(
             ratings.items,
             ratings.tally("item"),
@@ -66,10 +65,12 @@ def tabulate(
     return tables
 
 
-def rater_table(ratings: Ratings, raters: RaterEstimates, anchored: NDArray[np.bool_]) -> pl.DataFrame:
+def rater_table(
+    ratings: Ratings, raters: RaterEstimates, at_limit: NDArray[np.bool_], anchored: NDArray[np.bool_]
+) -> pl.DataFrame:
     estimates = {name: getattr(raters, name) for name in RATER_COLUMNS}
     table = level_table(ratings.raters, ratings.tally("rater"), estimates)
-    flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, ratings.n_categories)
+    flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, ratings.n_categories)
     flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
 
@@ -83,11 +84,11 @@ def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
 
 
-def flag_raters(mean: Array, slope: Array, n_categories: int) -> list[str]:
+def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], n_categories: int) -> list[str]:
     """What is peculiar about a rater's estimates, in a word or two; empty where nothing is."""
     flags = np.full(len(slope), "", dtype=object)
     flags[slope == 0] = "slope at 0"
-    flags[np.abs(slope) >= LARGEST_SLOPE] = SLOPE_AT_LIMIT
+    flags[at_limit] = SLOPE_AT_LIMIT
     flags[mean == 0] = "all fail" if n_categories == 2 else "all lowest"
     flags[mean == n_categories - 1] = "all pass" if n_categories == 2 else "all highest"
     return list(flags)

@@ -6,9 +6,17 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE
+from raterlens.capability.yardstick import (
+    CORRECTED,
+    LARGEST_EFFECT,
+    LARGEST_ITEM_SLOPE,
+    MAX,
+    NOISELESS,
+    Yardstick,
+)
 from raterlens.engine.protocol import MOST_NODES
 from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
+from raterlens.models.calibration import Calibration
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
@@ -28,8 +36,8 @@ def facets_warnings(
     if len(limit):
         yield (
             f"the discrimination of {listed(limit)} ran to its limit: their few ratings order students perfectly. They "
-            "are shown as discriminating as well as the best of the others; collect more of their ratings before "
-            "trusting their kappa"
+            "are shown as discriminating as well as the best of the others, and neither set the yardstick nor count in "
+            "the average severity; collect more of their ratings before trusting their kappa"
         )
     if found.model.without_ability(found.parameters):
         yield (
@@ -59,6 +67,21 @@ def facets_warnings(
             f"{spread.steadied:.1%} was added to the information on every parameter, because raters together leave "
             f"something undetermined: standard errors are up to {1 - (1 + spread.steadied) ** -0.5:.1%} too small. "
             "`raterlens check` names raters with few ratings and weak links; leave them out, or have them rate more"
+        )
+
+
+def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[str]:
+    """Raters who are not linked to the rest, and would be the yardstick otherwise."""
+    panel = calibration.panel()
+    if panel.apart is None or yardstick.reference not in (MAX, CORRECTED, NOISELESS):
+        return
+    size, may = np.abs(panel.slope), panel.candidates
+    beyond = panel.apart & ~may & ~panel.at_limit & (size > size[may].max())
+    if beyond.any():
+        yield (
+            f"{listed(calibration.labels['rater'].filter(pl.Series(beyond)))} would be the yardstick, but shared no "
+            "student with the rest of the panel. They are shown as discriminating as well as the best of the others; "
+            "have them rate students whom others rate too"
         )
 
 

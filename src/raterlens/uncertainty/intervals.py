@@ -33,7 +33,7 @@ class Measured:
     """A panel on its yardstick: slope a, severity eta from the origin, and sigma."""
 
     a: Array
-    """Slopes that ran to the limit count as the most discriminating of the others."""
+    """Slopes that ran to the limit, or of raters who are not linked to the rest, are at most those of the others."""
     eta: Array
     sigma: float
     origin: float
@@ -108,9 +108,8 @@ class CurveEstimates:
 def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool) -> Measured:
     """Put a panel on a yardstick."""
     size = np.abs(panel.slope)
-    settled = size[size < LARGEST_SLOPE]
     # Where nobody discriminates, anybody might as well as data can tell.
-    most = float(settled.max() if settled.any() else size.max()) or LARGEST_SLOPE
+    most = float(size[panel.candidates].max()) or LARGEST_SLOPE
     sigma, zero = yardstick.of(size), origin.of(panel.severity)
     return Measured(
         a=np.clip(panel.slope, -most, most),
@@ -193,7 +192,7 @@ def _joint(panel: Panel, yardstick: Measure, origin: Measure) -> Array:
 def _rival(panel: Panel, yardstick: Measure, origin: Measure) -> Rival | None:
     """The second most discriminating rater, where one rater is the yardstick."""
     holders = np.flatnonzero(yardstick.weights)
-    others = np.where(np.abs(panel.slope) < LARGEST_SLOPE, np.abs(panel.slope), -1.0)
+    others = np.where(panel.candidates, np.abs(panel.slope), -1.0)
     others[holders] = -1.0
     second = int(np.argmax(others))
     if len(holders) != 1 or others[second] < 0:

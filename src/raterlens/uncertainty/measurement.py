@@ -87,7 +87,8 @@ def measured(
     estimated, raters = calibration.panel(item), calibration.labels["rater"]
     panel = shrunk(estimated) if yardstick.shrink else estimated
     students = students_of(yardstick.population, ability, error)
-    sigma, origin = _slope(yardstick, raters, panel), severity_of_origin(yardstick.origin, len(raters))
+    sigma = _slope(yardstick, raters, panel)
+    origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
     index = Index(calibration.curve(item), students, yardstick.reference == NOISELESS)
     return Measurement(estimated, panel, on, index, origin)
@@ -107,7 +108,7 @@ def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
     """Sigma as a function of the slopes."""
     if panel.covariance is not None and yardstick.shrink and yardstick.reference in (MAX, CORRECTED):
         return expected_largest(panel)
-    slope = slope_of_yardstick(yardstick.reference, raters, panel.slope)
+    slope = slope_of_yardstick(yardstick.reference, raters, panel.slope, panel.candidates)
     if panel.covariance is not None and yardstick.reference == CORRECTED:
         return corrected_largest(panel, slope)
     return slope

@@ -95,14 +95,15 @@ class Profiler:
         """Of the rater in that place."""
         assert self.fit.calibration is not None
         reference, raters = self.fit.yardstick.reference, self.fit.table("raters")["rater"]
+        panel = self.fit.calibration.panel()
         return Profile(
             self.likelihood,
             rater,
             self.index,
-            severity_of_origin(self.fit.yardstick.origin, len(raters)),
+            severity_of_origin(self.fit.yardstick.origin, len(raters), panel.aside),
             None
-            if reference == MAX
-            else slope_of_yardstick(reference, raters, self.fit.calibration.effects["slope"]),
+            if reference == MAX and panel.candidates.all()
+            else slope_of_yardstick(reference, raters, panel.slope, panel.candidates),
             self.se,
             self.fit.config.allow_reversed,
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
+from raterlens.capability.yardstick import Measure
 from raterlens.models.panel import Panel
 from raterlens.types import Array
 
@@ -56,7 +56,10 @@ def shrunk(panel: Panel) -> Panel:
     if (panel.slope >= 0).all():
         slope = np.maximum(slope, 0.0)
     covariance = _assembled(panel, own, moves, common)
-    return replace(panel, slope=slope, severity=severity, covariance=covariance, falling=np.zeros_like(slope))
+    # Drawn towards the others, no slope is at a limit any more.
+    return replace(
+        panel, slope=slope, severity=severity, covariance=covariance, falling=np.zeros_like(slope), ran=None
+    )
 
 
 def expected_largest(panel: Panel) -> Measure:
@@ -65,7 +68,7 @@ def expected_largest(panel: Panel) -> Measure:
     Its derivative in a slope is the probability that this one is the largest.
     """
     n, size = len(panel.slope), np.abs(panel.slope)
-    settled = size < LARGEST_SLOPE if (size < LARGEST_SLOPE).any() else np.ones(n, dtype=bool)
+    settled = panel.candidates
     assert panel.covariance is not None
     if isinstance(panel.covariance, np.ndarray):
         root = _root(panel.covariance[:n, :n])
@@ -195,7 +198,7 @@ def own_error(panel: Panel, common: Array) -> Array:
     blocks[:, 0, 0], blocks[:, 1, 1] = np.maximum(variance[:n], 0.0), np.maximum(variance[n : 2 * n], 0.0)
     both = np.asarray(panel.covariance.diagonal(n))[:n] - np.sum(common[:n] * common[n:], axis=1)
     blocks[:, 0, 1] = blocks[:, 1, 0] = both
-    blocks[np.abs(panel.slope) >= LARGEST_SLOPE, 0, 0] = _UNKNOWN
+    blocks[panel.at_limit, 0, 0] = _UNKNOWN
     return blocks
 
 
