@@ -220,3 +220,25 @@ def test_a_common_slope_does_not_get_stuck_at_zero():
     )
     fit = rl.fit(made.ratings, model="tfm", link="cloglog", standard_errors=False)
     assert fit.sigma == pytest.approx(0.366, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"start": 5}, "start=5; give a fit"),
+        ({"progress": 5}, "progress=5; give a function"),
+        ({"checkpoint": 5}, "checkpoint=5; give the path"),
+        ({"covariates": {"rater": ["a", "b"], "x": [1]}}, "columns of different lengths: 'rater' 2, 'x' 1"),
+        ({"covariates": {"rater": "a", "x": 1}}, "'a' for 'rater', not a column"),
+    ],
+)
+def test_options_of_the_wrong_kind(options: dict, said: str) -> None:
+    with pytest.raises(rl.RaterlensError, match=said):
+        rl.fit(rl.load_example(), **options)
+
+
+@pytest.mark.parametrize("theta", [[], "x", [None], [[1, 2]]])
+def test_abilities_of_the_wrong_kind(theta: object) -> None:
+    fit = rl.fit(rl.simulate(students=40, raters=3, items=2, seed=1).ratings)
+    with pytest.raises(rl.RaterlensError, match="give an ability or a list of abilities, all finite"):
+        fit.capability(theta=theta)  # type: ignore[arg-type]

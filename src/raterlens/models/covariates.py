@@ -1,6 +1,6 @@
 """What is known of raters beforehand, to explain severity and discrimination by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +47,18 @@ class Covariates:
 def covariate_columns(source: Any) -> dict[str, list[Any]]:
     """The path of a table, a dataframe, or columns by name, as columns by name."""
     if isinstance(source, Mapping):
-        return {str(name): list(values) for name, values in source.items()}
+        for name, values in source.items():
+            if isinstance(values, str) or not isinstance(values, Iterable):
+                what = f"covariates have {shortened(values)} for {shortened(name)}, not a column"
+                raise _error(what, "give each name a list with a value for every rater", values)
+        columns = {str(name): list(values) for name, values in source.items()}
+        lengths = {name: len(values) for name, values in columns.items()}
+        if len({*lengths.values()}) > 1:
+            found = ", ".join(f"{shortened(name)} {length}" for name, length in lengths.items())
+            raise _error(
+                f"covariates have columns of different lengths: {found}", "give every rater one row", lengths
+            )
+        return columns
     return read_rater_table(source).to_dict(as_series=False)
 
 

@@ -40,6 +40,14 @@ class Run:
 
         `by_parts`: the fit goes over parts of the students, as clusters and checkpoints need.
         """
+        for option, wanted, remedy in (
+            ("start", hasattr(self.start, "calibration"), "give a fit, from rl.fit or rl.load"),
+            ("progress", callable(self.progress), "give a function of one argument"),
+            ("checkpoint", isinstance(self.checkpoint, str | Path), "give the path of a file"),
+        ):
+            value = getattr(self, option)
+            if value is not None and not wanted:
+                raise OptionError(Message(Option(option, value)), remedy, value=value, option=option)
         if self.checkpoint is None and self.resume:
             raise OptionError(
                 "resume is given without a checkpoint to go on from",

@@ -60,8 +60,11 @@ class Measurement:
 
     def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:
         """kappa(theta): a row for every rater (`raters` names those that are measured) and ability."""
-        theta = np.atleast_1d(np.asarray(abilities, np.float64))
-        if theta.ndim != 1 or not np.isfinite(theta).all():
+        try:
+            theta = np.atleast_1d(np.asarray(abilities, np.float64))
+        except (TypeError, ValueError):
+            theta = np.empty(0)
+        if theta.ndim != 1 or not theta.size or not np.isfinite(theta).all():
             raise OptionError(
                 Message(Option("theta", abilities)),
                 "give an ability or a list of abilities, all finite",

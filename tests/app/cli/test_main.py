@@ -1,12 +1,17 @@
 """What becomes of errors: one message, an exit code, and options as a shell writes them."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from raterlens.app.cli import main as cli
 from raterlens.app.cli.main import AT_FAULT, FAILED, main, unforeseen
 from raterlens.errors import OptionError
 from raterlens.text import Message, Option
-from tests.support.command_line import Captured
+from tests.support.command_line import RUN, Captured, small_table
 
 
 def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +37,16 @@ def test_other_errors_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: Ca
     monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
     assert main([]) == FAILED
     assert "ZeroDivisionError: by zero). This is a bug in Raterlens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_a_gate_keeps_its_exit_code_when_nobody_reads_on(how: list[str], tmp_path: Path) -> None:
+    small_table().write_csv(tmp_path / "x.csv")
+    command = [sys.executable, "-c", RUN, "check", str(tmp_path / "x.csv"), "--max-severity", "0.1", *how]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, timeout=120, check=False)
+    finally:
+        os.close(writing)
+    assert (done.returncode, b"Broken" in done.stderr) == (3, False)

@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from raterlens.errors import InputError
 from raterlens.reading.reader import read
 from tests.support.reading_tables import LONG, assert_same
 
@@ -59,3 +60,16 @@ def test_labels_that_no_column_type_fits_become_text_and_are_noted(values: objec
 def test_pyarrow_strings_are_plain_text() -> None:
     table = pa.table({"student": ["1", "2"], "rater": ["a", "b"], "score": [0, 1]})
     assert read(table).students.dtype == pl.String
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        LONG.lazy().select("nothing"),
+        LONG.lazy().with_columns(score=pl.lit("x").cast(pl.Int64)),
+        pl.scan_csv("no such file.csv"),
+    ],
+)
+def test_a_broken_lazy_frame(broken: pl.LazyFrame) -> None:
+    with pytest.raises(InputError, match=r"the lazy table cannot be read .*; collect it yourself"):
+        read(broken)

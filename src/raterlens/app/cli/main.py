@@ -8,12 +8,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
+from raterlens.app.cli.writing import abandon_stdout
 from raterlens.errors import RaterlensError
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -22,10 +22,11 @@ DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     _tolerate_any_encoding()
+    code = DONE
     try:
         # A bare "-", standard input, would be taken for an option without a name.
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
-        code = app(tokens, exit_on_error=False, print_error=False)
+        code = app(tokens, exit_on_error=False, print_error=False) or DONE
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:
@@ -38,14 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         return _complain(str(interrupt) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
-        _abandon_stdout()
+        abandon_stdout()
     except Exception as error:
         if os.environ.get("RATERLENS_DEBUG"):
             traceback.print_exc()
         return _complain(unforeseen(error), FAILED)
-    else:
-        return code or DONE
-    return DONE
+    return code
 
 
 def unforeseen(error: Exception) -> str:
@@ -71,9 +70,3 @@ def _tolerate_any_encoding() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _abandon_stdout() -> None:
-    """Whoever was reading (`| head`) has seen enough; without this Python complains about it at exit."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

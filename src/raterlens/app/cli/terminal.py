@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from raterlens.app.cli.writing import abandon_stdout
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
 from raterlens.report.reproduce import as_flag
@@ -48,7 +49,7 @@ _PLAIN = str.maketrans({"–": "-", "─": "-", "●": "o", "·": ".", "…": ".
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # rich would end the program with an error; a closed pipe is none
+        abandon_stdout()  # rich would end the program with an error; a closed pipe is none
 
 
 class Terminal:

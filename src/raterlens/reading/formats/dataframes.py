@@ -1,14 +1,16 @@
 """Dataframes of any library that narwhals knows. pandas and pyarrow are never imported here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError
 from raterlens.ratings.coded import Backend
 from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of, series_of
+from raterlens.text import shortened
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -20,8 +22,14 @@ def read_frame(source: Any) -> Table:
     """Open a dataframe: polars as it is, every other kind through narwhals."""
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()
-        columns = tuple(lazy.collect_schema().names())
-        return Table(NAME, columns, lambda wanted: rows_of(lazy.select(wanted).collect().get_columns()))
+        with _answering():
+            columns = tuple(lazy.collect_schema().names())
+
+        def rows(wanted: Sequence[str]) -> Rows:
+            with _answering():
+                return rows_of(lazy.select(wanted).collect().get_columns())
+
+        return Table(NAME, columns, rows)
     # Imported on first need: files and polars frames do without it.
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
@@ -44,10 +52,24 @@ def read_frame(source: Any) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
         chosen = frame.select(*(nw.col(names[name]) for name in wanted))
         if isinstance(chosen, nw.LazyFrame):
-            chosen = chosen.collect(backend="polars")
+            with _answering():
+                chosen = chosen.collect(backend="polars")
         return rows_of([_column(chosen.get_column(names[name]), name) for name in wanted])
 
     return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame))
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """A lazy frame is a query: what is wrong with it shows when it is asked."""
+    try:
+        yield
+    except (PolarsError, OSError) as error:
+        why = shortened((str(error).splitlines() or [type(error).__name__])[0])
+        raise InputError(
+            f"the lazy table cannot be read ({type(error).__name__}: {why})",
+            "collect it yourself to see the fault",
+        ) from error
 
 
 def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
@@ -59,8 +81,8 @@ def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
 def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
     try:
         column = series.to_polars().alias(name)
-    except (ValueError, TypeError, NotImplementedError, ImportError, PolarsError):
-        # Values of several types in one pandas column, or pandas text without pyarrow.
+    except (ValueError, TypeError, NotImplementedError, ImportError, PolarsError, PanicException):
+        # Values of several types in one pandas column, pandas text without pyarrow, or a type that polars has not.
         return _by_value(series, name)
     if not is_plain(column.dtype):
         return _by_value(series, name)
