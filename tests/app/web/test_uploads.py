@@ -1,9 +1,12 @@
 """Files on their way in: limits, names, what is kept and what is not."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from raterlens.app.web.server import make_app
 from raterlens.app.web.settings import Settings
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
 
@@ -95,3 +98,65 @@ def test_everything_is_removed_when_asked_and_at_the_end():
         assert files(client) == ["table.csv"]
         assert kept.stat().st_mode & 0o077 == 0
     assert not kept.exists()
+
+
+def test_failed_uploads_take_no_place():
+    settings = Settings(max_sessions=1)
+    with visiting(settings) as client:
+        for content, name in (("", "x.csv"), ("student;rater\n", "x.exe"), ("PAR1", "x.parquet")):
+            assert send(client, content, name).status_code >= 400
+            assert not client.cookies
+        assert send(client, LONG).status_code == 303
+
+
+def app_called(body: list[dict], settings: Settings) -> tuple[int, list]:
+    """What the app answers to an upload whose body arrives as these messages and then not at all."""
+    app = make_app(settings)
+    boundary = {"content-type": "multipart/form-data; boundary=b", "host": "127.0.0.1:8765", **ORIGIN}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/tables",
+        "raw_path": b"/tables",
+        "query_string": b"",
+        "scheme": "http",
+        "http_version": "1.1",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in boundary.items()],
+        "server": ("127.0.0.1", 8765),
+        "client": ("127.0.0.1", 1),
+    }
+    messages, answers, left = iter(body), [], []
+
+    async def receive() -> dict:
+        for message in messages:
+            return message
+        await asyncio.sleep(60)
+        raise AssertionError("the upload was not given up")
+
+    async def send_back(message: dict) -> None:
+        answers.append(message)
+
+    async def run() -> None:
+        inner: Any = app._app
+        state = inner.state.raterlens
+        async with state.open():
+            await app(scope, receive, send_back)
+            left.extend([*state.sessions, *state.sessions._root.glob("*/table*")])
+
+    asyncio.run(run())
+    return answers[0]["status"], left
+
+
+START = b'--b\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\nstudent,rater'
+
+
+def test_an_upload_that_is_broken_off_is_quiet(capfd):
+    begun = {"type": "http.request", "body": START, "more_body": True}
+    status, left = app_called([begun, {"type": "http.disconnect"}], Settings())
+    assert (status, left) == (400, [])
+    assert capfd.readouterr().err == ""
+
+
+def test_an_upload_that_stalls_is_given_up():
+    begun = {"type": "http.request", "body": START, "more_body": True}
+    assert app_called([begun], Settings(stalled=0.2)) == (408, [])

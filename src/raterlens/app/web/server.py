@@ -12,7 +12,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -51,6 +51,7 @@ def make_app(settings: Settings) -> Guard:
         exception_handlers={
             RefusedError: _refused,
             RaterlensError: _at_fault,
+            ClientDisconnect: _gone_away,
             HTTPException: _unknown,
             Exception: _unforeseen,
         },
@@ -129,6 +130,10 @@ async def _unknown(request: Request, error: Exception) -> Response:
     return await refusal_page(
         request, RefusedError(words.get(error.status_code, error.detail), error.status_code)
     )
+
+
+async def _gone_away(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # which nobody reads
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:

@@ -4,6 +4,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,13 @@ class Session:
         folder.mkdir()
         return folder
 
+    def take(self, table: Table) -> None:
+        """Take in a table that has arrived, with its folder."""
+        folder = self.folder / table.path.parent.name
+        table.path.parent.rename(folder)
+        table.path = folder / table.path.name
+        self.tables[table.id] = table
+
     def remove(self, table: Table) -> list[Job]:
         """Forget a table and its fits; return their jobs, which the caller has to stop."""
         fits = [fitted for fitted in self.fits.values() if fitted.table is table]
@@ -102,7 +110,7 @@ class Sessions:
 
     def create(self) -> Session:
         self.sweep()
-        if len(self._all) >= self._settings.max_sessions:
+        if len(self._all) >= self._settings.max_sessions and not self._give_up_oldest():
             raise RefusedError(
                 f"{len(self._all)} people are already using this Raterlens, its limit; try again later", 503
             )
@@ -110,6 +118,25 @@ class Sessions:
         session.folder.mkdir()
         self._all[session.id] = session
         return session
+
+    @contextmanager
+    def incoming(self) -> Iterator[Path]:
+        """A folder for a file on its way: of no session until all is well, and gone unless `Session.take` moved it."""
+        folder = self._root / new_id()
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _give_up_oldest(self) -> bool:
+        """Remove the session that has been idle for longest, if it has been for a while; whether there was one."""
+        idle = [session for session in self if not session.busy]
+        oldest = min(idle, key=lambda session: session.used, default=None)
+        if oldest is None or self._clock() - oldest.used <= self._settings.spared:
+            return False
+        self.remove(oldest)
+        return True
 
     def remove(self, session: Session) -> list[Job]:
         """Forget everything of a visitor; return the jobs, which the caller has to stop."""

@@ -41,6 +41,10 @@ class Settings:
     max_fits: int = 30
     idle: float = 8 * 3600.0
     """Seconds after which an idle session is removed with all its files."""
+    spared: float = 15 * 60.0
+    """Seconds for which an idle session is safe even where all places are taken and a visitor waits for one."""
+    stalled: float = 60.0
+    """Seconds without a byte after which an upload is given up."""
 
     @property
     def cookie(self) -> str:

@@ -1,6 +1,5 @@
 """Pages of tables: upload a file, say what each column is, see at once what the design allows."""
 
-import shutil
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,25 +27,23 @@ async def home(request: Request) -> Response:
 
 async def upload(request: Request) -> Response:
     state = app_state(request)
-    session = _session_with_room(state, request)
-    folder = session.new_folder()
-    try:
-        table = await _previewed(state, await receive(request, folder, state.settings))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return state.remember(_opened(request, session, table), session)
+    _check_room(state, request)
+    with state.sessions.incoming() as folder:
+        return _opened(
+            request, state, await _previewed(state, await receive(request, folder, state.settings))
+        )
 
 
 async def example(request: Request) -> Response:
     state = app_state(request)
-    session = _session_with_room(state, request)
-    path = session.new_folder() / EXAMPLE
-    bundled = files("raterlens") / "data" / EXAMPLE
-    path.write_bytes(bundled.read_bytes())
-    table = await _previewed(state, Upload(EXAMPLE, path, path.stat().st_size))
-    table.roles |= EXAMPLE_ROLES
-    return state.remember(_opened(request, session, table), session)
+    _check_room(state, request)
+    with state.sessions.incoming() as folder:
+        path = folder / EXAMPLE
+        bundled = files("raterlens") / "data" / EXAMPLE
+        path.write_bytes(bundled.read_bytes())
+        table = await _previewed(state, Upload(EXAMPLE, path, path.stat().st_size))
+        table.roles |= EXAMPLE_ROLES
+        return _opened(request, state, table)
 
 
 async def show(request: Request) -> Response:
@@ -131,9 +128,10 @@ def _number(text: str) -> float | None:
     return int(value) if value.is_integer() else value
 
 
-def _session_with_room(state: AppState, request: Request) -> Session:
-    session = state.visitor(request) or state.sessions.create()
-    if len(session.tables) >= state.settings.max_tables:
+def _check_room(state: AppState, request: Request) -> Session | None:
+    """Raise where a visitor has as many tables as one may; a new visitor has no session yet."""
+    session = state.visitor(request)
+    if session is not None and len(session.tables) >= state.settings.max_tables:
         raise RefusedError(
             f"{len(session.tables)} tables are open, the limit; remove one on the start page", 409
         )
@@ -156,13 +154,16 @@ async def _preview(state: AppState, path: Path, name: str, sheet: str | None = N
     return found
 
 
-def _opened(request: Request, session: Session, table: Table) -> Response:
-    session.tables[table.id] = table
+def _opened(request: Request, state: AppState, table: Table) -> Response:
+    # Again: others of this visitor may have arrived in the meantime.
+    session = _check_room(state, request) or state.sessions.create()
+    session.take(table)
     address = f"/tables/{table.id}"
     # htmx follows a redirect behind the scenes; this one the browser is to follow.
-    return (
+    answer = (
         Response(headers={"HX-Redirect": address}) if wants_part(request) else RedirectResponse(address, 303)
     )
+    return state.remember(answer, session)
 
 
 ROUTES = [

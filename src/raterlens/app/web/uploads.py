@@ -1,6 +1,7 @@
 """A file from a browser to disk, piece by piece, refused as soon as it is too large."""
 
 import re
+from asyncio import wait_for
 from dataclasses import dataclass
 from email.message import Message
 from email.utils import collapse_rfc2231_value
@@ -72,9 +73,14 @@ async def receive(request: Request, folder: Path, settings: Settings) -> Upload:
     part = _Part(folder, settings)
     try:
         parser = MultipartParser(boundary.encode("latin-1"), part.callbacks())
-        async for piece in request.stream():
+        pieces = request.stream()
+        while (piece := await wait_for(anext(pieces, None), settings.stalled)) is not None:
             parser.write(piece)
         parser.finalize()
+    except TimeoutError:
+        raise RefusedError(
+            f"nothing more of the upload arrived for {settings.stalled:g} seconds; try again", 408
+        ) from None
     except (MultipartParseError, UnicodeEncodeError) as error:
         raise RefusedError(f"the upload was incomplete ({error}); try again", 400) from None
     finally:
