@@ -360,6 +360,12 @@ class Fit(Result):
 
         return as_came(advice(self), self.backend)
 
+    def assignment(self, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> Any:
+        """Who should mark whom: for each ability, raters from the most to the least capable there."""
+        from raterlens.diagnostics.advice import assignment  # a fit alone does without
+
+        return as_came(assignment(self, abilities), self.backend)
+
     # -- for people and for other programs --------------------------------------------------------------------
 
     def summary(self) -> str:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.advice import assignment
 from raterlens.errors import OptionError
 
 
@@ -53,7 +52,7 @@ def test_feedback_names_the_direction(fit):
 
 
 def test_the_severe_rater_is_the_better_judge_of_strong_students(fit):
-    table = assignment(fit, [-1.5, 1.5])
+    table = fit.assignment([-1.5, 1.5])
     order = {
         theta: rows["rater"].to_list() for (theta,), rows in table.group_by("theta", maintain_order=True)
     }

@@ -127,8 +127,8 @@ def advice(fit: Result) -> pl.DataFrame:
     )
 
 
-def assignment(fit: Result, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> pl.DataFrame:
-    """Who should mark whom: for each ability, raters from the most to the least capable there."""
+def assignment(fit: Result, abilities: Sequence[float]) -> pl.DataFrame:
+    """Who should mark whom: `Fit.assignment`."""
     curves = _measurement(fit).curves(fit.table("raters")["rater"], list(abilities))
     return curves.sort(["theta", "kappa"], descending=[False, True], maintain_order=True)
 
