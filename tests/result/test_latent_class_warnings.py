@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import raterlens as rl
@@ -47,3 +48,21 @@ def test_several_maxima_are_said_plainly(panel, reached, said):
     errors = LatentClassErrors.of(found, None)
     warnings = [w for w in latent_class_warnings(panel, found, errors) if "several maxima" in w]
     assert (len(warnings) == 0) if said is None else (said in warnings[0])
+
+
+def test_an_easy_item_is_not_taken_for_one_on_which_all_are_alike():
+    """Categories that follow ability strictly: sigma is large, and so is the difficulty of an item that 88 % master."""
+    rng = np.random.default_rng(2)
+    ability = rng.normal(size=150)
+    rows = [
+        (s, f"r{r}", f"i{i}", int((theta > cut) != (rng.random() < 0.1)))
+        for s, theta in enumerate(ability)
+        for i, cut in enumerate((-1.2, -0.3, 0.4, 1.0))
+        for r in range(3)
+    ]
+    table = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
+    fit = rl.fit(table, model="hrm")
+    assert not [warning for warning in fit.warnings if "same true category" in warning]
+    assert fit.items["delta_se"].is_finite().all()
+    share = (ability[:, None] > np.array([-1.2, -0.3, 0.4, 1.0])).mean(axis=0)
+    np.testing.assert_allclose(fit.items["prevalence"].to_numpy(), share, atol=0.08)

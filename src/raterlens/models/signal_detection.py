@@ -30,8 +30,10 @@ from raterlens.types import Array
 LARGEST_SLOPE = {"logit": 16.0, "probit": 8.0}
 _INVERSE: dict[str, Callable[[Array], Array]] = {"logit": special.logit, "probit": special.ndtri}
 LARGEST_SIGMA = 20.0
-# An item on which an average student has one of the categories with probability 1e-6.
-LARGEST_DIFFICULTY = 14.0
+# An item on which a student has one of the categories with probability 1e-6.
+_LARGEST_DIFFICULTY = 14.0
+# Students this many standard deviations from the average are hardly ever met.
+_RARE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,15 @@ class LatentClassModel:
     def largest_slope(self) -> float:
         return LARGEST_SLOPE[self.link.name]
 
+    def largest_difficulty(self, sigma: float) -> float:
+        """Of an item on which even rare students have the same category: the wider abilities, the further away."""
+        return _LARGEST_DIFFICULTY + _RARE * sigma
+
     def bounds(self) -> tuple[Array, Array]:
         blocks = self.blocks
         upper = np.full(blocks.size, np.inf)
         upper[blocks["slope"]] = self.largest_slope
-        upper[blocks["difficulty"]] = LARGEST_DIFFICULTY
+        upper[blocks["difficulty"]] = self.largest_difficulty(LARGEST_SIGMA if self.rasch else 0.0)
         upper[blocks["sigma"]] = LARGEST_SIGMA
         lower = -upper
         lower[blocks["slope"]] = lower[blocks["sigma"]] = 0.0

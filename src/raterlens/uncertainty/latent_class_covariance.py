@@ -14,7 +14,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.estimation.latent_information import observed_information
 from raterlens.models.redundancy import Redundancy
-from raterlens.models.signal_detection import LARGEST_DIFFICULTY, LARGEST_SIGMA, LatentClassModel
+from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.types import Array, Mask
 from raterlens.uncertainty.covariance import Covariance, covariance, in_full
 
@@ -35,7 +35,8 @@ def no_errors_seen(found: LatentClassEstimate) -> Mask:
 def one_sided(found: LatentClassEstimate) -> Mask:
     """(items,): all students have the same true category, as far as can be told."""
     few = (found.complete.truths.sum(axis=2) < _NO_ERROR).any(axis=0)
-    return np.asarray((np.abs(found.of("difficulty")) >= LARGEST_DIFFICULTY) | few)
+    largest = found.model.largest_difficulty(float(found.of("sigma").sum()))  # 0 where there is none
+    return np.asarray((np.abs(found.of("difficulty")) >= largest) | few)
 
 
 def latent_class_covariance(found: LatentClassEstimate) -> Covariance | None:
