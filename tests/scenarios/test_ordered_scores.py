@@ -104,7 +104,8 @@ def test_a_score_that_nobody_gave_is_left_out_of_the_scale(gap, scale):
 
 
 def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
-    """Item 1 is never given the top score, item 2 never the lowest: warned about, and nothing explodes."""
+    """Item 2 is never given the lowest score: warned about, and nothing explodes. Item 1 never got the top score, so
+    that it ends below."""
     score = gap.score.copy()
     score[(gap.item == 0) & (score == 3)] = 1
     score[(gap.item == 1) & (score == 0)] = 1
@@ -115,7 +116,8 @@ def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
     assert np.isfinite(numbers).all()
     assert np.abs(numbers).max() < 12
     (warning,) = fit.warnings
-    assert "item 'I1' a score of 2; item 'I2' a score of 0" in warning
+    assert "nobody ever gave item 'I2' a score of 0. " in warning
+    assert fit.table("thresholds")["item"].to_list() == ["I1", "I2", "I2", "I3", "I3"]
     assert "'rating scale'" in warning
     for scale in ("rating scale", "graded"):  # whose thresholds the items share
         shared = rl.fit(replace(gap, score=score), scale=scale)
