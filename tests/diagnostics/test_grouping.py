@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.grouping import grouped, order_of, order_of_two
+from raterlens.diagnostics.grouping import grouped, large, order_of, order_of_two
 
 
 @pytest.mark.parametrize("order", ["as they came", "sorted"])
@@ -19,3 +19,8 @@ def test_groups_are_those_of_a_stable_sort(order):
     np.testing.assert_array_equal(found.of_row, of_row)
     np.testing.assert_array_equal(found.size, np.bincount(of_row))
     np.testing.assert_array_equal(one[found.example] * 7 + two[found.example], distinct)
+
+
+def test_large_data_begin_where_compiling_pays():
+    assert not large(1_000)
+    assert large(1_000_000)

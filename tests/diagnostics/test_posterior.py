@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.posterior import averages_for, large, tables_of
+from raterlens.diagnostics.posterior import averages_for, tables_of
 from raterlens.engine.protocol import Nodes
 from tests.support.facets_models import make, somewhere
 
@@ -24,11 +24,6 @@ def test_predictions_have_their_expectations(small, kind):
     if tables.score is not None:
         score = tables.score.reshape(tables.prob.shape)
         np.testing.assert_allclose((tables.prob * score).sum(axis=1), 0, atol=1e-10)
-
-
-def test_large_data_begin_where_compiling_pays():
-    assert not large(1_000)
-    assert large(1_000_000)
 
 
 @pytest.mark.parametrize("n_ratings", [10, 10**9], ids=["readable", "compiled"])

@@ -20,9 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.diagnostics.grouping import order_of_two
+from raterlens.diagnostics.grouping import large, order_of_two
 from raterlens.diagnostics.interactions import common
-from raterlens.diagnostics.posterior import large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted
 from raterlens.types import Array, Indices
@@ -97,6 +96,11 @@ def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_t
     count = np.bincount(rater, minlength=n)
     first = np.cumsum(count) - count
     cell = np.empty(len(order), np.int64)
+    if large(len(order)):
+        from raterlens.kernels.diagnostic_sums import fill_steps  # loads the compiler
+
+        fill_steps(order, rater, time, first, count, STEPS, cell)
+        return _Timeline(order, cell)
     whose, moment = rater[order].astype(np.int64), time[order]
     # Between equal times the order is arbitrary: they are of one step.
     new = np.append(True, (np.diff(whose) != 0) | (np.diff(moment) != 0))

@@ -1,4 +1,7 @@
-"""Rows put together by what they share, in linear time."""
+"""Rows put together by what they share, in linear time.
+
+Large data go through compiled code (`kernels/counting_sort.py`); a test holds it to the readable code here.
+"""
 
 from dataclasses import dataclass
 
@@ -6,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.kernels.break_even import compiling_pays
 from raterlens.types import Indices
+
+# Numbers that readable diagnostics go over for each rating: several per node of ability.
+_PER_RATING = 300
+
+
+def large(n_ratings: int) -> bool:
+    """Whether diagnostics of this many ratings are worth loading compiled code for."""
+    return compiling_pays(n_ratings * _PER_RATING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +53,10 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     >>> order_of(np.array([1, 0, 1, 0]), 2)
     array([1, 3, 0, 2])
     """
+    if large(len(codes)):
+        from raterlens.kernels.counting_sort import sorted_rows  # loads the compiler
+
+        return sorted_rows(codes, n)
     rows = np.arange(len(codes))
     # Turning coordinates into compressed rows is a counting sort.
     return np.asarray(sparse.csr_array((rows, (codes, rows)), shape=(n, len(codes))).data)
@@ -54,6 +70,10 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     >>> order_of_two(np.array([1, 0, 1, 1]), 2, np.array([0, 0, 1, 0]), 2)
     array([1, 0, 3, 2])
     """
+    if large(len(one)):
+        from raterlens.kernels.counting_sort import sorted_by_two  # loads the compiler
+
+        return sorted_by_two(one, n_one, two, n_two)
     if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
         return np.arange(len(one))
     order = order_of(two, n_two)
@@ -70,6 +90,10 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     (array([1, 0, 2, 1]), array([1, 2, 1]), array([1, 0, 2]))
     """
     order = order_of_two(one, n_one, two, n_two)
+    if large(len(one)):
+        from raterlens.kernels.counting_sort import runs  # loads the compiler
+
+        return Groups(order, *runs(order, one, two))
     first, second = one[order], two[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])

@@ -13,8 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.grouping import grouped
-from raterlens.diagnostics.posterior import large
+from raterlens.diagnostics.grouping import grouped, large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted, two_sided
 from raterlens.types import Array, Indices

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.diagnostics.expectation import Expectation
+from raterlens.diagnostics.grouping import large
 from raterlens.engine.protocol import Nodes
-from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.types import Array, Indices
 
@@ -20,13 +20,6 @@ from raterlens.types import Array, Indices
 _BLOCK = 2**19
 # Variances below this are rounding; a score that contradicts one is listed as unexpected instead.
 _LEAST_VARIANCE = 1e-12
-# Numbers that readable code goes over for each rating: several per node.
-_PER_RATING = 300
-
-
-def large(n_ratings: int) -> bool:
-    """Whether diagnostics of this many ratings are worth loading compiled code for."""
-    return compiling_pays(n_ratings * _PER_RATING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.diagnostics.grouping import order_of
-from raterlens.diagnostics.posterior import large
+from raterlens.diagnostics.grouping import large, order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
 from raterlens.ratings.coded import Ratings

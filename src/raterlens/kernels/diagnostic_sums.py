@@ -46,6 +46,85 @@ def add_successive(ratings, levels, sums):  # type: ignore[no-untyped-def]
 
 
 @compiled(*_FAST)
+def add_context_sums(ratings, of_rating, sums):  # type: ignore[no-untyped-def]
+    """(contexts, 17): see `fit_statistics.sums_of_contexts`."""
+    context, pair, score, rest = ratings
+    squared, variance, standardised, foreseen, foreseen_variance = of_rating
+    for i in range(len(context)):
+        of = sums[context[i]]
+        x, y, m = rest[pair[i]], float(score[i]), foreseen[i]
+        infit, outfit = squared[i] - variance[i], standardised[i] - 1
+        of[0] += squared[i]
+        of[1] += variance[i]
+        of[2] += standardised[i]
+        of[3] += infit
+        of[4] += outfit
+        of[5] += infit * infit
+        of[6] += outfit * outfit
+        of[7] += x
+        of[8] += y
+        of[9] += m
+        of[10] += x * x
+        of[11] += y * y
+        of[12] += m * m
+        of[13] += x * y
+        of[14] += x * m
+        of[15] += foreseen_variance[i]
+        of[16] += 1
+
+
+@compiled(*_FAST)
+def add_unit_sums(units, ratings, count, sums):  # type: ignore[no-untyped-def]
+    """(students, sums): see `agreement._of_students`; `count` is scratch for the scores of a unit."""
+    first, order = units
+    student, score = ratings
+    for u in range(len(first) - 1):
+        n = float(first[u + 1] - first[u])
+        if n < 2:
+            continue
+        for a in range(len(count)):
+            count[a] = 0.0
+        for i in range(first[u], first[u + 1]):
+            count[score[order[i]]] += 1
+        same = total = squares = 0.0
+        for a in range(len(count)):
+            same += count[a] * (count[a] - 1)
+            total += count[a] * a
+            squares += count[a] * a * a
+        of = sums[student[order[first[u]]]]
+        of[0] += 1
+        of[1] += n
+        of[2] += n * n
+        of[3] += n * (n - 1)
+        of[4] += same
+        of[5] += same / (n * (n - 1))
+        of[6] += total
+        of[7] += total * total / n
+        of[8] += squares - total * total / n
+        at = 9
+        for a in range(len(count)):
+            of[at] += count[a]
+            at += 1
+        for a in range(len(count)):
+            for b in range(a, len(count)):
+                of[at] += count[a] * (count[b] - (1.0 if a == b else 0.0)) / (n - 1)
+                at += 1
+
+
+@compiled()
+def fill_steps(order, rater, time, first, count, n_steps, cell):  # type: ignore[no-untyped-def]
+    """cell <- rater x steps + step: see `change._timeline`."""
+    step = 0
+    for i in range(len(order)):
+        row = order[i]
+        r = rater[row]
+        # Between equal times the order is arbitrary: they are of one step.
+        if i == first[r] or time[row] != time[order[i - 1]]:
+            step = (i - first[r]) * n_steps // count[r]
+        cell[row] = r * n_steps + step
+
+
+@compiled(*_FAST)
 def add_level_sums(pairs, groups, of_rating, abilities, found):  # type: ignore[no-untyped-def]
     """(rater x levels, 9) and (raters, 4): see `interactions.Sums`."""
     rater, judged, score_of_pair, tilt_of_pair = pairs
