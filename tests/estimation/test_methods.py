@@ -23,26 +23,6 @@ MARGINAL = {
     ("gmf", "cloglog"): -3388.2754,
 }
 
-# The paper's table of the empirical study: rho and eta by rater and topic.
-PRINTED = {
-    "AM:Family": (1.00, -2.24, 0.76),
-    "AM:School": (0.50, -1.57, 0.54),
-    "AM:Sport": (0.48, -1.77, 0.48),
-    "AM:Work": (0.52, -1.78, 0.51),
-    "BE:Family": (0.71, -0.88, 0.82),
-    "BE:School": (0.61, -1.09, 0.72),
-    "BE:Sport": (0.71, -1.17, 0.78),
-    "BE:Work": (0.54, -1.01, 0.68),
-    "CO:Family": (0.65, 0.85, 0.78),
-    "CO:School": (0.88, 0.99, 0.90),
-    "CO:Sport": (0.76, 1.52, 0.75),
-    "CO:Work": (0.63, 0.85, 0.77),
-    "DA:Family": (0.79, 2.04, 0.67),
-    "DA:School": (0.66, 1.83, 0.62),
-    "DA:Sport": (0.55, 1.67, 0.56),
-    "DA:Work": (0.82, 1.76, 0.74),
-}
-
 
 @pytest.mark.parametrize(("model", "link"), MARGINAL)
 def test_marginal_loglik_on_the_writing_data(writing, model, link):

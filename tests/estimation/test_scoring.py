@@ -6,28 +6,15 @@ import pytest
 
 import raterlens as rl
 from raterlens.errors import InputError
-from tests.support.facets_models import half, ordered, with_facet
+from tests.support.facets_models import FITS, half, ordered, with_facet
 
 # Promised: the same abilities, however the grid was chosen.
 ABILITIES = 1e-8
-KINDS = {
-    "gmf": (lambda r: r, {}),
-    "tfm": (lambda r: r, {"model": "tfm"}),
-    "probit": (lambda r: r, {"model": "probit"}),
-    "cloglog": (lambda r: r, {"link": "cloglog"}),
-    "log": (lambda r: r, {"link": "log"}),
-    "item slopes": (lambda r: r, {"item_slopes": True}),
-    "facet": (with_facet, {}),
-    "rating scale": (ordered, {}),
-    "partial credit": (ordered, {"scale": "partial credit"}),
-    "graded": (ordered, {"scale": "graded", "link": "probit"}),
-    "laplace": (lambda r: r, {"method": "laplace"}),
-}
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "laplace"])
+@pytest.mark.parametrize("kind", [kind for kind in FITS if kind != "laplace"])
 def test_scoring_the_fitted_ratings_gives_the_fitted_abilities(small, kind):
-    change, options = KINDS[kind]
+    change, options = FITS[kind]
     ratings = change(small)
     fit = rl.fit(ratings, **options, standard_errors=False)
     scored = fit.score(ratings)

@@ -9,7 +9,7 @@ import pytest
 import raterlens as rl
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
-from tests.support.facets_models import ordered, with_facet
+from tests.support.facets_models import FITS, ordered
 
 # Promised: the same abilities, however the grid was chosen.
 ABILITIES = 1e-8
@@ -17,24 +17,9 @@ ABILITIES = 1e-8
 OPTIMUM = 2e-4
 
 
-KINDS = {
-    "gmf": (lambda r: r, {}),
-    "tfm": (lambda r: r, {"model": "tfm"}),
-    "probit": (lambda r: r, {"model": "probit"}),
-    "cloglog": (lambda r: r, {"link": "cloglog"}),
-    "log": (lambda r: r, {"link": "log"}),
-    "item slopes": (lambda r: r, {"item_slopes": True}),
-    "facet": (with_facet, {}),
-    "rating scale": (ordered, {}),
-    "partial credit": (ordered, {"scale": "partial credit"}),
-    "graded": (ordered, {"scale": "graded", "link": "probit"}),
-    "laplace": (lambda r: r, {"method": "laplace"}),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FITS)
 def test_anchoring_everything_estimates_nothing(small, kind):
-    change, options = KINDS[kind]
+    change, options = FITS[kind]
     ratings = change(small)
     first = rl.fit(ratings, **options)
     again = rl.fit(ratings, **options, anchors=first)

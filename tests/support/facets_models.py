@@ -1,6 +1,8 @@
 """Facets models of every kind on given ratings, somewhere in their parameters, and derivatives by differences."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -146,3 +148,19 @@ def by_hand(rows) -> Ratings:
         orient="row",
     )
     return rl.read(frame, student="student", rater="rater", item="item", score="score")
+
+
+FITS: dict[str, tuple[Callable[[rl.Ratings], rl.Ratings], dict[str, Any]]] = {
+    "gmf": (lambda r: r, {}),
+    "tfm": (lambda r: r, {"model": "tfm"}),
+    "probit": (lambda r: r, {"model": "probit"}),
+    "cloglog": (lambda r: r, {"link": "cloglog"}),
+    "log": (lambda r: r, {"link": "log"}),
+    "item slopes": (lambda r: r, {"item_slopes": True}),
+    "facet": (with_facet, {}),
+    "rating scale": (ordered, {}),
+    "partial credit": (ordered, {"scale": "partial credit"}),
+    "graded": (ordered, {"scale": "graded", "link": "probit"}),
+    "laplace": (lambda r: r, {"method": "laplace"}),
+}
+"""Ratings made of others, and the options they are fitted with: each kind of facets model."""
