@@ -293,7 +293,7 @@ SCORES: dict[str, tuple[list[object], dict[str, object], tuple[str, ...]]] = {
     "dates": (
         [pl.date(2026, 1, 1)],
         {},
-        ("score datetime.date(2026, 1, 1)", "row 1", "not a number (the first of 3)"),
+        ("score 2026-01-01", "row 1", "not a number (the first of 3)"),
     ),
     "durations": ([dt.timedelta(1)] * 3, {}, ("score '1 day, 0:00:00'", "row 1", "not a number")),
     "fraction": ([0, 1, 2.5, 1.5], {}, ("score 2.5", "row 3", "is a fraction (the first of 2)", "cut=3")),

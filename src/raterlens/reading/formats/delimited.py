@@ -185,8 +185,9 @@ def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> I
                     yield line, fields
                 line = reader.line_num + 1
         except csv.Error as error:
+            why = "a quote is not closed" if "end of data" in str(error) else str(error)
             raise InputError(
-                f"{name!r} cannot be read from line {line:,} on: {error}",
+                f"{name!r} cannot be read from line {line:,} on: {why}",
                 "close every quote that is opened, and write a quote inside quotes twice",
             ) from error
 
