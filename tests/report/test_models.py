@@ -43,6 +43,7 @@ def test_every_kind_of_fit_has_a_report(page, small: Ratings, tmp_path: Path, ki
     first = page.locator("table.ranked tbody tr").first
     assert first.locator("bdi").inner_text() == best["rater"]
     first.locator("a").click()
+    page.locator("#rater [data-fill=kappa]:not(:empty)").wait_for()  # filled when the address has changed
     assert page.locator("#rater [data-fill=kappa]").inner_text() == f"{best['kappa']:.2f}"
     assert page.locator("#rater .curve").count() == has_curve
     assert page.locator("#rater .what-if .line").get_attribute("d").count("L") == 80

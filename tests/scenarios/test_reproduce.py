@@ -17,7 +17,7 @@ from raterlens.app.cli.main import AT_FAULT, DONE, main
 from raterlens.export.spreadsheet_cells import harmless
 from tests.support.facets_files import anchored
 
-COMBINATIONS = int(os.environ.get("RATERLENS_COMBINATIONS", "8"))
+COMBINATIONS = int(os.environ.get("RATERLENS_COMBINATIONS", "5"))
 """Random combinations of options to try; more of them are a parameter away."""
 
 # What a user may type, by option.
