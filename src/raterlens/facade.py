@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.advice import WhatIf
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.shared_bias import SharedBias
-    from raterlens.uncertainty.bootstrap import Bootstrap, OnDone
+    from raterlens.parallel.resumable import OnDone
+    from raterlens.uncertainty.bootstrap import Bootstrap
     from raterlens.uncertainty.profile import Profiles
     from raterlens.uncertainty.rater_comparison import RaterComparison
 

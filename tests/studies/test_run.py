@@ -60,7 +60,7 @@ def uninterrupted(tmp_path_factory) -> Path:
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
 def test_a_stopped_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path, how):
-    parts = Folder(tmp_path, "noise").parts
+    parts = Folder(tmp_path, "noise").parts.folder
     first = subprocess.Popen(
         command(tmp_path, "--workers", "1"),
         stdout=subprocess.DEVNULL,
@@ -103,5 +103,5 @@ def test_replications_differ(uninterrupted):
 def test_a_folder_with_another_seed_is_refused(tmp_path):
     place = Folder(tmp_path, "noise")
     place.settings.write_text(json.dumps({"study": "noise", "seed": 1, "data": None, "version": "0.1.0"}))
-    with pytest.raises(OptionError, match=r"has a noise with seed 1, not 2; give another folder"):
+    with pytest.raises(OptionError, match=r"was begun with seed 1, not 2; give another folder"):
         run(get_study("noise"), tmp_path, replications=1, seed=2)

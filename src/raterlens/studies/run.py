@@ -6,11 +6,8 @@ uninterrupted one write the same bytes, whatever the number of workers.
 """
 
 import hashlib
-import json
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,15 +15,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from raterlens.errors import OptionError
-from raterlens.parallel.processes import side_by_side
+from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
 from raterlens.studies.study import Study, Task, get_study
 
 if TYPE_CHECKING:
     from distributed import Client
-
-OnDone = Callable[[int, int], None]
-"""Called with the number of finished replications and of all replications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +54,8 @@ class Folder:
         return self.path / f"{self.study}.json"
 
     @property
-    def parts(self) -> Path:
-        return self.path / f"{self.study}.parts"
-
-    def part(self, index: int) -> Path:
-        return self.parts / f"{index:06d}.parquet"
-
-    def open(self, settings: Settings) -> None:
-        """Create the folder, or raise if it holds a study with other settings."""
-        if self.settings.exists():
-            found = json.loads(self.settings.read_text(encoding="utf-8"))
-            for name, wanted in asdict(settings).items():
-                if found.get(name) != wanted:
-                    raise OptionError(
-                        f"'{self.path}' has a {self.study} with {name} {found.get(name)!r}, not {wanted!r}",
-                        f"give another folder or the same {name}, or remove '{self.settings.name}' and its files",
-                        value=wanted,
-                        option=name,
-                    )
-        self.parts.mkdir(parents=True, exist_ok=True)
-        replace_text(self.settings, json.dumps(asdict(settings), indent=2) + "\n")
+    def parts(self) -> Parts:
+        return Parts(self.path / f"{self.study}.parts", self.settings)
 
     def finished(self) -> int:
         """Replications in the file of finished rows."""
@@ -89,18 +64,18 @@ class Folder:
         return int(pl.scan_parquet(self.rows).select(pl.col("replication").max()).collect().item()) + 1
 
     def missing(self, replications: int) -> list[int]:
-        return [i for i in range(self.finished(), replications) if not self.part(i).exists()]
+        return [i for i in range(self.finished(), replications) if not self.parts.part(i).exists()]
 
     def gather(self, replications: int) -> pl.DataFrame:
         """Collect all rows in order in one file, and remove the parts."""
         finished = self.finished()
         frames = [pl.read_parquet(self.rows).filter(pl.col("replication") < replications)] if finished else []
-        frames += [pl.read_parquet(self.part(i)) for i in range(finished, replications)]
+        frames += [pl.read_parquet(self.parts.part(i)) for i in range(finished, replications)]
         rows = pl.concat(frames)
         draft = self.rows.with_suffix(".draft")
         rows.write_parquet(draft, compression_level=9, statistics=False)
         os.replace(draft, self.rows)
-        shutil.rmtree(self.parts, ignore_errors=True)
+        shutil.rmtree(self.parts.folder, ignore_errors=True)
         return rows
 
 
@@ -122,28 +97,14 @@ def run(
     """
     replications = study.replications if replications is None else replications
     place = Folder(folder, study.name)
-    place.open(Settings.of(study, seed, data))
-    tasks = [Task(seed, index, data) for index in place.missing(replications)]
-    done = replications - len(tasks)
-    if on_done is not None:
-        on_done(done, replications)
-    with closing(side_by_side(_replicate, study.name, tasks, workers=workers, client=client)) as ready:
-        for task, rows in ready:
-            draft = place.part(task.index).with_suffix(".draft")
-            rows.select(pl.lit(task.index, pl.Int32).alias("replication"), pl.all()).write_parquet(draft)
-            os.replace(draft, place.part(task.index))
-            done += 1
-            if on_done is not None:
-                on_done(done, replications)
+    place.parts.open(asdict(Settings.of(study, seed, data)))
+    shared, missing = (study.name, seed, data), place.missing(replications)
+    who = Workers(workers, client)
+    work_through(_replicate, shared, replications, missing, place.parts.keep, who, on_done)
     return place.gather(replications)
 
 
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
-
-
-def _replicate(name: str, task: Task) -> pl.DataFrame:
-    return get_study(name).replicate(task)
+def _replicate(shared: tuple[str, int, Path | None], number: int) -> pl.DataFrame:
+    name, seed, data = shared
+    rows = get_study(name).replicate(Task(seed, number, data))
+    return rows.select(pl.lit(number, pl.Int32).alias("replication"), pl.all())

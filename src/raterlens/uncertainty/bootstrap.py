@@ -6,10 +6,8 @@ are few or raters have few of them.
 """
 
 import hashlib
-import json
-import os
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +20,7 @@ from raterlens.capability.yardstick import CORRECTED
 from raterlens.errors import OptionError, RaterlensError, choose
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
-from raterlens.parallel.processes import side_by_side
-from raterlens.parallel.threads import one_thread
+from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.text import Message, Option
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
 
 KINDS = ("students", "parametric")
 _QUANTITIES = ("kappa", "rho", "eta")
-OnDone = Callable[[int, int], None]
-"""Called with the numbers of finished and of all replicates."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,20 +106,22 @@ def bootstrap(
     if isinstance(plan.ratings, StoredRatings):
         # Students are drawn from all of them: ratings on disk come into memory.
         plan = replace(plan, ratings=plan.ratings.in_memory())
-    kept = None if folder is None else _Folder(Path(folder))
     found: dict[int, pl.DataFrame] = {}
-    if kept is not None:
-        kept.open(plan)
-        found = kept.finished(plan.replicates)
-    tasks = [index for index in range(plan.replicates) if index not in found]
-    with _shown(progress) as on_done, closing(_all(plan, tasks, workers, client)) as ready:
-        on_done(len(found), plan.replicates)
-        for index, rows in ready:
-            found[index] = rows
-            if kept is not None:
-                kept.keep(index, rows)
-            on_done(len(found), plan.replicates)
-    rows = pl.concat([found[index] for index in range(plan.replicates)])
+    parts = None if folder is None else Parts(Path(folder), Path(folder) / "bootstrap.json")
+    if parts is not None:
+        parts.open({"kind": plan.kind, "seed": plan.seed, "fit or ratings": _digest(plan)})
+        there = [number for number in range(plan.replicates) if parts.part(number).exists()]
+        found = {number: pl.read_parquet(parts.part(number)) for number in there}
+
+    def keep(number: int, rows: pl.DataFrame) -> None:
+        found[number] = rows
+        if parts is not None:
+            parts.keep(number, rows)
+
+    missing = [number for number in range(plan.replicates) if number not in found]
+    with _shown(progress) as on_done:
+        work_through(replicate, plan, plan.replicates, missing, keep, Workers(workers, client), on_done)
+    rows = pl.concat([found[number] for number in range(plan.replicates)])
     return Bootstrap(plan.fit, plan.kind, rows)
 
 
@@ -153,21 +150,6 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
         values["sigma"][:] = again.sigma
     rows = pl.DataFrame({"rater": plan.ratings.raters, **values}).with_columns(pl.col(*values).fill_nan(None))
     return rows.select(pl.lit(index, pl.Int32).alias("replicate"), pl.all())
-
-
-def _all(
-    plan: Plan, tasks: list[int], workers: int | None, client: "Client | None"
-) -> Generator[tuple[int, pl.DataFrame], None, None]:
-    if workers == 1 and client is None:
-        return _one_by_one(plan, tasks)
-    return side_by_side(replicate, plan, tasks, workers=workers, client=client)
-
-
-def _one_by_one(plan: Plan, tasks: list[int]) -> Generator[tuple[int, pl.DataFrame], None, None]:
-    for index in tasks:
-        with one_thread():
-            found = replicate(plan, index)
-        yield index, found
 
 
 @contextmanager
@@ -225,42 +207,6 @@ def _intervals(drawn: Array, estimate: float, level: float) -> tuple[float, ...]
         *np.quantile(drawn, corrected).tolist(),
         *np.quantile(drawn, tails).tolist(),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """Finished replicates, a file each, put in place whole."""
-
-    path: Path
-
-    def open(self, plan: Plan) -> None:
-        """Make the folder ready, or raise where it holds replicates of something else."""
-        settings = {"kind": plan.kind, "seed": plan.seed, "of": _digest(plan)}
-        note = self.path / "bootstrap.json"
-        if note.exists():
-            there = json.loads(note.read_text(encoding="utf-8"))
-            for name, wanted in settings.items():
-                if there.get(name) != wanted:
-                    what = "another fit or other ratings" if name == "of" else f"{name} {there.get(name)!r}"
-                    raise OptionError(
-                        f"'{self.path}' has a bootstrap of {what}", "give another folder", option="folder"
-                    )
-        self.path.mkdir(parents=True, exist_ok=True)
-        draft = note.with_suffix(".draft")
-        draft.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-        os.replace(draft, note)
-
-    def keep(self, index: int, rows: pl.DataFrame) -> None:
-        draft = self._file(index).with_suffix(".draft")
-        rows.write_parquet(draft)
-        os.replace(draft, self._file(index))
-
-    def finished(self, replicates: int) -> dict[int, pl.DataFrame]:
-        there = (index for index in range(replicates) if self._file(index).exists())
-        return {index: pl.read_parquet(self._file(index)) for index in there}
-
-    def _file(self, index: int) -> Path:
-        return self.path / f"{index:06d}.parquet"
 
 
 def _digest(plan: Plan) -> str:

@@ -75,8 +75,9 @@ def study(
 
 def _study(name: str, runs: Runs, client: "Client | None") -> None:
     # heavy, so not before it is needed
+    from raterlens.parallel.resumable import replace_text
     from raterlens.studies.print_figures import save
-    from raterlens.studies.run import Folder, replace_text, run
+    from raterlens.studies.run import Folder, run
     from raterlens.studies.study import get_study
 
     chosen = get_study(name)
@@ -107,7 +108,7 @@ def _study(name: str, runs: Runs, client: "Client | None") -> None:
                 on_done=on_done,
             )
     except KeyboardInterrupt:
-        kept = len(list(Folder(out, name).parts.glob("*.parquet"))) + Folder(out, name).finished()
+        kept = len(list(Folder(out, name).parts.folder.glob("*.parquet"))) + Folder(out, name).finished()
         raise KeyboardInterrupt(
             f"interrupted; {counted(kept, 'replication')} saved. Run the same command to continue"
         ) from None
