@@ -1,24 +1,13 @@
-"""Capability: raters in order, each drawn with its interval."""
+"""Capability: every rater is drawn with its interval."""
 
 from xml.etree import ElementTree
 
-import numpy as np
 import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.charts.capability_ranking import capability_data
+from raterlens.charts.ranking_data import capability_data
 from tests.support.chart_cases import texts, titles, with_raters
-
-
-def test_raters_are_in_the_order_of_their_capability(example):
-    data = capability_data(example.fit)
-    table = example.fit.raters.sort("kappa", descending=True)
-    assert data["rater"].to_list() == table["rater"].to_list()
-    np.testing.assert_array_equal(
-        data.select("kappa", "kappa_low", "kappa_high"), table.select("^kappa(_low|_high)?$")
-    )
-    assert data["place"].to_list() == list(range(1, 17))
 
 
 def test_every_rater_is_drawn_with_name_and_numbers(case):

@@ -1,8 +1,8 @@
-"""Names beside points: no overlap."""
+"""Where text fits: names beside points do not overlap."""
 
 import numpy as np
 
-from raterlens.charts.label_placement import CHARACTER, place_labels
+from raterlens.charts.label_placement import TYPE, legend_columns, place_labels, text_width
 
 
 def test_names_never_overlap_names_or_marks():
@@ -13,7 +13,7 @@ def test_names_never_overlap_names_or_marks():
     boxes = []
     for label in placed:
         x, y = points[label.point] * (8, 4.4) + (label.dx, label.dy)
-        length = len(label.text) * CHARACTER
+        length = text_width(label.text, TYPE)
         left = {"left": x, "center": x - length / 2, "right": x - length}[label.align]
         boxes.append((left, y - 10, left + length, y + 2))
     for i, a in enumerate(boxes):
@@ -26,3 +26,7 @@ def test_long_names_are_cut():
     (label,) = place_labels(["x" * 500], point, point, width=800, height=440)
     assert len(label.text) < 30
     assert label.text.endswith("…")
+
+
+def test_a_narrow_chart_has_fewer_legend_entries_side_by_side():
+    assert legend_columns(["capable", "weak discrimination"], 380) < legend_columns(["capable"], 640)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.charts.theme import extent, legend_columns, values
+from raterlens.charts.theme import extent, values
 from raterlens.errors import OptionError
 
 
@@ -25,7 +25,3 @@ def test_values_are_complete_and_without_nan():
 def test_extent_ignores_what_is_missing():
     assert extent(pl.Series([None, 3.0]), pl.Series([float("nan"), -1.0])) == (-1.0, 3.0)
     assert extent(pl.Series([], dtype=pl.Float64)) == (0.0, 0.0)
-
-
-def test_a_narrow_chart_has_fewer_legend_entries_side_by_side():
-    assert legend_columns(["capable", "weak discrimination"], 380) < legend_columns(["capable"], 640)

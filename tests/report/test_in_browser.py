@@ -125,7 +125,7 @@ def test_the_curve_stands_where_the_axes_say(page, example: Example):
     wanted = example.fit.capability(theta=[-2.0, 0.0, 1.0]).filter(rater="AM:Sport")
     assert np.allclose(np.interp([-2.0, 0.0, 1.0], theta, kappa), wanted["kappa"], atol=0.01)
     assert frame["band"].endswith("Z")
-    # The chart library's own label of the right end stands below the corner that the script draws to.
+    # The label of the right end stands below the corner that the script draws to.
     label, corner = overlay.evaluate(
         """g => {
             const texts = [...g.ownerSVGElement.querySelectorAll("text")];

@@ -5,32 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
-import numpy as np
 import polars as pl
 
-from raterlens.charts.label_placement import placed_names
+from raterlens.charts.encodings import kind_scales
 from raterlens.charts.palette import light
-from raterlens.charts.rater_marks import TOLD, kind_scales, rater_rows, with_verdicts
+from raterlens.charts.ranking_data import (
+    MOST_ROWS,
+    axis_title,
+    capability_data,
+    description,
+    domain,
+    height_of,
+    lowest,
+)
+from raterlens.charts.rater_marks import TOLD, with_verdicts
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.text import counted, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
-
-MOST_ROWS = 60
-"""Up to this many raters have a line each; a larger panel is one ranked curve."""
-
-ROW = 18
-COMPACT = 340
-TITLE = "Capability κ̄"
-
-
-def capability_data(fit: Result) -> pl.DataFrame:
-    """One row per rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
-    standing, kind, words."""
-    rows = rater_rows(fit).drop("rho", "eta").with_row_index("place", offset=1)
-    return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
 def capability(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
@@ -58,8 +51,7 @@ def capability(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
     check_width(width)
     data = capability_data(fit)
     drawn = _rows(data, width) if data.height <= MOST_ROWS else _ranked(data, width)
-    height = ROW * data.height if data.height <= MOST_ROWS else COMPACT
-    return finished(drawn, _words(data), width=width, height=max(height, 60))
+    return finished(drawn, description(data), width=width, height=height_of(data))
 
 
 def _rows(data: pl.DataFrame, width: int) -> Any:
@@ -76,7 +68,7 @@ def _rows(data: pl.DataFrame, width: int) -> Any:
             labelPadding=8,
         ),
     )
-    scale = alt.Scale(domain=_domain(data), nice=False)
+    scale = alt.Scale(domain=list(domain(data)), nice=False)
     base = alt.Chart(values(with_verdicts(data)))
     rules = (
         base.transform_filter("isValid(datum.kappa_low) && isValid(datum.kappa_high)")
@@ -90,7 +82,7 @@ def _rows(data: pl.DataFrame, width: int) -> Any:
     )
     points = base.mark_point(size=70, opacity=1, strokeWidth=1.5, aria=True).encode(
         y=y,
-        x=alt.X("kappa:Q", title=_title(data), scale=scale, axis=_axis(width)),
+        x=alt.X("kappa:Q", title=axis_title(data), scale=scale, axis=_axis(width)),
         description="words:N",
         tooltip=_tooltip(),
         **kind_scales(data, width),
@@ -107,8 +99,8 @@ def _ranked(data: pl.DataFrame, width: int) -> Any:
         scale=alt.Scale(domain=[0.5, n + 0.5], nice=False),
         axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
     )
-    scale = alt.Scale(domain=_domain(data), nice=False)
-    y = alt.Y("kappa:Q", title=_title(data), scale=scale)
+    scale = alt.Scale(domain=list(domain(data)), nice=False)
+    y = alt.Y("kappa:Q", title=axis_title(data), scale=scale)
     base = alt.Chart(values(with_verdicts(data)))
     thin = max(0.6, min(3.0, 0.7 * width / n))
     rules = (
@@ -125,16 +117,12 @@ def _ranked(data: pl.DataFrame, width: int) -> Any:
     points = base.mark_point(size=size, opacity=1, strokeWidth=1, aria=n <= TOLD).encode(
         x=x, y=y, description="words:N", tooltip=_tooltip(), **kind_scales(data, width)
     )
-    return _line(scale, across=False) + rules + points + _lowest(data, x, scale, width)
+    return _line(scale, across=False) + rules + points + _names(data, x, scale, width)
 
 
-def _lowest(data: pl.DataFrame, x: Any, scale: Any, width: int) -> Any:
+def _names(data: pl.DataFrame, x: Any, scale: Any, width: int) -> Any:
     """Names of the least capable raters who need attention, where there is room."""
-    wanting = data.filter(standing="attention").tail(6).reverse()
-    low, high = _domain(data)
-    at = pl.col("place") / data.height * 100, (high - pl.col("kappa")) / (high - low) * 100
-    some = data.gather_every(max(1, data.height // 400))
-    names = placed_names(wanting, some, at, width - 70, COMPACT)
+    names = lowest(data, width - 70)
     return outlined(alt.Chart(values(names)).encode(x=x, y=alt.Y("kappa:Q", scale=scale), text="name:N"))
 
 
@@ -148,22 +136,6 @@ def _line(scale: Any, *, across: bool = True) -> Any:
     )
 
 
-def _has_intervals(data: pl.DataFrame) -> bool:
-    """Whether there are intervals; a fit can be made without."""
-    return bool(data["kappa_low"].is_finite().any())
-
-
-def _title(data: pl.DataFrame) -> str:
-    return TITLE + " with 95 % interval" * _has_intervals(data)
-
-
-def _domain(data: pl.DataFrame) -> list[float]:
-    """From 0 to 1, unless a rater scores against ability or beats the yardstick."""
-    reach = data.select("kappa", "kappa_low", "kappa_high").to_numpy()
-    low, high = float(np.nanmin(reach, initial=0.0)), float(np.nanmax(reach, initial=1.0))
-    return [0.0 if low >= 0 else np.floor(low * 5) / 5, 1.0 if high <= 1 else np.ceil(high * 5) / 5]
-
-
 def _axis(width: int) -> alt.Axis:
     return alt.Axis(tickCount=5 if width < 480 else 10, format=".1f")
 
@@ -171,15 +143,3 @@ def _axis(width: int) -> alt.Axis:
 def _tooltip() -> list[alt.Tooltip]:
     texts = (("rater", "Rater"), ("label", "Verdict"), ("n", "Ratings"))
     return tooltips(*texts, kappa="Capability", kappa_low="from", kappa_high="to")
-
-
-def _words(data: pl.DataFrame) -> str:
-    known = data.filter(pl.col("kappa").is_finite())
-    said = f"Capability of {counted(data.height, 'rater')}{', each with its 95 % interval' * _has_intervals(data)}"
-    if known.height:
-        first, last = known.row(0, named=True), known.row(-1, named=True)
-        said += (
-            f"; highest {first['rater']} with {number(first['kappa'])}, lowest {last['rater']} with "
-            f"{number(last['kappa'])}"
-        )
-    return f"{said}."

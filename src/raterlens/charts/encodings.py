@@ -8,8 +8,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from raterlens.charts.label_placement import legend_columns
 from raterlens.charts.palette import light
-from raterlens.charts.theme import legend_columns
+from raterlens.charts.verdict_marks import MARKS
 
 ROLES = ("accent", "severe", "extreme", "weak", "lenient", "ink")
 DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6])
@@ -44,4 +45,25 @@ def point_scales(data: pl.DataFrame, kinds: Mapping[str, tuple[str, str]], width
     return {
         "color": alt.Color("kind:N", scale=alt.Scale(domain=present, range=colours), legend=legend),
         "shape": alt.Shape("kind:N", scale=alt.Scale(domain=present, range=shapes), legend=legend),
+    }
+
+
+def kind_scales(rows: pl.DataFrame, width: int) -> dict[str, Any]:
+    """Encodings of the kind of verdict, by colour and shape, with one legend of the kinds that occur."""
+    present = [one for one in MARKS.values() if one.name in set(rows["kind"])]
+    names = [one.words for one in present]
+    colours = [light(one.role) for one in present]
+    inside = [light("paper") if one.name == "unsure" else light(one.role) for one in present]
+    legend = alt.Legend(
+        title=None, columns=legend_columns(names, width), symbolSize=70, symbolStrokeWidth=1.5
+    )
+    field = "verdict:N"
+
+    def scale(choices: list[str]) -> alt.Scale:
+        return alt.Scale(domain=names, range=choices)
+
+    return {
+        "fill": alt.Fill(field, scale=scale(inside), legend=legend),
+        "stroke": alt.Stroke(field, scale=scale(colours), legend=legend),
+        "shape": alt.Shape(field, scale=scale([one.shape for one in present]), legend=legend),
     }

@@ -1,6 +1,6 @@
-"""Names beside points, without overlap."""
+"""Where text fits: names beside points, entries of a legend, titles of axes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,11 +10,14 @@ from raterlens.types import Array
 
 Align = Literal["left", "center", "right"]
 
-CHARACTER, LINE, CLEARANCE = 6.6, 14.0, 8.0
-"""In pixels: the width of a character and the height of a line at 11 px, and the room that a mark takes."""
+TYPE, LINE, CLEARANCE = 11, 14.0, 8.0
+"""In pixels: the size of type, the height of a line, and the room that a mark takes."""
 
 LONGEST = 22
 """Longer names are cut; the tooltip and the table have them in full."""
+
+_NARROW, _WIDE = frozenset(" .,:;'!|()[]/\\-fijlrtI\u00a0"), frozenset("mwMW@%…")
+_IDEOGRAPHS = "\u2e80"
 
 
 class Label(NamedTuple):
@@ -46,7 +49,7 @@ def place_labels(
     for point, (name, (x, y)) in enumerate(zip(names, anchors, strict=True)):
         text = str(name) if len(str(name)) <= LONGEST else str(name)[: LONGEST - 1] + "…"
         for dx, dy, align in _sides():
-            box = _box(x * width / 100 + dx, y * height / 100 + dy, len(text) * CHARACTER, align)
+            box = _box(x * width / 100 + dx, y * height / 100 + dy, text_width(text, TYPE), align)
             if _free(box, boxes, obstacles, width, height):
                 boxes.append(box)
                 placed.append(Label(point, text, dx, dy, align))
@@ -107,3 +110,32 @@ def _free(
     if covers.any():
         return False
     return all(right < x0 or left > x1 or bottom < y0 or top > y1 for x0, y0, x1, y1 in taken)
+
+
+def legend_columns(names: Iterable[str], width: int) -> int:
+    """How many entries of a legend fit side by side."""
+    longest = max((len(name) for name in names), default=1)
+    return max(1, min(6, int((width - 70) / (6.6 * longest + 46))))
+
+
+def severity_title(width: int, title: str = "Severity η") -> str:
+    """The title of an axis of severity, with its directions."""
+    gap = "\u00a0" * (12 if width >= 480 else 4)
+    return f"← lenient{gap}{title}{gap}severe →"
+
+
+def text_width(text: str, size: float) -> float:
+    """Pixels that text takes at most, in the fonts of browsers.
+
+    Examples
+    --------
+    >>> text_width("R0015", 11) < text_width("WOMBAT", 11)
+    True
+    """
+    return size * sum(map(_character_width, text))
+
+
+def _character_width(c: str) -> float:
+    if c in _NARROW:
+        return 0.42
+    return 1.0 if c in _WIDE or c >= _IDEOGRAPHS else 0.66 + 0.1 * c.isupper()

@@ -8,6 +8,7 @@ import altair as alt
 import polars as pl
 
 from raterlens.charts.diagnosis_tables import diagnosis_table
+from raterlens.charts.label_placement import legend_columns
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import (
@@ -15,7 +16,6 @@ from raterlens.charts.theme import (
     check_width,
     extent,
     finished,
-    legend_columns,
     tooltips,
     values,
 )

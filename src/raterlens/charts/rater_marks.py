@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
 import polars as pl
 
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
-from raterlens.charts.palette import light
-from raterlens.charts.theme import legend_columns
 from raterlens.charts.verdict_marks import MARKS, mark
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
@@ -82,27 +79,6 @@ def population_of(fit: Result) -> Population:
     """The students over whom the fit averages capability."""
     students = fit.table("students").select("theta", "theta_se").to_numpy()
     return students_of(fit.yardstick.population, students[:, 0], students[:, 1])
-
-
-def kind_scales(rows: pl.DataFrame, width: int) -> dict[str, Any]:
-    """Encodings of the kind of verdict, by colour and shape, with one legend of the kinds that occur."""
-    present = [one for one in MARKS.values() if one.name in set(rows["kind"])]
-    names = [one.words for one in present]
-    colours = [light(one.role) for one in present]
-    inside = [light("paper") if one.name == "unsure" else light(one.role) for one in present]
-    legend = alt.Legend(
-        title=None, columns=legend_columns(names, width), symbolSize=70, symbolStrokeWidth=1.5
-    )
-    field = "verdict:N"
-
-    def scale(choices: list[str]) -> alt.Scale:
-        return alt.Scale(domain=names, range=choices)
-
-    return {
-        "fill": alt.Fill(field, scale=scale(inside), legend=legend),
-        "stroke": alt.Stroke(field, scale=scale(colours), legend=legend),
-        "shape": alt.Shape(field, scale=scale([one.shape for one in present]), legend=legend),
-    }
 
 
 def with_verdicts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.encodings import ROLES
-from raterlens.charts.label_placement import placed_names
+from raterlens.charts.label_placement import legend_columns, placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.theme import (
     DEFAULT_WIDTH,
     check_width,
     extent,
     finished,
-    legend_columns,
     outlined,
     values,
 )

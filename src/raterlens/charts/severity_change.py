@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.charts.label_placement import severity_title
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
 from raterlens.charts.theme import (
@@ -16,7 +17,6 @@ from raterlens.charts.theme import (
     extent,
     finished,
     outlined,
-    severity_title,
     values,
 )
 from raterlens.diagnostics.verdicts import CAPABLE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
@@ -48,12 +47,6 @@ def tooltips(*texts: tuple[str, str], **numbers: str) -> list[alt.Tooltip]:
     ]
 
 
-def severity_title(width: int, title: str = "Severity η") -> str:
-    """The title of an axis of severity, with its directions."""
-    gap = "\u00a0" * (12 if width >= 480 else 4)
-    return f"← lenient{gap}{title}{gap}severe →"
-
-
 def extent(*columns: pl.Series) -> tuple[float, float]:
     """The smallest and the largest number in some columns; 0 and 0 if there is none.
 
@@ -66,12 +59,6 @@ def extent(*columns: pl.Series) -> tuple[float, float]:
         [column.cast(pl.Float64).drop_nulls().drop_nans().to_numpy() for column in columns]
     )
     return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
-
-
-def legend_columns(names: Iterable[str], width: int) -> int:
-    """How many entries of a legend fit side by side."""
-    longest = max((len(name) for name in names), default=1)
-    return max(1, min(6, int((width - 70) / (6.6 * longest + 46))))
 
 
 def outlined(base: Any) -> Any:

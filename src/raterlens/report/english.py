@@ -211,6 +211,7 @@ AXES = {
     "curve": "Capability κ(θ)",
     "severity": "Severity",
     "kappa": "Capability",
+    "ranked": "Raters, the most capable first",
 }
 
 RATER: Mapping[str, str] = {
