@@ -43,8 +43,8 @@ def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit"
 class Fit(Result):
     """Estimates with their uncertainty, as dataframes of the kind that came in, and what can be done with them.
 
-    `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0),
-    kappa (mean capability, 1 is the best possible rater) with standard error and 95 % interval.
+    `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0), kappa
+    (mean capability, 1 is the best possible rater), sharpness (1 is a rater without noise) and passes (average 0.5).
     """
 
     __slots__ = ()

@@ -61,9 +61,9 @@ def fit(
     reference
         The yardstick, with discrimination rho = 1: `"max"`, the most discriminating rater (the default, as in the
         paper; the largest of noisy slopes is somewhat too large); `"max corrected"`, the same less what chance adds
-        to it, which needs standard errors; `"quantile 0.9"` of the slopes; a rater's label; or
-        the slope itself, a number. With another yardstick than `"max"`, rho and kappa may exceed 1. The
-        default for model `probit` is a rater without noise.
+        to it, which needs standard errors; `"quantile 0.9"` of the slopes; a rater's label; the slope itself, a number;
+        or `"perfect"`, a rater without noise, so that nobody's numbers depend on who else is on the panel (the default
+        for model `probit`). With another rater or slope than the largest, rho and kappa may exceed 1.
     population
         The students over whom kappa averages: `"standard"` normal (the default), `(mean, sd)` for another normal
         population, `"estimated"` for these students as estimated, or `rl.Window(centre, half_width)`, abilities

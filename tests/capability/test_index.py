@@ -17,7 +17,7 @@ INDICES = {
     "cloglog": Index(PassCurve(get_link("cloglog")), Normal(0.4, 1.3)),
     "window": Index(PassCurve(get_link("probit")), Window(0.2, 0.7)),
     "ordered": Index(AdjacentCurve(np.array([[-0.5, 0.5]])), Normal()),
-    "noiseless": Index(PassCurve(get_link("probit")), Normal(), noiseless=True),
+    "perfect": Index(PassCurve(get_link("probit")), Normal(), perfect=True),
 }
 
 
@@ -31,7 +31,7 @@ def test_kappa_is_that_of_the_formulas():
 
 def test_a_rater_without_noise_is_the_yardstick_of_the_probit_model():
     noise = 1 / A[:2]
-    found = INDICES["noiseless"].kappa(A[:2], ETA[:2], SIGMA[:2])
+    found = INDICES["perfect"].kappa(A[:2], ETA[:2], SIGMA[:2])
     expected = capability.probit(noise=noise, threshold=ETA[:2] * noise)
     np.testing.assert_allclose(found, expected, atol=1e-13)
 

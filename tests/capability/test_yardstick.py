@@ -14,8 +14,9 @@ from raterlens.capability.yardstick import (
     slope_of_yardstick,
 )
 from raterlens.errors import OptionError
+from raterlens.uncertainty.measurement import RATER_COLUMNS
 
-NUMBERS = ["rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"]
+NUMBERS = list(RATER_COLUMNS)
 # Computed twice from the same numbers.
 SAME = 1e-12
 
@@ -40,6 +41,7 @@ def test_the_default_restates_the_fit(fit):
         {"reference": "quantile 0.5"},
         {"reference": "R2"},
         {"reference": 2.0},
+        {"reference": "perfect"},
         {"population": (0.5, 1.3)},
         {"population": "estimated"},
         {"population": rl.Window(0.3, 0.4)},
@@ -52,6 +54,21 @@ def test_the_same_choice_at_the_fit_and_after_it(small, fit, choice):
     assert fitted.loglik == fit.loglik
     assert_frame_equal(fitted.raters.select("rater", *NUMBERS), fit.capability(**choice), check_exact=True)
     assert_frame_equal(fitted.raters.select("rater", *NUMBERS), fitted.capability(), check_exact=True)
+
+
+def test_the_perfect_rater_holds_still(fit, small):
+    """kappa and sharpness are those of the formulas, whoever else is on the panel."""
+    found = fit.capability(reference="perfect")
+    slope, eta = fit.raters["rho"].to_numpy() * fit.sigma, found["eta"].to_numpy()
+    best = rl.capability.delta(slope) * np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(found["rho"], best, rtol=1e-9)
+    expected = capability.gmf(rho=np.ones(len(slope)), eta=eta, sigma=slope) * best
+    np.testing.assert_allclose(found["kappa"], expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        found["sharpness"], capability.sharpness(slope=slope, severity=eta), rtol=1e-12
+    )
+    for other in ({"reference": "R2"}, {"reference": 3.0}):
+        np.testing.assert_allclose(fit.capability(**other)["sharpness_se"], found["sharpness_se"], rtol=1e-12)
 
 
 def test_reference_quantile_rater_and_number(fit, slopes):
@@ -201,14 +218,14 @@ def test_curves_average_to_kappa(fit):
 
 def test_probit_raters_have_a_yardstick_of_their_own(small):
     fit = rl.fit(small, model="probit")
-    assert (fit.yardstick.reference, fit.yardstick.origin) == ("noiseless", "absolute")
+    assert (fit.yardstick.reference, fit.yardstick.origin) == ("perfect", "absolute")
     noise = np.sqrt(1 / fit.raters["rho"].to_numpy() ** 2 - 1)
     expected = capability.probit(noise=noise, threshold=fit.raters["eta"].to_numpy() * noise)
     np.testing.assert_allclose(fit.raters["kappa"], expected, atol=1e-10)
     best = fit.capability(reference="max", origin="average")
     assert best["rho"].max() == 1
     assert best["eta"].mean() == pytest.approx(0, abs=SAME)
-    window = fit.capability(population=rl.Window(0.0, 0.5))  # no rater does better than a noiseless one
+    window = fit.capability(population=rl.Window(0.0, 0.5))  # no rater does better than one without noise
     assert window["kappa"].max() < 1
 
 
@@ -252,11 +269,11 @@ def test_slopes_at_the_limit_are_no_quantile():
     ("choice", "message"),
     [
         ({"reference": "R22"}, r"no rater 'R22'.*did you mean 'R2'.*'R1', 'R2'"),
-        ({"reference": "noiseless"}, "no rater 'noiseless'"),
+        ({"reference": "prefect"}, "did you mean .perfect."),
         ({"reference": "quantile 90"}, "between 0 and 1"),
         ({"reference": "quantile high"}, "write it like 'quantile 0.9'"),
         ({"reference": -1.0}, "must be above 0"),
-        ({"reference": ["R1"]}, "give 'max', 'quantile 0.9', a rater's label or a number"),
+        ({"reference": ["R1"]}, "give 'max', 'perfect', 'quantile 0.9', a rater's label or a number"),
         ({"population": "normal"}, r"choose 'standard'.*Window\(0.3, 0.5\)"),
         ({"population": "normal 0 x"}, "choose 'standard'"),
         ({"population": (0.0, -1.0)}, "standard deviation above 0"),

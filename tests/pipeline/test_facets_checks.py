@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.capability.yardstick import ABSOLUTE, NOISELESS
+from raterlens.capability.yardstick import ABSOLUTE, PERFECT
 from raterlens.config import Anchors, EarlierScale, FitConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.pipeline.facets_checks import (
@@ -83,7 +83,7 @@ def test_the_yardstick_of_a_request_that_names_none():
     plain, probit = FitConfig(), FitConfig(model="probit")
     assert default_yardstick(plain, model_options(plain)).reference == "max"
     own = default_yardstick(probit, model_options(probit))
-    assert (own.reference, own.origin) == (NOISELESS, ABSOLUTE)
+    assert (own.reference, own.origin) == (PERFECT, ABSOLUTE)
     anchored = FitConfig(anchors=Anchors(earlier=EarlierScale((0, 1), 1.2, 0.3, "normal 0 2")))
     found = default_yardstick(anchored, model_options(anchored))
     assert (found.reference, found.population, found.origin) == (1.2, "normal 0 2", -0.3)

@@ -4,9 +4,31 @@ import pytest
 
 import raterlens as rl
 
-COLUMNS = (
-    "rater n mean_score rho rho_se eta eta_se kappa kappa_se kappa_low kappa_high flag".split()  # noqa: SIM905
-)
+COLUMNS = [
+    *(
+        "rater",
+        "n",
+        "mean_score",
+        "rho",
+        "rho_se",
+        "eta",
+        "eta_se",
+        "kappa",
+        "kappa_se",
+        "kappa_low",
+        "kappa_high",
+    ),
+    *(
+        "sharpness",
+        "sharpness_se",
+        "sharpness_low",
+        "sharpness_high",
+        "passes",
+        "passes_low",
+        "passes_high",
+        "flag",
+    ),
+]
 
 
 def test_tables_have_the_promised_columns(small):

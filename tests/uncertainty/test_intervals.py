@@ -8,9 +8,9 @@ from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
-from raterlens.capability.yardstick import severity_of_origin, slope_of_yardstick
+from raterlens.capability.yardstick import Measure, severity_of_origin, slope_of_yardstick
 from raterlens.models.panel import Panel
-from raterlens.uncertainty.intervals import RaterEstimates, measure, rater_estimates
+from raterlens.uncertainty.intervals import RaterEstimates, measure, rater_estimates, standards
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())
 
@@ -61,3 +61,30 @@ def test_coverage_in_a_normal_world():
     # The rater who is truly best stands on the bound rho = 1: an interval with its best tail cut off.
     assert np.abs(held[:4] / runs - 0.95).max() < 0.03
     assert held[4] / runs > 0.9
+
+
+def test_sharpness_and_standards_hold_in_a_normal_world():
+    """Their intervals cover, and do not depend on the yardstick's noise."""
+    slope, severity, se = np.array([0.6, 1.2, 2.0]), np.array([-1.0, 0.2, 0.8]), 0.15
+    true = estimates(panel_of(slope, severity, se)).sharpness
+    random, runs, held, standing = np.random.default_rng(5), 300, np.zeros(3), np.zeros(3)
+    share = INDEX.standard(slope, severity)
+    for _ in range(runs):
+        panel = panel_of(slope + random.normal(0, se, 3), severity + random.normal(0, se / 2, 3), se)
+        found = estimates(panel)
+        held += (found.sharpness_low <= true) & (true <= found.sharpness_high)
+        on = measure(panel, Measure(1.0, np.zeros(3)), severity_of_origin("absolute", 3), is_most=False)
+        own = standards(on, INDEX)
+        standing += (own.passes_low <= share) & (share <= own.passes_high)
+    assert np.abs(held / runs - 0.95).max() < 0.04
+    assert np.abs(standing / runs - 0.95).max() < 0.04
+
+
+def test_sharpness_of_a_flat_rater_is_one_sided_and_the_standard_is_not():
+    panel = panel_of([1.5, 0.0], [0.0, 1.0], 0.2)
+    found = estimates(panel)
+    assert found.sharpness[1] == found.sharpness_low[1] == 0
+    assert 0.1 < found.sharpness_high[1] < 0.3
+    on = measure(panel, Measure(1.0, np.zeros(2)), severity_of_origin("absolute", 2), is_most=False)
+    own = standards(on, INDEX)
+    assert 0 < own.passes_low[1] < own.passes[1] < own.passes_high[1] < 0.5

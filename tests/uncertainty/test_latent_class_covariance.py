@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 import raterlens as rl
 from tests.support.latent_class import fitted, long, rows_of
@@ -74,3 +75,28 @@ def test_without_standard_errors_everything_else_stays(panel):
     np.testing.assert_array_equal(quick.kappa, full.kappa)
     assert np.isnan(quick.kappa_se).all()
     assert (quick.flag == full.flag).all()
+
+
+def test_sharpness_is_kappa_at_the_best_criterion_and_covers():
+    """Dawid-Skene: tanh(a / 4); the hierarchical model multiplies it by the sharpness of the true category."""
+    slope, criterion = np.array([4.0, 3.0, 2.0, 1.0]), np.array([2.0, 2.2, 0.3, 0.5])
+    sample = rl.simulate(
+        model="hrm", students=400, raters=4, items=2, slope=slope, criterion=criterion, sigma=2.0, seed=2
+    )
+    fit = rl.fit(sample.ratings, model="hrm")
+    raters = fit.table("raters")
+    of_truth = rl.capability.sharpness(slope=fit.sigma)
+    np.testing.assert_allclose(
+        raters["sharpness"], np.tanh(raters["slope"].to_numpy() / 4) * of_truth, rtol=1e-9
+    )
+    true = np.tanh(slope / 4) * rl.capability.sharpness(slope=2.0)
+    low, high = raters.select("sharpness_low", "sharpness_high").to_numpy().T
+    assert ((low < true) & (true < high)).all()
+    assert (raters["sharpness_se"] > 0).all()
+    bias = criterion - slope / 2
+    off = bias - bias.mean()
+    passes = (special.expit(-(off + slope / 2)) + special.expit(-(off - slope / 2))) / 2
+    low, high = raters.select("passes_low", "passes_high").to_numpy().T
+    assert ((low < passes) & (passes < high)).all()
+    alone = rl.fit(sample.ratings, model="dawid-skene").table("raters")
+    np.testing.assert_allclose(alone["sharpness"], alone["rho"], rtol=1e-9)

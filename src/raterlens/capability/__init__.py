@@ -1,6 +1,7 @@
 """Capability: how strongly a rater's pass rate follows ability. Pure functions of parameters, no data.
 
-`gmf`, `tfm`, `probit` and `hrm` give the index of each model; they are loaded on first use.
+`gmf`, `tfm`, `probit` and `hrm` give the index of each model, `sharpness` how closely scores follow ability; they are
+loaded on first use.
 """
 
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from raterlens.capability.approximations import delta_approximation, gmf_approximation
     from raterlens.capability.formulas import best_severity, delta, gmf, gmf_gradient, hrm, probit, tfm
+    from raterlens.capability.perfect_rater import sharpness
 
 __all__ = [
     "best_severity",
@@ -19,14 +21,20 @@ __all__ = [
     "gmf_gradient",
     "hrm",
     "probit",
+    "sharpness",
     "tfm",
 ]
+
+_HOMES = {
+    "delta_approximation": "approximations",
+    "gmf_approximation": "approximations",
+    "sharpness": "perfect_rater",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        module = "approximations" if name.endswith("_approximation") else "formulas"
-        return getattr(import_module(f"raterlens.capability.{module}"), name)
+        return getattr(import_module(f"raterlens.capability.{_HOMES.get(name, 'formulas')}"), name)
     raise AttributeError(f"module 'raterlens.capability' has no attribute {name!r}")
 
 

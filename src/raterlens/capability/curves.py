@@ -14,6 +14,7 @@ from scipy import special
 
 from raterlens.capability.density_moments import Grid, moments, quadrature
 from raterlens.capability.links import Link
+from raterlens.capability.pass_rates import pass_and_fail, reached
 from raterlens.types import Array
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.
@@ -36,6 +37,16 @@ class Curve(Protocol):
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         """∫ density(a t − η) t^k φ(t) dt for k = 0 .. order, shape (order + 1, ...)."""
 
+    @property
+    def step_weights(self) -> Array:
+        """(steps,): what each step from a score to the next (of each scale) counts in the mean; they sum to 1."""
+
+    def cumulative(self, s: Array) -> Array:
+        """(2, steps, ...): the probabilities that a step is reached, and that it is not."""
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        """(2, steps, ...): the same on average over a standard normal population."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassCurve:
@@ -55,6 +66,16 @@ class PassCurve:
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         return moments(a, eta, self.link, order)
+
+    @property
+    def step_weights(self) -> Array:
+        return np.ones(1)
+
+    def cumulative(self, s: Array) -> Array:
+        return np.exp(np.stack([self.link.log_pass(s), self.link.log_fail(s)]))[:, None]
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        return pass_and_fail(a, eta, self.link)[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +98,16 @@ class GradedCurve:
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         return np.asarray(np.mean([moments(a, eta + tau, self.link, order) for tau in self._each()], axis=0))
+
+    @property
+    def step_weights(self) -> Array:
+        return np.full(self.thresholds.size, 1 / self.thresholds.size)
+
+    def cumulative(self, s: Array) -> Array:
+        return np.concatenate([PassCurve(self.link).cumulative(s - tau) for tau in self._each()], axis=1)
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        return np.stack([pass_and_fail(a, eta + tau, self.link) for tau in self._each()], axis=1)
 
     def _each(self) -> Array:
         return self.thresholds.ravel()
@@ -104,18 +135,40 @@ class AdjacentCurve:
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-        # The sum of exp(k s − ..) is a polynomial in exp(s) with positive coefficients: its roots, the poles of the
-        # density, keep at least π / (K − 1) from the real line, and this step leaves less than 1e-11.
-        low, high = float(np.nanmin(self.thresholds)), float(np.nanmax(self.thresholds))
-        grid = Grid(min(0.4, 0.75 / self._steps), low - _TAIL, high + _TAIL)
-        flat = quadrature(np.abs(a).ravel(), eta.ravel(), self.density, order, grid)
+        flat = quadrature(np.abs(a).ravel(), eta.ravel(), self.density, order, self._grid)
         if order:
             flat[1] *= np.where(a.ravel() < 0, -1.0, 1.0)
         return flat.reshape(order + 1, *a.shape)
 
     @property
-    def _steps(self) -> int:
-        return int(self.thresholds.shape[1])
+    def step_weights(self) -> Array:
+        steps = np.isfinite(self.thresholds).sum(axis=1)
+        return np.repeat(1 / (len(steps) * steps), steps)
+
+    def cumulative(self, s: Array) -> Array:
+        parts = [np.moveaxis(p, -1, 0) for p in self._probabilities(s)]
+        above = [np.flip(np.cumsum(np.flip(p[1:], 0), 0), 0) for p in parts]
+        below = [np.cumsum(p[:-1], 0) for p in parts]
+        return np.stack([np.concatenate(above), np.concatenate(below)])
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        return reached(a, eta, self.cumulative, self._step_densities, self._grid)
+
+    @property
+    def _grid(self) -> Grid:
+        # The sum of exp(k s − ..) is a polynomial in exp(s) with positive coefficients: its roots, the poles of the
+        # density, keep at least π / (K − 1) from the real line, and this step leaves less than 1e-11.
+        low, high = float(np.nanmin(self.thresholds)), float(np.nanmax(self.thresholds))
+        return Grid(min(0.4, 0.75 / self.thresholds.shape[1]), low - _TAIL, high + _TAIL)
+
+    def _step_densities(self, s: Array) -> Array:
+        """(steps, ...): d P(y ≥ k) / ds = sum over j ≥ k of P(y = j) (j − E[y])."""
+        found = []
+        for p in self._probabilities(s):
+            k = np.arange(p.shape[-1])
+            pull = np.moveaxis(p * (k - (p @ k)[..., None]), -1, 0)
+            found.append(np.flip(np.cumsum(np.flip(pull[1:], 0), 0), 0))
+        return np.concatenate(found)
 
     def _probabilities(self, s: Array) -> list[Array]:
         """(..., categories) of every scale."""

@@ -28,7 +28,7 @@ from raterlens.types import Array
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _BLOCK = 2048
-"""Raters in one pass over a grid: their table stays in the processor's cache."""
+"""Raters in one pass over a grid."""
 _PER_VALUE = 150
 """Numbers that readable code goes over for each value: the mixture's components, thrice."""
 
@@ -105,23 +105,34 @@ def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: i
     """M_0 .. M_order of any smooth density, shape (order + 1, raters), for slopes a ≥ 0."""
     out = np.empty((order + 1, a.size))
     for rows, rule in ((a <= 1, _in_ability), (a > 1, _in_predictor)):
-        for block in _blocks(np.nonzero(rows)[0]):
+        for block in blocks(np.nonzero(rows)[0]):
             out[:, block] = rule(a[block], eta[block], density, order, grid)
     return out
 
 
-def _blocks(index: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+def blocks(index: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """So many of them at a time that a table of nodes stays in the processor's cache."""
     return (index[start : start + _BLOCK] for start in range(0, index.size, _BLOCK))
 
 
-def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
+def ability_nodes(grid: Grid) -> tuple[Array, Array]:
+    """Nodes t, and their weights in a standard normal population."""
     t = np.arange(-_ABILITY_END, _ABILITY_END + grid.step / 2, grid.step)
-    weights = np.stack([grid.step * _normal(t) * t**k for k in range(order + 1)])
+    return t, grid.step * _normal(t)
+
+
+def predictor_nodes(grid: Grid) -> Array:
+    return np.arange(grid.low, grid.high + grid.step / 2, grid.step)
+
+
+def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
+    t, weight = ability_nodes(grid)
+    weights = np.stack([weight * t**k for k in range(order + 1)])
     return weights @ density(np.multiply.outer(t, a) - eta)
 
 
 def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
-    x = np.arange(grid.low, grid.high + grid.step / 2, grid.step)
+    x = predictor_nodes(grid)
     weight = grid.step * density(x)
     t = np.add.outer(x, eta) / a
     phi = _normal(t)
@@ -134,7 +145,8 @@ def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order
 
 # The steps follow from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which
 # comes here for a < 1/2 only (so that x never serves), where f is stretched in t by 1/a.
-_GRIDS = {"cloglog": Grid(0.2, -40.0, 5.0), "cauchit": Grid(0.25, 0.0, 0.0)}
+CLOGLOG_GRID = Grid(0.2, -40.0, 5.0)
+_GRIDS = {"cloglog": CLOGLOG_GRID, "cauchit": Grid(0.25, 0.0, 0.0)}
 
 
 def _by_quadrature(a: Array, eta: Array, link: Link, order: int) -> Array:
@@ -168,7 +180,7 @@ def _logistic_mixture() -> tuple[Array, Array]:
     return 4 * k**2, step * k * np.where(k < 0.8, small, large)
 
 
-_VARIANCES, _WEIGHTS = _logistic_mixture()
+LOGISTIC_MIXTURE = _VARIANCES, _WEIGHTS = _logistic_mixture()
 
 
 def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
@@ -177,7 +189,7 @@ def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
 
         return mean_density(a, eta, _VARIANCES, _WEIGHTS / _ROOT_2PI)[None]
     out = np.empty((order + 1, a.size))
-    for block in _blocks(np.arange(a.size)):
+    for block in blocks(np.arange(a.size)):
         slope, severity = a[block], eta[block]
         # As in probit, with f of variance v: 1 + a² becomes v + a², and 1 / (1 + a²) becomes v / (v + a²).
         precision = 1 / np.add.outer(_VARIANCES, slope * slope)

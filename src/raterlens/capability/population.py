@@ -4,6 +4,7 @@ For a rater with slope a and severity η, T(a, η) = E[a f(a θ − η)] over th
 score rises with ability. Δ(σ) is the supremum of T over severity at the yardstick's slope σ.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -11,17 +12,18 @@ import numpy as np
 from scipy import special
 
 from raterlens.capability.curves import Curve, PassCurve
-from raterlens.capability.density_moments import highest, moments
+from raterlens.capability.density_moments import blocks, highest, moments
 from raterlens.errors import OptionError
 from raterlens.text import Message, Option
 from raterlens.types import Array
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
 # Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are
-# asked for, for the draws behind an interval: to 1e-5.
-_CANDIDATES, _KNOTS = 201, 33
+# asked for, for the draws behind an interval: to 1e-6.
+_CANDIDATES, _KNOTS = 201, 65
 # Cells of a histogram of abilities; it adds width² / 12 = 2e-4 to their variance.
 _CELL, _END = 0.05, 6.0
+_MOST_STRETCHES = 400
 _STUDENTS_AT_A_TIME = 4096
 # Of a central difference, relative: truncation and rounding are both below 1e-7.
 _STEP = 1e-4
@@ -55,6 +57,15 @@ class Population(Protocol):
 
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         """dΔ/dσ"""
+
+    def follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
+        """(2, steps, ...): how often each step of the scores is reached, and how often not; and Cov(score, θ)."""
+
+    def top(self, share: Array) -> Array:
+        """E[θ − E θ; the most able `share[0]` of students], where `share[1]` is the rest."""
+
+    def centred(self) -> "Population":
+        """With mean 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,10 @@ class Normal:
 
     def best(self, curve: Curve, sigma: Array) -> Array:
         if isinstance(curve, PassCurve):
-            return highest(sigma * self.sd, curve.link).rate / self.sd
+            link, slope = curve.link, np.asarray(sigma * self.sd)
+            if link.symmetric:
+                return highest(slope, link).rate / self.sd
+            return _between(lambda slopes: highest(slopes, link).rate, slope) / self.sd
         return _best(self, curve, sigma, self._span)
 
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
@@ -107,6 +121,18 @@ class Normal:
             severity = highest(sigma * self.sd, curve.link).severity
             return np.asarray(moments(sigma * self.sd, severity, curve.link, 2)[2])
         return _rise(self, curve, sigma, self._span)
+
+    def follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
+        # Stein's identity: Cov(y, θ) = Var(θ) E[dy/dθ].
+        standing = curve.rates(a * self.sd, eta - a * self.mean)
+        return standing, self.sd**2 * self.rate(curve, a, eta)
+
+    def top(self, share: Array) -> Array:
+        z = special.ndtri(np.minimum(share[0], share[1]))
+        return np.asarray(self.sd * np.exp(-z * z / 2) / _ROOT_2PI)
+
+    def centred(self) -> "Normal":
+        return Normal(0.0, self.sd)
 
     @property
     def _span(self) -> tuple[float, float]:
@@ -155,6 +181,43 @@ class Histogram:
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         return _rise(self, curve, sigma, self._span)
 
+    def follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
+        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+        (theta, weight), flat = self._points(), (a.ravel(), eta.ravel())
+        off, steps = weight * (theta - self._mean), curve.step_weights
+        share, covariance = np.empty((2, len(steps), a.size)), np.empty(a.size)
+        for rows in blocks(np.arange(a.size)):
+            at = curve.cumulative(np.multiply.outer(theta, flat[0][rows]) - flat[1][rows])
+            share[:, :, rows] = np.einsum("t,skta->ska", weight, at)
+            covariance[rows] = np.einsum("t,k,kta->a", off, steps, at[0], optimize=True)
+        return share.reshape(2, len(steps), *a.shape), covariance.reshape(a.shape)
+
+    def top(self, share: Array) -> Array:
+        # Students from the most able down, by whole cells and then the rest of one.
+        cell, width = self.share[::-1], np.diff(self.edges)[::-1]
+        high = self.edges[:0:-1] - self._mean
+        taken, sums = (np.append(0.0, np.cumsum(part)) for part in (cell, cell * (high - width / 2)))
+        last = np.clip(np.searchsorted(taken, share[0], "right") - 1, 0, len(cell) - 1)
+        rest = np.clip(share[0] - taken[last], 0.0, cell[last])
+        within = rest / np.maximum(cell[last], 1e-300) * width[last]
+        return np.asarray(sums[last] + rest * (high[last] - within / 2))
+
+    def centred(self) -> "Histogram":
+        return Histogram(self.edges - self._mean, self.share, self.text)
+
+    @property
+    def _mean(self) -> float:
+        return float(self.share @ (self.edges[1:] + self.edges[:-1]) / 2)
+
+    def _points(self) -> tuple[Array, Array]:
+        """Abilities and weights: two points in every stretch of a cell that even steep curves are smooth on."""
+        stretches = np.clip(np.ceil(np.diff(self.edges) / _CELL - 1e-9), 1, _MOST_STRETCHES).astype(int)
+        width = np.repeat(np.diff(self.edges) / stretches, stretches)
+        within = np.concatenate([np.arange(n) for n in stretches])
+        begin = np.repeat(self.edges[:-1], stretches) + width * within
+        points = np.concatenate([begin + width * (0.5 + offset / np.sqrt(12)) for offset in (-1, 1)])
+        return points, np.tile(np.repeat(self.share / stretches, stretches) / 2, 2)
+
     @property
     def _span(self) -> tuple[float, float]:
         return float(self.edges[0]), float(self.edges[-1])
@@ -193,17 +256,23 @@ def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads 
 
 
 def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:
-    """Δ at every σ by search over severity; where there are many σ, interpolated between a few."""
+    """Δ at every σ by search over severity."""
+    return _between(
+        lambda slopes: np.array([_best_at(population, curve, float(one), span) for one in slopes]), sigma
+    )
+
+
+def _between(best: Callable[[Array], Array], sigma: Array) -> Array:
+    """Δ at every σ where each takes a search; where there are many, interpolated between a few."""
     sigma = np.asarray(sigma, np.float64)
     distinct, place = np.unique(sigma, return_inverse=True)
     if len(distinct) <= _KNOTS:
-        return np.array([_best_at(population, curve, float(one), span) for one in distinct])[place]
+        return best(distinct)[place].reshape(sigma.shape)
     from scipy.interpolate import CubicSpline  # only here, and slow to load
 
-    knots = np.linspace(distinct[0], distinct[-1], _KNOTS)
-    return np.asarray(
-        CubicSpline(knots, [_best_at(population, curve, float(one), span) for one in knots])(sigma)
-    )
+    # Closer together where slopes are flat: there the best severity moves quickly.
+    knots = distinct[0] + (distinct[-1] - distinct[0]) * np.linspace(0.0, 1.0, _KNOTS) ** 2
+    return np.asarray(CubicSpline(knots, best(knots))(sigma))
 
 
 def _best_at(population: Population, curve: Curve, sigma: float, span: tuple[float, float]) -> float:

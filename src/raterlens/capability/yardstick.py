@@ -16,7 +16,7 @@ Reference = str | float
 Origin = str | float
 Students = str | tuple[float, float] | Normal | Histogram
 
-MAX, NOISELESS, AVERAGE, ABSOLUTE = "max", "noiseless", "average", "absolute"
+MAX, PERFECT, AVERAGE, ABSOLUTE = "max", "perfect", "average", "absolute"
 CORRECTED = "max corrected"
 STANDARD, ESTIMATED = "standard", "estimated"
 # A slope of 10 takes a rater from 1 % to 99 % passes within a standard deviation of ability. Beyond it data
@@ -34,7 +34,7 @@ class Yardstick:
     """A choice in the words in which it is saved and can be made again."""
 
     reference: Reference = MAX
-    """`max`, `max corrected`, `quantile Q`, a rater's label, the slope itself, or `noiseless` (the probit model's)."""
+    """`max`, `max corrected`, `quantile Q`, a rater's label, the slope itself, or `perfect` (a rater without noise)."""
     population: str = STANDARD
     """`standard`, `normal MEAN SD`, `window CENTRE HALF_WIDTH` or `estimated`."""
     origin: Origin = AVERAGE
@@ -53,7 +53,7 @@ class Yardstick:
     ) -> "Yardstick":
         """What the user chose, checked before any work; `default` where nothing was."""
         return Yardstick(
-            default.reference if reference is None else _reference(reference, raters, default),
+            default.reference if reference is None else _reference(reference, raters),
             default.population if population is None else _population(population),
             default.origin if origin is None else _origin(origin),
             default.shrink if shrink is None else bool(shrink),
@@ -93,7 +93,7 @@ def slope_of_yardstick(
     size, nobody = np.abs(slopes), np.zeros(len(slopes))
     if isinstance(reference, float):
         return Measure(reference, nobody)
-    if (q := _quantile(reference)) is not None or reference in (MAX, CORRECTED, NOISELESS):
+    if (q := _quantile(reference)) is not None or reference in (MAX, CORRECTED, PERFECT):
         settled = np.flatnonzero(may_set_yardstick(slopes) if candidates is None else candidates)
         order = settled[np.argsort(size[settled], kind="stable")]
         # The usual quantile: linear between the two nearest raters.
@@ -104,7 +104,7 @@ def slope_of_yardstick(
     else:
         nobody[_labels(raters).index(str(reference))] = 1.0
     found = Measure(0.0, nobody)
-    if found.of(size) == 0 and reference not in (MAX, CORRECTED, NOISELESS):
+    if found.of(size) == 0 and reference not in (MAX, CORRECTED, PERFECT):
         raise OptionError(
             Message(Option("reference", reference), " has a slope of 0 and cannot be a yardstick"),
             Message("choose a rater who tells students apart, or ", Option("reference", MAX)),
@@ -136,21 +136,24 @@ def students_of(population: str, ability: Array, error: Array) -> Population:
 # --------------------------------------------------------------------------------- from the user's words
 
 
-def _reference(reference: Reference, raters: pl.Series, default: Yardstick) -> Reference:
+def _reference(reference: Reference, raters: pl.Series) -> Reference:
     if isinstance(reference, bool) or not isinstance(reference, str | int | float | np.number):
-        raise _refused("reference", reference, "give 'max', 'quantile 0.9', a rater's label or a number")
+        raise _refused(
+            "reference", reference, "give 'max', 'perfect', 'quantile 0.9', a rater's label or a number"
+        )
     if not isinstance(reference, str):
         return _positive(float(reference))
-    if reference in (MAX, CORRECTED, default.reference, *_labels(raters)) or _quantile(reference) is not None:
+    if reference in (MAX, CORRECTED, PERFECT, *_labels(raters)) or _quantile(reference) is not None:
         return reference
     try:
         return _positive(float(reference))
     except ValueError:
-        near = get_close_matches(reference, [*_labels(raters), MAX], n=1)
+        near = get_close_matches(reference, [*_labels(raters), MAX, PERFECT], n=1)
         hint = f"did you mean {shortened(near[0])}? " if near else ""
         raise OptionError(
             f"no rater {shortened(reference)} to be the reference",
-            f"{hint}choose 'max', 'quantile 0.9', a slope such as 2.0, or one of the raters: {listed(_labels(raters))}",
+            f"{hint}choose 'max', 'perfect', 'quantile 0.9', a slope such as 2.0, or one of the raters: "
+            f"{listed(_labels(raters))}",
             value=reference,
             option="reference",
         ) from None

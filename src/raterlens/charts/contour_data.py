@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.capability.index import Index
-from raterlens.capability.yardstick import NOISELESS
+from raterlens.capability.yardstick import PERFECT
 from raterlens.charts.label_placement import placed_names, severity_title
 from raterlens.charts.rater_marks import population_of, rater_rows
 from raterlens.diagnostics.capability_scale import Scale
@@ -37,6 +37,8 @@ MANY = 200
 """More points than this are drawn smaller."""
 
 HEIGHT = 380
+# Next to no noise: where the axis of discrimination relative to the perfect rater ends.
+_STEEPEST = 1e3
 
 
 def severity_data(fit: Result) -> pl.DataFrame:
@@ -50,14 +52,16 @@ def surface(fit: Result) -> Surface:
     if fit.calibration is None:
         return Scale.of(fit).capability
     students = population_of(fit)
-    noiseless = fit.yardstick.reference == NOISELESS
-    index = Index(fit.calibration.curve(), students, noiseless)
+    perfect = fit.yardstick.reference == PERFECT
+    index = Index(fit.calibration.curve(), students, perfect)
+    slopes = np.append(0.0, np.geomspace(0.01, _STEEPEST, 60))
+    of_slopes = index.rho(slopes, slopes)[0] if perfect else slopes
 
     def capability(rho: Array, eta: Array) -> Array:
         r, e = (part.ravel() for part in np.broadcast_arrays(rho, eta))
-        if fit.sigma == 0 and not noiseless:  # nobody discriminates: there is no yardstick to divide by
+        if fit.sigma == 0 and not perfect:  # nobody discriminates: there is no yardstick to divide by
             return np.zeros(np.broadcast_shapes(rho.shape, eta.shape))
-        a = r / np.sqrt(np.maximum(1 - r**2, 1e-9)) if noiseless else r * fit.sigma
+        a = np.interp(r, of_slopes, slopes) if perfect else r * fit.sigma
         kappa = index.kappa(a, e, np.full(len(a), fit.sigma))
         return np.asarray(kappa.reshape(np.broadcast_shapes(rho.shape, eta.shape)))
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from raterlens.capability.links import get_link
-from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Yardstick
+from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.models.build import Options
@@ -111,4 +111,4 @@ def default_yardstick(config: FitConfig, options: Options) -> Yardstick:
     earlier = None if config.anchors is None else config.anchors.earlier
     if earlier is not None and earlier.sigma is not None:
         return Yardstick(earlier.sigma, earlier.population, -earlier.alpha)
-    return Yardstick(NOISELESS, origin=ABSOLUTE) if options.spec.absolute else Yardstick()
+    return Yardstick(PERFECT, origin=ABSOLUTE) if options.spec.absolute else Yardstick()

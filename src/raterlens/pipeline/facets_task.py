@@ -132,8 +132,9 @@ class FacetsTask:
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration = self._calibration(estimate, covariance)
-        raters = measured(calibration, self.yardstick, estimate.moments.mean, estimate.moments.sd).raters()
-        tables = tabulate(self.coded, estimate, raters, covariance, self.covariates)
+        on = measured(calibration, self.yardstick, estimate.moments.mean, estimate.moments.sd)
+        raters = on.raters()
+        tables = tabulate(self.coded, estimate, raters, on.standards(), covariance, self.covariates)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
         if self.checkpoint is not None:
             self.checkpoint.finish()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raterlens.capability.links import get_link
-from raterlens.capability.yardstick import ABSOLUTE, NOISELESS, Yardstick
+from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.errors import InputError
 from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
@@ -63,7 +63,7 @@ class LatentClassTask:
                 *latent_class_warnings(self.ratings, estimate, errors),
             ),
             tables=latent_class_tables(self.ratings, estimate, errors),
-            yardstick=Yardstick(NOISELESS, origin=ABSOLUTE),
+            yardstick=Yardstick(PERFECT, origin=ABSOLUTE),
         )
 
 

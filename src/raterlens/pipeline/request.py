@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from raterlens.capability.yardstick import NOISELESS
+from raterlens.capability.yardstick import PERFECT
 from raterlens.config import Anchors, EarlierScale
 from raterlens.errors import OptionError
 from raterlens.models.anchors import anchors_from
@@ -28,6 +28,6 @@ def _anchors_of(fit: Result) -> Anchors:
             "use 'gmf', 'tfm' or 'probit'",
             option="anchors",
         )
-    sigma = None if fit.yardstick.reference == NOISELESS else fit.sigma
+    sigma = None if fit.yardstick.reference == PERFECT else fit.sigma
     scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, fit.yardstick.population)
     return anchors_from(fit.calibration, scale)

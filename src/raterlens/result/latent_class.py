@@ -13,7 +13,12 @@ from raterlens.estimation.latent_estimate import LatentClassEstimate, posterior_
 from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
-from raterlens.uncertainty.latent_class_covariance import LatentClassErrors, no_errors_seen
+from raterlens.uncertainty.latent_class_covariance import (
+    LatentClassErrors,
+    no_errors_seen,
+    passes,
+    sharpness_of_raters,
+)
 
 # Fine enough to average even the steepest prevalence (sigma at its limit) over the population.
 _POPULATION = Nodes.equally_spaced(-8.0, 8.0, 0.05)
@@ -44,6 +49,13 @@ def _raters(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErr
         "kappa_se": errors.kappa,
         "kappa_low": errors.kappa_low,
         "kappa_high": errors.kappa_high,
+        "sharpness": sharpness_of_raters(found.model, found.parameters),
+        "sharpness_se": errors.sharpness,
+        "sharpness_low": errors.sharpness_low,
+        "sharpness_high": errors.sharpness_high,
+        "passes": passes(found),
+        "passes_low": errors.passes_low,
+        "passes_high": errors.passes_high,
     }
     more = {
         "criterion": criterion,

@@ -21,7 +21,10 @@ from raterlens.text import shortened
 
 _FORMAT, _VERSION = "raterlens fit", 2
 _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
-_NUMBERS = {"n", "mean_score", "rho", "eta", "kappa", "kappa_low", "kappa_high", "difficulty", "ability"}
+_NUMBERS = {
+    *("n", "mean_score", "rho", "eta", "kappa", "kappa_low", "kappa_high", "difficulty", "ability"),
+    *("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high"),
+}
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, IndexError, PolarsError, RaterlensError)
 _ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
 

@@ -1,5 +1,7 @@
 """Estimates as tables: one row per rater, item, student, facet level or threshold."""
 
+from dataclasses import asdict
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
-from raterlens.uncertainty.intervals import RaterEstimates
+from raterlens.uncertainty.intervals import RaterEstimates, Standards
 from raterlens.uncertainty.measurement import RATER_COLUMNS
 
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
@@ -21,6 +23,7 @@ def tabulate(
     ratings: Ratings,
     found: FacetsEstimate,
     raters: RaterEstimates,
+    standards: Standards,
     spread: Covariance | None,
     covariates: Covariates | None = None,
 ) -> dict[str, pl.DataFrame]:
@@ -29,7 +32,7 @@ def tabulate(
     variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
     se = np.where(found.at_limit, np.nan, np.sqrt(np.maximum(variance, 0.0)))
     tables = {
-        "raters": rater_table(ratings, raters, found.raters_at_limit, _anchored_raters(found)),
+        "raters": rater_table(ratings, raters, standards, found.raters_at_limit, _anchored_raters(found)),
         "items": level_table(
             ratings.items,
             ratings.tally("item"),
@@ -66,9 +69,13 @@ def tabulate(
 
 
 def rater_table(
-    ratings: Ratings, raters: RaterEstimates, at_limit: NDArray[np.bool_], anchored: NDArray[np.bool_]
+    ratings: Ratings,
+    raters: RaterEstimates,
+    standards: Standards,
+    at_limit: NDArray[np.bool_],
+    anchored: NDArray[np.bool_],
 ) -> pl.DataFrame:
-    estimates = {name: getattr(raters, name) for name in RATER_COLUMNS}
+    estimates = {name: getattr(raters, name) for name in RATER_COLUMNS} | asdict(standards)
     table = level_table(ratings.raters, ratings.tally("rater"), estimates)
     flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, ratings.n_categories)
     flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]

@@ -11,7 +11,7 @@ from raterlens.capability.yardstick import (
     LARGEST_EFFECT,
     LARGEST_ITEM_SLOPE,
     MAX,
-    NOISELESS,
+    PERFECT,
     Yardstick,
 )
 from raterlens.engine.protocol import MOST_NODES
@@ -73,7 +73,7 @@ def facets_warnings(
 def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[str]:
     """Raters who are not linked to the rest, and would be the yardstick otherwise."""
     panel = calibration.panel()
-    if panel.apart is None or yardstick.reference not in (MAX, CORRECTED, NOISELESS):
+    if panel.apart is None or yardstick.reference not in (MAX, CORRECTED, PERFECT):
         return
     size, may = np.abs(panel.slope), panel.candidates
     beyond = panel.apart & ~may & ~panel.at_limit & (size > size[may].max())

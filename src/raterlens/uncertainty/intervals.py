@@ -91,6 +91,10 @@ class RaterEstimates:
     kappa_se: Array
     kappa_low: Array
     kappa_high: Array
+    sharpness: Array
+    sharpness_se: Array
+    sharpness_low: Array
+    sharpness_high: Array
     sigma: float
     sigma_se: float
     alpha: float
@@ -128,32 +132,62 @@ def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
     """Capability of every rater."""
     a, eta, sigmas = on.a, on.eta, on.sigmas
     rho, rho_gradient = index.rho(a, sigmas)
-    rho_se = eta_se = kappa_se = low = high = np.full_like(a, np.nan)
+    rho_se = eta_se = kappa_se = sharpness_se = np.full_like(a, np.nan)
+    low = high = np.full((2, len(a)), np.nan)
     sigma_se = np.nan
+
+    def indices(a: Array, eta: Array, sigma: Array) -> Iterator[Array]:
+        yield index.kappa(a, eta, sigma)
+        yield index.sharpness(a, eta)
+
+    kappa, sharpness = indices(a, eta, sigmas)
     if on.joint is not None:
         rho_se = _standard_error(rho_gradient, on.joint)
         kappa_se = _standard_error(index.gradient(a, eta, sigmas), on.joint)
+        sharpness_se = _standard_error(index.sharpness_gradient(a, eta), on.joint)
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
-        (low,), (high,) = _intervals(on, lambda *of: [index.kappa(*of)])
+        low, high = _intervals(on, indices)
         if on.is_most and on.sigma == 0:
             # Shares of nothing: anything is possible.
             rho_se = kappa_se = np.full_like(a, np.nan)
-            low, high = np.zeros_like(a), np.ones_like(a)
+            low[0], high[0] = 0.0, 1.0
     return RaterEstimates(
         slope=panel.slope,
         rho=rho,
         rho_se=rho_se,
         eta=eta,
         eta_se=eta_se,
-        kappa=index.kappa(a, eta, sigmas),
+        kappa=kappa,
         kappa_se=kappa_se,
-        kappa_low=low,
-        kappa_high=high,
+        kappa_low=low[0],
+        kappa_high=high[0],
+        sharpness=sharpness,
+        sharpness_se=sharpness_se,
+        sharpness_low=low[1],
+        sharpness_high=high[1],
         sigma=on.sigma,
         sigma_se=sigma_se,
         alpha=-on.origin,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Standards:
+    """One entry per rater: the share of students who pass where the average rater passes half, with its interval."""
+
+    passes: Array
+    passes_low: Array
+    passes_high: Array
+
+
+def standards(on: Measured, index: Index) -> Standards:
+    """Standards of a panel whose severities are counted from the average rater."""
+    found = index.standard(on.a, on.eta)
+    if on.joint is None:
+        return Standards(found, *(np.full_like(found, np.nan),) * 2)
+    low, high = _quantiles(on, lambda a, eta, sigma: [index.standard(a, eta)], found[None])
+    return Standards(found, low[0], high[0])
 
 
 def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
@@ -211,16 +245,8 @@ Values = Callable[[Array, Array, Array], Iterable[Array]]
 
 
 def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
-    """(values, raters) twice: quantiles over draws of (a, eta, sigma), stretched where an estimate is beyond them."""
-    tail = (1 - _LEVEL) / 2
-    found = np.stack(list(values(on.a, on.eta, on.sigmas)))
-    low, high = np.empty_like(found), np.empty_like(found)
-    drawn = _draws(on)
-    for first in range(0, len(on.a), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        for which, value in enumerate(values(*drawn(rows))):
-            low[which, rows], high[which, rows] = np.quantile(value, [tail, 1 - tail], axis=1)
-    low, high = np.minimum(low, found), np.maximum(high, found)
+    """(values, raters) twice: of what is 0 where a slope is; one-sided there."""
+    low, high = _quantiles(on, values, np.stack(list(values(on.a, on.eta, on.sigmas))))
     zero = np.flatnonzero(on.a == 0)
     low[:, zero] = 0.0
     highest, sigma = _highest_slope(on, zero), on.sigmas[zero]
@@ -228,6 +254,18 @@ def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
         sigma = np.maximum(sigma, highest)
     high[:, zero] = np.stack(list(values(highest, on.eta[zero], sigma)))
     return low, high
+
+
+def _quantiles(on: Measured, values: Values, found: Array) -> tuple[Array, Array]:
+    """(values, raters) twice: over draws of (a, eta, sigma), stretched where what was found is beyond them."""
+    tail = (1 - _LEVEL) / 2
+    low, high = np.empty_like(found), np.empty_like(found)
+    drawn = _draws(on)
+    for first in range(0, len(on.a), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        for which, value in enumerate(values(*drawn(rows))):
+            low[which, rows], high[which, rows] = np.quantile(value, [tail, 1 - tail], axis=1)
+    return np.minimum(low, found), np.maximum(high, found)
 
 
 def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:

@@ -1,15 +1,21 @@
-"""Standard errors of a latent class model, and intervals of kappa = F(c) - F(c - a).
+"""Standard errors of a latent class model, and intervals of kappa = F(c) - F(c - a) and what else follows.
 
-Intervals are quantiles of kappa over normal draws of (c, a). On simulated panels of 6 raters with 150 to 1200
+Sharpness is kappa at the best criterion, F(a / 2) - F(-a / 2), times how closely the true category follows ability, if
+there is one. The standard is the share of passes where half of the students deserve one and the average rater passes
+half.
+
+Intervals are quantiles over normal draws, of (c, a) for kappa. On simulated panels of 6 raters with 150 to 1200
 student-items, a fifth of the raters with an error rate estimated at 0, they covered the truth in 93 to 96 % of cases.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from raterlens import capability
 from raterlens.capability.links import get_link
+from raterlens.capability.perfect_rater import sharpness
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.estimation.latent_information import observed_information
@@ -53,12 +59,17 @@ class LatentClassErrors:
     """Standard errors and intervals; not-a-number for what is at a limit, and everywhere without a covariance."""
 
     bias: Array
-    """(raters,), as the next six"""
+    """(raters,), as the next eleven"""
     criterion: Array
     slope: Array
     kappa: Array
     kappa_low: Array
     kappa_high: Array
+    sharpness: Array
+    sharpness_low: Array
+    sharpness_high: Array
+    passes_low: Array
+    passes_high: Array
     undetermined: Mask
     """The data say next to nothing about the rater."""
     delta: Array
@@ -70,13 +81,16 @@ class LatentClassErrors:
         model, blocks = found.model, found.model.blocks
         if known is None:
             raters, items = np.full(model.n_raters, np.nan), np.full(model.n_items, np.nan)
-            return LatentClassErrors(*(raters,) * 6, np.zeros(model.n_raters, dtype=bool), items, np.nan)
+            return LatentClassErrors(*(raters,) * 11, np.zeros(model.n_raters, dtype=bool), items, np.nan)
         inside, matrix, unseen = _inside(found)[0], in_full(known.matrix), no_errors_seen(found)
         joint = _criterion_and_slope(model, matrix)
         se, low, high = _kappa(model.lines(inside)[:, 0], inside[blocks["slope"]], joint, model.link.name)
         kappa = capability.hrm(
             criterion=model.lines(found.parameters)[:, 0], slope=found.of("slope"), link=model.link.name
         )
+        sharp, standard = sharpness_of_raters(model, found.parameters), passes(found)
+        sharp_se, *sharp_ends = _sharpness_errors(model, inside, matrix)
+        standard_ends = _passes_interval(found, inside, matrix)
         own = np.sqrt(np.where(_at_a_limit(found), np.nan, np.diag(matrix)))
         centring = np.eye(model.n_items) - 1 / model.n_items
         deltas = np.diag(centring @ matrix[blocks["difficulty"], blocks["difficulty"]] @ centring)
@@ -88,6 +102,11 @@ class LatentClassErrors:
             se,
             np.minimum(low, kappa),
             np.maximum(high, kappa),
+            sharp_se,
+            np.minimum(sharp_ends[0], sharp),
+            np.maximum(sharp_ends[1], sharp),
+            np.minimum(standard_ends[0], standard),
+            np.maximum(standard_ends[1], standard),
             undetermined[blocks["bias"]] | undetermined[blocks["slope"]],
             np.where(one_sided(found), np.nan, np.sqrt(np.maximum(deltas, 0.0))),
             float(own[-1]) if model.rasch else np.nan,
@@ -119,10 +138,15 @@ def _inside(found: LatentClassEstimate) -> tuple[Array, Nodes, Array]:
 def _criterion_and_slope(model: LatentClassModel, matrix: Array) -> Array:
     """(raters, 2, 2): covariance of (c_r, a_r), where c_r = b_r + a_r / 2."""
     raters = np.arange(model.n_raters)
-    index = np.stack([raters + model.blocks[name].start for name in ("bias", "slope")], axis=1)
-    joint = matrix[index[:, :, None], index[:, None, :]]
+    joint = _pairs(matrix, raters + model.blocks["bias"].start, raters + model.blocks["slope"].start)
     change = np.array([[1.0, 0.5], [0.0, 1.0]])
     return np.asarray(change @ joint @ change.T)
+
+
+def _pairs(matrix: Array, first: Array, second: Array) -> Array:
+    """(raters, 2, 2): covariances of two parameters of every rater."""
+    index = np.stack([first, second], axis=1)
+    return np.asarray(matrix[index[:, :, None], index[:, None, :]])
 
 
 def _kappa(criterion: Array, slope: Array, joint: Array, link: str) -> tuple[Array, Array, Array]:
@@ -130,17 +154,104 @@ def _kappa(criterion: Array, slope: Array, joint: Array, link: str) -> tuple[Arr
     density = get_link(link).density
     hit = density(criterion - slope)
     gradient = np.stack([density(criterion) - hit, hit], axis=1)
-    se = np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0))
+    low, high = _interval(
+        np.stack([criterion, slope], axis=1),
+        joint,
+        lambda c, a: capability.hrm(criterion=c, slope=np.maximum(a, 0.0), link=link),
+        slope == 0,
+    )
+    return _delta_method(gradient, joint), low, high
+
+
+def _delta_method(gradient: Array, joint: Array) -> Array:
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0)))
+
+
+def _interval(
+    centre: Array, joint: Array, value: Callable[[Array, Array], Array], zero: Mask
+) -> tuple[Array, Array]:
+    """Quantiles of `value` over draws of two parameters per rater; one-sided from 0 for those at `zero`."""
     half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 2))
     normal = np.concatenate([half, -half])
     values, vectors = np.linalg.eigh(joint)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
-    low, high = np.empty_like(slope), np.empty_like(slope)
-    for first in range(0, len(slope), _BLOCK):
+    low, high = np.empty(len(centre)), np.empty(len(centre))
+    for first in range(0, len(centre), _BLOCK):
         rows = slice(first, first + _BLOCK)
-        centre = np.stack([criterion[rows], slope[rows]], axis=1)
-        draws = centre[:, None] + np.einsum("rij,dj->rdi", root[rows], normal)
-        kappa = capability.hrm(criterion=draws[..., 0], slope=np.maximum(draws[..., 1], 0.0), link=link)
-        low[rows], two_sided, one_sided = np.quantile(kappa, [_TAIL, 1 - _TAIL, 1 - 2 * _TAIL], axis=1)
-        high[rows] = np.where(slope[rows] == 0, one_sided, two_sided)
-    return se, np.where(slope == 0, 0.0, low), high
+        draws = centre[rows, None] + np.einsum("rij,dj->rdi", root[rows], normal)
+        found = value(draws[..., 0], draws[..., 1])
+        low[rows], two_sided, one_sided = np.quantile(found, [_TAIL, 1 - _TAIL, 1 - 2 * _TAIL], axis=1)
+        high[rows] = np.where(zero[rows], one_sided, two_sided)
+    return np.where(zero, 0.0, low), high
+
+
+# ---------------------------------------------------------------------------------- sharpness and standard
+
+
+def sharpness_of_raters(model: LatentClassModel, parameters: Array) -> Array:
+    """(raters,)"""
+    blocks = model.blocks
+    return _sharpness(model, parameters[blocks["slope"]], parameters[blocks["sigma"]].sum())
+
+
+def passes(found: LatentClassEstimate) -> Array:
+    """(raters,): share of passes where half of the students deserve one and the average rater passes half."""
+    bias = found.of("bias")
+    return _passes(found.model, bias - _average(found) @ bias, found.of("slope"))
+
+
+def _sharpness(model: LatentClassModel, slope: Array, sigma: Array) -> Array:
+    detects = np.exp(model.link.log_pass(slope / 2)) - np.exp(model.link.log_pass(-slope / 2))
+    return np.asarray(detects * sharpness(slope=sigma)) if model.rasch else detects
+
+
+def _passes(model: LatentClassModel, bias: Array, slope: Array) -> Array:
+    return np.asarray(
+        (np.exp(model.link.log_fail(bias + slope / 2)) + np.exp(model.link.log_fail(bias - slope / 2))) / 2
+    )
+
+
+def _average(found: LatentClassEstimate) -> Array:
+    """(raters,): weights of those in the average rater whose errors can be seen, of everybody where nobody's can."""
+    seen = ~(no_errors_seen(found) | found.problem.extreme)
+    return seen / seen.sum() if seen.any() else np.full(len(seen), 1 / len(seen))
+
+
+def _sharpness_errors(model: LatentClassModel, inside: Array, matrix: Array) -> tuple[Array, Array, Array]:
+    """Standard errors by the delta method, and intervals over draws of (slope, sigma)."""
+    slope, sigma = inside[model.blocks["slope"]], float(inside[model.blocks["sigma"]].sum())
+    raters = np.arange(model.n_raters) + model.blocks["slope"].start
+    joint, step = np.zeros((len(slope), 2, 2)), 1e-5
+    if model.rasch:
+        joint = _pairs(matrix, raters, np.full_like(raters, model.blocks["sigma"].start))
+    else:
+        joint[:, 0, 0] = matrix.diagonal()[raters]
+
+    def value(a: Array, spread: Array) -> Array:
+        return _sharpness(model, np.maximum(a, 0.0), np.maximum(spread, 0.0))
+
+    moves = ((step, 0.0), (0.0, step))
+    spread = np.full_like(slope, sigma)
+    gradient = np.stack(
+        [(value(slope + a, spread + s) - value(slope, spread)) / step for a, s in moves], axis=1
+    )
+    centre = np.stack([slope, spread], axis=1)
+    return _delta_method(gradient, joint), *_interval(centre, joint, value, slope == 0)
+
+
+def _passes_interval(found: LatentClassEstimate, inside: Array, matrix: Array) -> tuple[Array, Array]:
+    """Over draws of (bias from the average, slope)."""
+    model, blocks, weights = found.model, found.model.blocks, _average(found)
+    bias, slope = inside[blocks["bias"]], inside[blocks["slope"]]
+    through = np.eye(blocks.size)
+    through[blocks["bias"], blocks["bias"]] -= weights
+    raters = np.arange(model.n_raters)
+    joint = _pairs(
+        through @ matrix @ through.T, raters + blocks["bias"].start, raters + blocks["slope"].start
+    )
+    return _interval(
+        np.stack([bias - weights @ bias, slope], axis=1),
+        joint,
+        lambda b, a: _passes(model, b, np.maximum(a, 0.0)),
+        np.zeros(len(raters), dtype=bool),
+    )

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import (
+    ABSOLUTE,
+    AVERAGE,
     CORRECTED,
     MAX,
-    NOISELESS,
+    PERFECT,
     Measure,
     Yardstick,
     severity_of_origin,
@@ -27,16 +29,21 @@ from raterlens.types import Array
 from raterlens.uncertainty.intervals import (
     Measured,
     RaterEstimates,
+    Standards,
     curve_estimates,
     measure,
     rater_estimates,
+    standards,
 )
 from raterlens.uncertainty.shrinkage import corrected_largest, expected_largest, shrunk
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
 
-RATER_COLUMNS = ("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high")
+RATER_COLUMNS = (
+    *("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"),
+    *("sharpness", "sharpness_se", "sharpness_low", "sharpness_high"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +56,20 @@ class Measurement:
     """What is measured."""
     on: Measured
     index: Index
+    sigma: Measure
     origin: Measure
+    absolute: bool
+    """Severities are counted from none of the raters."""
 
     def raters(self) -> RaterEstimates:
         return rater_estimates(self.estimated, self.on, self.index)
+
+    def standards(self) -> Standards:
+        """How many students pass where the average rater (or the one that the origin stands for) passes half."""
+        if self.absolute:
+            average = severity_of_origin(AVERAGE, len(self.panel.slope), self.panel.aside)
+            return standards(measure(self.panel, self.sigma, average, is_most=self.on.is_most), self.index)
+        return standards(self.on, self.index)
 
     def only(self, rows: NDArray[np.int64]) -> "Measurement":
         """Of these raters alone, with the same numbers."""
@@ -93,8 +110,8 @@ def measured(
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
-    index = Index(calibration.curve(item), students, yardstick.reference == NOISELESS)
-    return Measurement(estimated, panel, on, index, origin)
+    index = Index(calibration.curve(item), students, yardstick.reference == PERFECT)
+    return Measurement(estimated, panel, on, index, sigma, origin, yardstick.origin == ABSOLUTE)
 
 
 def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -> Measurement:

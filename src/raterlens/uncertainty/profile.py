@@ -12,7 +12,7 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import (
     MAX,
-    NOISELESS,
+    PERFECT,
     severity_of_origin,
     slope_of_yardstick,
     students_of,
@@ -86,7 +86,7 @@ class Profiler:
         students = students_of(fit.yardstick.population, found.moments.mean, found.moments.sd)
         return Profiler(
             Likelihood.of(found.problem, found.nodes, found.parameters, information, held),
-            Index(known.curve(), students, fit.yardstick.reference == NOISELESS),
+            Index(known.curve(), students, fit.yardstick.reference == PERFECT),
             fit,
             np.sqrt(np.maximum(variance, 0.0)),
         )
@@ -127,7 +127,7 @@ def profile(
     places = [labels.index(choose("rater", str(label), labels)) for label in wanted]
     profiler = Profiler.of(fit, ratings)
     rows, points = [], []
-    highest = 1.0 if fit.yardstick.reference in (MAX, NOISELESS) else 10.0
+    highest = 1.0 if fit.yardstick.reference in (MAX, PERFECT) else 10.0
     lowest = -highest if fit.config.allow_reversed else 0.0
     for place in places:
         own = profiler.profile(place)

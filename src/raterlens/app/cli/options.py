@@ -54,7 +54,7 @@ FIT_HELP = {
     "item_slopes": "Let items differ in how strongly they reflect ability.",
     "covariates": "Table with a 'rater' column and numeric columns that explain severity and discrimination.",
     "anchors": "Earlier fit (fit.json) whose raters, items and thresholds are held.",
-    "reference": "Yardstick: max, 'max corrected', 'quantile 0.9', a rater, or a slope such as 2.0.",
+    "reference": "Yardstick: max, perfect (no noise), 'max corrected', 'quantile 0.9', a rater, or a slope like 2.0.",
     "population": "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'.",
     "origin": "Zero of severity: average, absolute, or a number.",
     "shrink": "Pull uncertain raters towards the panel.",

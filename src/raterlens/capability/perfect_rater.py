@@ -1,0 +1,99 @@
+r"""Sharpness and standard: what a rater does, measured against a rater who makes no error rather than against a panel.
+
+Sharpness is how closely a rater's scores follow ability, as a share of what any rater could reach who gives the same
+scores equally often:
+
+    sharpness = Cov(y, θ) / max Cov(y', θ),    y' distributed as y
+
+in [−1, 1] and free of the unit of θ. The best such rater gives the highest scores to the most able students, so with
+P_k = P(y ≥ k) the divisor is the sum over k of E[θ − E θ; the top share P_k], which is φ(Φ⁻¹(P_k)) for standard normal
+abilities. With the probit link sharpness is a / sqrt(1 + a²) at any severity; with the others it hardly depends on it.
+
+The standard is the share of students who pass where an average rater passes half. For pass or fail and standard normal
+abilities, capability against the perfect rater is sharpness · exp(−Φ⁻¹(P)² / 2): what is left after discrimination and
+after the standard have taken their part.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from raterlens.capability.arguments import normal_students, number, plain
+from raterlens.capability.curves import Curve, PassCurve
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Population
+from raterlens.types import Array
+
+# Of a central difference, relative: truncation and rounding are both below 1e-8.
+_STEP = 1e-4
+
+
+def sharpness(
+    *, slope: ArrayLike, severity: ArrayLike = 0.0, link: str = "logit", mean: float = 0.0, sd: float = 1.0
+) -> Array:
+    """How closely pass and fail follow ability, as a share of what is possible at the same pass rate.
+
+    Parameters
+    ----------
+    slope
+        Of the predictor S = slope θ − severity. Negative: the rater scores against ability.
+    severity
+        Counted from the average rater.
+    link
+        ``logit``, ``probit``, ``cauchit``, ``cloglog`` or ``log``.
+    mean, sd
+        The normal population of students.
+
+    Examples
+    --------
+    >>> sharpness(slope=1.5, severity=[0, 1, 2]).round(3)
+    array([0.665, 0.66 , 0.646])
+    """
+    a = number("slope", slope, "leave out raters without an estimate")
+    eta = number("severity", severity, "leave out raters without an estimate")
+    return plain(sharpness_of(PassCurve(get_link(link)), normal_students(mean, sd), a, eta))
+
+
+def sharpness_of(curve: Curve, population: Population, a: Array, eta: Array) -> Array:
+    """Sharpness of raters with slope a and severity eta."""
+    a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+    if isinstance(curve, PassCurve) and curve.link.name == "log":
+        # Where nearly everybody passes, the few fails that the slope adds count for much, however flat it is. Against
+        # the perfect rater at the best severity, sharpness goes to 0 with the slope, as for every other link.
+        return np.asarray(np.sign(a) * _at_best_severity(curve, population, np.abs(a)))
+    share, follows = population.follows(curve, a, eta)
+    most = np.tensordot(curve.step_weights, population.top(share), 1)
+    ratio = np.divide(follows, most, out=np.zeros(a.shape), where=most > 0)
+    return np.asarray(np.clip(ratio, -1.0, 1.0))
+
+
+def sharpness_gradient(curve: Curve, population: Population, a: Array, eta: Array) -> tuple[Array, Array]:
+    """Derivatives of sharpness in the slope and in the severity."""
+
+    def rise(by_slope: float, by_severity: float) -> Array:
+        above, below = (
+            sharpness_of(curve, population, a + sign * by_slope, eta + sign * by_severity) for sign in (1, -1)
+        )
+        return (above - below) / (2 * _STEP)
+
+    return rise(_STEP, 0.0), rise(0.0, _STEP)
+
+
+def standard_of(curve: Curve, population: Population, a: Array, eta: Array) -> Array:
+    """Expected score as a share of its range (pass or fail: share of passes) where the average rater's is a half.
+
+    `eta` is counted from the average rater, and students from the ability at which that rater is undecided.
+    """
+    share, _ = population.centred().follows(curve, a, eta - _undecided(curve))
+    return np.tensordot(curve.step_weights, share[0], 1)
+
+
+def _undecided(curve: Curve) -> float:
+    """The predictor at which a student's expected score is half of the range."""
+    low, high = (20 * end for end in curve.reach)
+    return float(optimize.brentq(lambda s: float(curve.mean(np.array(s))) - 0.5, low, high, xtol=1e-12))
+
+
+def _at_best_severity(curve: Curve, population: Population, a: Array) -> Array:
+    steep = np.maximum(a, 1e-12)
+    return np.asarray(population.best(curve, steep) / population.densest * (a > 0))
