@@ -30,6 +30,8 @@ class Curve(Protocol):
     def reach(self) -> tuple[float, float]:
         """Between which s the curve does most of its rising."""
 
+    def __hash__(self) -> int: ...
+
     def mean(self, s: Array) -> Array: ...
 
     def density(self, s: Array) -> Array: ...
@@ -126,12 +128,10 @@ class AdjacentCurve:
 
     def mean(self, s: Array) -> Array:
         """Share of each scale's own highest score."""
-        parts = [p @ np.arange(p.shape[-1]) / (p.shape[-1] - 1) for p in self._probabilities(s)]
-        return np.asarray(np.mean(parts, axis=0))
+        return np.asarray(np.mean([_mean(p) / (len(p) - 1) for p in self._probabilities(s)], axis=0))
 
     def density(self, s: Array) -> Array:
-        parts = [_variance(p) / (p.shape[-1] - 1) for p in self._probabilities(s)]
-        return np.asarray(np.mean(parts, axis=0))
+        return np.asarray(np.mean([_variance(p) / (len(p) - 1) for p in self._probabilities(s)], axis=0))
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
@@ -146,7 +146,7 @@ class AdjacentCurve:
         return np.repeat(1 / (len(steps) * steps), steps)
 
     def cumulative(self, s: Array) -> Array:
-        parts = [np.moveaxis(p, -1, 0) for p in self._probabilities(s)]
+        parts = self._probabilities(s)
         above = [np.flip(np.cumsum(np.flip(p[1:], 0), 0), 0) for p in parts]
         below = [np.cumsum(p[:-1], 0) for p in parts]
         return np.stack([np.concatenate(above), np.concatenate(below)])
@@ -165,20 +165,18 @@ class AdjacentCurve:
         """(steps, ...): d P(y ≥ k) / ds = sum over j ≥ k of P(y = j) (j − E[y])."""
         found = []
         for p in self._probabilities(s):
-            k = np.arange(p.shape[-1])
-            pull = np.moveaxis(p * (k - (p @ k)[..., None]), -1, 0)
+            pull = p * (_scores(p) - _mean(p))
             found.append(np.flip(np.cumsum(np.flip(pull[1:], 0), 0), 0))
         return np.concatenate(found)
 
     def _probabilities(self, s: Array) -> list[Array]:
-        """(..., categories) of every scale."""
-        own = (tau[np.isfinite(tau)] for tau in self.thresholds)
-        return [
-            special.softmax(
-                np.multiply.outer(s, np.arange(len(tau) + 1)) - np.append(0.0, np.cumsum(tau)), axis=-1
-            )
-            for tau in own
-        ]
+        """(categories, ...) of every scale; sums along a short last axis would be slow."""
+        found = []
+        for tau in (own[np.isfinite(own)] for own in self.thresholds):
+            logs = np.multiply.outer(np.arange(len(tau) + 1), s)
+            logs -= np.append(0.0, np.cumsum(tau)).reshape(-1, *[1] * np.ndim(s))
+            found.append(special.softmax(logs, axis=0))
+        return found
 
 
 def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = False) -> Curve:
@@ -188,9 +186,16 @@ def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = Fals
     return GradedCurve(thresholds, link) if graded else AdjacentCurve(thresholds)
 
 
+def _scores(p: Array) -> Array:
+    return np.arange(float(len(p))).reshape(-1, *[1] * (p.ndim - 1))
+
+
+def _mean(p: Array) -> Array:
+    return np.asarray(np.sum(_scores(p) * p, axis=0))
+
+
 def _variance(p: Array) -> Array:
-    k = np.arange(p.shape[-1])
-    return np.asarray(np.sum(p * (k - (p @ k)[..., None]) ** 2, axis=-1))
+    return np.asarray(np.sum(p * (_scores(p) - _mean(p)) ** 2, axis=0))
 
 
 def _around(thresholds: Array) -> tuple[float, float]:

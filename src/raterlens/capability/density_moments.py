@@ -17,6 +17,7 @@ error is below 1e-13 for every a ≥ 0 and |η| ≤ 50.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,8 +133,7 @@ def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: 
 
 
 def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
-    x = predictor_nodes(grid)
-    weight = grid.step * density(x)
+    x, weight = _weights(density, grid)
     t = np.add.outer(x, eta) / a
     phi = _normal(t)
     out = np.empty((order + 1, a.size))
@@ -141,6 +141,13 @@ def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order
         out[k] = weight @ phi / a
         phi *= t
     return out
+
+
+@lru_cache(maxsize=16)
+def _weights(density: Callable[[Array], Array], grid: Grid) -> tuple[Array, Array]:
+    """The grid in x with the density on it, which no parameter of a rater changes."""
+    x = predictor_nodes(grid)
+    return x, grid.step * density(x)
 
 
 # The steps follow from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which

@@ -6,6 +6,7 @@ score rises with ability. Δ(σ) is the supremum of T over severity at the yards
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import special
 
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.density_moments import blocks, highest, moments
+from raterlens.capability.peak import peaks
 from raterlens.errors import OptionError
 from raterlens.text import Message, Option
 from raterlens.types import Array
@@ -47,6 +49,8 @@ class Population(Protocol):
     @property
     def densest(self) -> float:
         """Highest density of abilities: T of a rater who makes no error at the best place."""
+
+    def __hash__(self) -> int: ...
 
     def rate(self, curve: Curve, a: Array, eta: Array) -> Array: ...
 
@@ -275,21 +279,18 @@ def _between(best: Callable[[Array], Array], sigma: Array) -> Array:
     return np.asarray(CubicSpline(knots, best(knots))(sigma))
 
 
+@lru_cache(maxsize=256)
 def _best_at(population: Population, curve: Curve, sigma: float, span: tuple[float, float]) -> float:
-    """Δ at one σ: T may have several peaks in η, so the best of many severities is refined."""
-    # Slow to load, and pass or fail in a normal population does without.
-    from scipy.optimize import minimize_scalar
-
+    """Δ at one σ: T may have several peaks in η, so the best of many severities is refined. Kept, since whatever is
+    asked of a panel is divided by the same Δ."""
     low, high = sigma * span[0] - curve.reach[1], sigma * span[1] - curve.reach[0]
-    tried = np.linspace(low, high, _CANDIDATES)
-    top = int(np.argmax(population.rate(curve, np.full(_CANDIDATES, sigma), tried)))
-    found = minimize_scalar(
-        lambda eta: -float(population.rate(curve, np.array(sigma), np.array(eta))),
-        bounds=(tried[max(top - 1, 0)], tried[min(top + 1, _CANDIDATES - 1)]),
-        method="bounded",
-        options={"xatol": 1e-9},
+    _, top = peaks(
+        lambda eta: population.rate(curve, np.full_like(eta, sigma), eta),
+        np.array([low]),
+        np.array([high]),
+        _CANDIDATES,
     )
-    return -float(found.fun)
+    return float(top[0])
 
 
 def _rise(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:

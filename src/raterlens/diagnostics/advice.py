@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.optimize import minimize_scalar
 
+from raterlens.capability.peak import peaks
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError, choose
@@ -77,10 +77,10 @@ def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = 
             option="severity",
         )
     kappa = _kappa(on, np.full(len(wanted), on.on.a[r]), wanted)
-    best, top = _best(on, float(on.on.a[r]))
-    now = float(_kappa(on, on.on.a[[r]], on.on.eta[[r]])[0])
+    best = _best(on, on.on.a[[r]])
+    now, top = (float(_kappa(on, on.on.a[[r]], eta)[0]) for eta in (on.on.eta[[r]], best))
     curve = pl.DataFrame({"severity": wanted, "kappa": kappa})
-    return WhatIf(labels[r], float(on.on.eta[r]), now, curve, best, top)
+    return WhatIf(labels[r], float(on.on.eta[r]), now, curve, float(best[0]), top)
 
 
 def advice(fit: Result) -> pl.DataFrame:
@@ -147,27 +147,23 @@ def _kappa(on: Measurement, a: Array, eta: Array) -> Array:
     return np.asarray(on.index.kappa(a, eta, np.full(len(a), on.on.sigmas[0])))
 
 
-def _best(on: Measurement, a: float) -> tuple[float, float]:
-    """The best severity for a slope: the best of a grid, refined. A rater with slope 0 has none: 0."""
-    if a <= 0:
-        return 0.0, float(_kappa(on, np.array([a]), np.zeros(1))[0])
-    tried = np.linspace(-_SEVEREST, _SEVEREST, _GRID)
-    top = int(np.argmax(_kappa(on, np.full(_GRID, a), tried)))
-    found = minimize_scalar(
-        lambda eta: -float(_kappa(on, np.array([a]), np.array([eta]))[0]),
-        bounds=(tried[max(top - 1, 0)], tried[min(top + 1, _GRID - 1)]),
-        method="bounded",
-        options={"xatol": 1e-6},
+def _best(on: Measurement, a: Array) -> Array:
+    """The best severity for each slope. A rater with slope 0 has none: 0."""
+    end = np.full(len(a), _SEVEREST)
+    place, _ = peaks(
+        lambda eta: on.index.population.rate(on.index.curve, np.broadcast_to(a, eta.shape), eta),
+        -end,
+        end,
+        _GRID,
     )
-    return float(found.x), -float(found.fun)
+    return np.where(a > 0, place, 0.0)
 
 
 def _best_of_all(on: Measurement) -> tuple[Array, Array]:
     """For every rater; between a few slopes by interpolation, since the best severity is smooth in the slope."""
     a = on.on.a
     knots = np.unique(a) if len(a) <= 64 else np.linspace(a.min(), a.max(), 65)
-    best = np.array([_best(on, float(one)) for one in knots])
-    severity = np.interp(a, knots, best[:, 0])
+    severity = np.interp(a, knots, _best(on, knots))
     return severity, np.maximum(_kappa(on, a, severity), _kappa(on, a, on.on.eta))
 
 

@@ -38,17 +38,17 @@ def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None
     for name in ("sensitivity", "specificity"):
         if name in raters.columns:
             columns[name] = rounded(raters[name], 3)
-    order = _places(fit, raters)
+    order, advised = _places(fit, raters), advice(fit)
     return {
         **columns,
         **{name: {"texts": known, "codes": codes} for name, (known, codes) in texts.items()},
         "sentence": raters["sentence"].to_list(),
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
         "curve": curves(fit, order),
-        "what_if": what_ifs(fit, order),
+        "what_if": what_ifs(fit, order, advised["best_severity"].to_numpy()),
         "feedback": [
             f"{text} {words.TOGETHER.format(**flags[0])}" if flags else text
-            for text, flags in zip(advice(fit)["feedback"].gather(order), raters["reasons"], strict=True)
+            for text, flags in zip(advised["feedback"].gather(order), raters["reasons"], strict=True)
         ],
         **_fit_statistics(raters, diagnosis),
     }
@@ -79,8 +79,8 @@ def _has_bands(fit: "Result") -> bool:
     return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and "thresholds" not in fit.tables
 
 
-def what_ifs(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any]:
-    """Kappa-bar of every rater at other severities, with the best one."""
+def what_ifs(fit: "Result", order: NDArray[np.int64], best: NDArray[np.float64]) -> dict[str, Any]:
+    """Kappa-bar of every rater at other severities; `best` has the best one of each."""
     rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))
     widest = float(np.nanmax(np.abs(eta), initial=0.0))
     reach = float(np.clip(np.ceil(widest + 1), 3, 8))
@@ -93,7 +93,6 @@ def what_ifs(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any]:
         a = np.repeat(on.on.a, SEVERITIES)
         kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0])))
     rows = kappa.reshape(-1, SEVERITIES)
-    best = severities[rows.argmax(axis=1)] if on is None else advice(fit)["best_severity"].to_numpy()
     return {
         "severity": [-reach, reach],
         "kappa": thousandths(rows[order]),
