@@ -44,4 +44,3 @@ def test_the_scale_of_ordered_scores_is_that_of_the_fit():
     assert found == pytest.approx(raters["kappa"].to_numpy(), abs=1e-9)
     binary = Scale(fit.sigma).capability(raters["rho"].to_numpy(), raters["eta"].to_numpy())
     assert np.abs(binary - found).max() > 0.02
-    assert scale.pass_rate(np.array([0.0, 1.0]))[1] < scale.pass_rate(0.0)

@@ -1,168 +1,159 @@
-"""Verdicts: each rule, its boundary, and which rule silences which."""
+"""Verdicts: each line and its edge, what silences what, and one cause in every sentence."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
-from raterlens.capability.curves import curve_of
-from raterlens.capability.formulas import gmf
-from raterlens.capability.links import get_link
-from raterlens.diagnostics.capability_scale import Scale
-from raterlens.diagnostics.verdicts import CAPABLE, FEWEST, Verdict, verdicts
+from raterlens.diagnostics.verdicts import BLIND, FAIR, FAR_OFF, FEWEST, OFF, SHARP, Verdict, verdicts
 
-SIGMA = 2.0
-SCALE = Scale(SIGMA)
+ABOUT = {"severity": "strict colleague", "discrimination": "benchmark"}
 
 
-def verdict(scale: Scale = SCALE, **rater: Any) -> Verdict:
-    """The verdict on one rater."""
-    return Verdict(**verdicts(pl.DataFrame([{"flag": ""} | rater]), scale).row(0, named=True))
-
-
-def rate(rho: float, eta: float, *, margin: float = 0.05, **other: Any) -> Verdict:
-    """The verdict on a rater whose kappa is what rho and eta make it."""
-    kappa = float(gmf(rho=rho, eta=eta, sigma=SIGMA))
-    facts: dict[str, Any] = {
-        "kappa_low": kappa - margin,
-        "kappa_high": kappa + margin,
-        "eta_se": 0.2,
-        "n": 300,
+def judge(
+    sharpness: float = 0.75, passes: float = 0.5, *, margin: float = 0.05, ordered: bool = False, **other: Any
+) -> Verdict:
+    """The verdict on a rater with intervals of that half-width."""
+    facts = {
+        **{f"sharpness{end}": sharpness + by for end, by in (("", 0), ("_low", -margin), ("_high", margin))},
+        **{f"passes{end}": passes + by for end, by in (("", 0), ("_low", -margin), ("_high", margin))},
+        **{"n": 300, "flag": ""},
     }
-    return verdict(**(facts | {"kappa": kappa, "rho": rho, "eta": eta, "scale": SCALE} | other))
+    return Verdict(**verdicts(pl.DataFrame([facts | other]), ordered=ordered).row(0, named=True))
 
 
 @pytest.mark.parametrize(
-    ("rho", "eta", "label", "standing"),
+    ("passes", "standard", "standing"),
     [
-        (0.95, 0.1, "capable", "fine"),
-        (0.95, 1.2, "capable but severe", "fine"),
-        (0.95, -1.2, "capable but lenient", "fine"),
-        (1.0, 3.5, "too severe", "attention"),
-        (1.0, -3.5, "too lenient", "attention"),
-        (0.3, 0.0, "weak discrimination", "attention"),
-        (0.05, 0.0, "cannot tell students apart", "attention"),
+        (0.5, "typical", "fine"),
+        (0.36, "typical", "fine"),
+        (0.34, "severe", "fine"),
+        (0.24, "too severe", "attention"),
+        (0.66, "lenient", "fine"),
+        (0.76, "too lenient", "attention"),
     ],
 )
-def test_what_loses_capability_names_the_verdict(rho: float, eta: float, label: str, standing: str) -> None:
-    found = rate(rho, eta)
-    assert (found.label, found.standing) == (label, standing)
+def test_the_standard_is_off_where_all_of_its_interval_is(passes, standard, standing):
+    found = judge(passes=passes)
+    assert (found.standard, found.standing) == (standard, standing)
+    assert found.costs_most == ("nothing" if standard == "typical" else "severity")
+    assert found.label == ("sharp" if standard == "typical" else standard)
+
+
+@pytest.mark.parametrize(
+    ("sharpness", "word", "standing"),
+    [
+        (SHARP, "sharp", "fine"),
+        (SHARP - 0.01, "fair", "fine"),
+        (FAIR - 0.04, "fair", "borderline"),
+        (FAIR - 0.06, "blunt", "attention"),
+        (0.04, "cannot tell students apart", "attention"),
+        (BLIND - 0.06, "cannot tell students apart", "attention"),
+        (-0.06, "reversed", "attention"),
+    ],
+)
+def test_sharpness_has_its_lines(sharpness, word, standing):
+    found = judge(sharpness)
+    assert (found.sharpness_verdict, found.standing) == (word, standing)
+    assert found.costs_most == ("discrimination" if standing == "attention" else "nothing")
+
+
+def test_losses_are_those_of_capability_against_the_perfect_rater():
+    """s exp(-z^2 / 2) with sharpness 0.8 and 20 of 100 passes: z = -0.8416."""
+    found = judge(0.8, 0.2)
+    z = stats.norm.ppf(0.2)
+    assert found.lost_to_severity == pytest.approx(0.8 - 0.8 * np.exp(-z * z / 2))
+    assert found.lost_to_discrimination == 0
+    assert judge(0.3).lost_to_discrimination == pytest.approx(FAIR - 0.3)
+    # The lines of the standard in the same terms: what the constants' comments promise.
+    assert 1 - np.exp(-(stats.norm.ppf(0.5 - FAR_OFF) ** 2) / 2) == pytest.approx(0.13, abs=0.005)
+    assert OFF < FAR_OFF
+
+
+@given(
+    sharpness=st.floats(-1, 1),
+    passes=st.floats(0.001, 0.999),
+    halves=st.tuples(*[st.floats(0, 0.6)] * 4),
+    n=st.integers(1, 500),
+    flag=st.sampled_from(["", "all pass", "all fail", "slope at limit", "slope at 0", "anchored"]),
+    ordered=st.booleans(),
+)
+@settings(max_examples=400, deadline=None)
+def test_one_cause_the_largest_loss_and_no_other_advice(sharpness, passes, halves, n, flag, ordered):
+    facts = {
+        "sharpness": sharpness,
+        "sharpness_low": max(sharpness - halves[0], -1),
+        "sharpness_high": min(sharpness + halves[1], 1),
+        "passes": passes,
+        "passes_low": max(passes - halves[2], 0),
+        "passes_high": min(passes + halves[3], 1),
+    }
+    found = Verdict(
+        **verdicts(pl.DataFrame([facts | {"n": n, "flag": flag}]), ordered=ordered).row(0, named=True)
+    )
+    losses = {"severity": found.lost_to_severity, "discrimination": found.lost_to_discrimination}
+    if found.costs_most == "nothing":
+        assert max(losses.values()) == 0
+        assert found.next_step in (
+            "Nothing to do.",
+            "Assign more double-marked work.",
+            "Assign more double-marked work to settle it.",
+        )
+    else:
+        assert losses[found.costs_most] == max(losses.values()) > 0
+        other = "discrimination" if found.costs_most == "severity" else "severity"
+        assert ABOUT[other] not in found.next_step
     assert found.sentence.endswith(".")
-    assert found.advice.endswith(".")
-
-
-def test_severity_is_told_in_passes_out_of_a_hundred() -> None:
-    # logit: F(-1.2) = 1 / (1 + e^1.2) = 0.231, F(0) = 0.5
-    assert "Passes about 23 in 100 where the average rater passes 50" in rate(0.95, 1.2).sentence
-    # cloglog: F(0) = 1 - 1/e = 0.632
-    assert "passes 63" in rate(0.95, 1.2, scale=Scale(SIGMA, "cloglog")).sentence
-
-
-def test_severity_that_may_be_chance_is_not_spoken_of() -> None:
-    assert rate(0.95, 1.2, eta_se=0.7).label == "capable"
-
-
-def test_a_second_cause_is_named() -> None:
-    assert "Discrimination is weak as well" in rate(0.4, 4.5).sentence
-    assert "Passes about 18 in 100" in rate(0.3, 1.5).sentence
-
-
-def test_low_capability_within_the_margin_of_error_is_borderline() -> None:
-    dull, strict = rate(0.45, 0.0, margin=0.15), rate(1.0, 2.3, margin=0.15)
-    assert (dull.label, dull.standing) == ("borderline discrimination", "borderline")
-    assert (strict.label, strict.standing) == ("borderline and severe", "borderline")
-    assert rate(0.45, 0.0, margin=0.01).standing == "attention"
-
-
-def test_capable_is_hedged_where_the_interval_reaches_below() -> None:
-    assert "margin of error" in rate(0.6, 0.0, margin=0.15).sentence
-    assert "margin of error" not in rate(0.95, 0.0, margin=0.05).sentence
-
-
-def test_the_line_for_capable_belongs_to_capable() -> None:
-    base = {"rho": 0.5, "eta": 0.0, "eta_se": 0.2, "n": 300, "scale": SCALE}
-    assert verdict(kappa=CAPABLE, kappa_low=0.65, kappa_high=0.75, **base).label == "capable"
-    assert (
-        verdict(kappa=CAPABLE - 1e-9, kappa_low=0.65, kappa_high=0.69, **base).label == "weak discrimination"
+    assert found.next_step.endswith(".")
+    assert (found.standing == "attention") == (
+        found.standard.startswith("too ")
+        or found.sharpness_verdict in ("blunt", "cannot tell students apart", "reversed")
     )
 
 
-def test_wide_interval_around_the_line_says_nothing() -> None:
-    found = rate(0.7, 0.0, margin=0.25)
-    assert (found.label, found.standing) == ("too few ratings to say", "unclear")
-    assert "anywhere from" in found.sentence
-
-
-def test_wide_interval_wholly_below_the_line_says_enough() -> None:
-    assert rate(0.1, 0.0, kappa_low=0.0, kappa_high=0.6).standing == "attention"
-
-
-def test_few_ratings_silence_everything() -> None:
-    for flag in ("", "all pass", "slope at 0"):
-        assert rate(0.9, 0.0, n=FEWEST - 1, flag=flag).label == "too few ratings to say"
-    assert rate(0.9, 0.0, n=1).sentence.startswith("1 rating is")
-
-
-@pytest.mark.parametrize(
-    ("flag", "label"),
-    [
-        ("all pass", "passes everyone"),
-        ("all fail", "passes nobody"),
-        ("slope at limit", "too few ratings to say"),
-    ],
-)
-def test_flags(flag: str, label: str) -> None:
-    assert rate(0.9, 0.0, flag=flag, margin=0.5).label == label
-
-
-def test_ordered_scores_are_spoken_of_as_scores() -> None:
-    scores = Scale(SIGMA, curve=curve_of(get_link("logit"), np.array([[-1.0, 0.0, 1.0]])))
-    strict = rate(1.0, 3.5, scale=scores)
-    assert strict.label == "too severe"
-    assert strict.sentence.startswith("Scores lower than the average rater")
-    assert rate(0.9, 0.0, flag="all highest", scale=scores).label == "always the highest score"
-    assert "pass" not in (strict.sentence + strict.advice).lower()
-
-
-def test_slope_at_zero() -> None:
-    found = verdict(
-        kappa=0.0,
-        kappa_low=0.0,
-        kappa_high=0.2,
-        rho=0.0,
-        eta=0.5,
-        eta_se=0.1,
-        n=300,
-        flag="slope at 0",
-        scale=SCALE,
+def test_a_wide_interval_says_nothing():
+    found = judge(0.5, margin=0.3)
+    assert (found.sharpness_verdict, found.label, found.standing) == (
+        "unclear",
+        "too few ratings to say",
+        "unclear",
     )
-    assert found.label == "cannot tell students apart"
+    assert "anywhere from 0.20 to 0.80" in found.sentence
 
 
-def test_scores_against_ability() -> None:
-    found = verdict(
-        kappa=-0.4, kappa_low=-0.6, kappa_high=-0.2, rho=-0.5, eta=0.0, eta_se=0.1, n=300, scale=SCALE
+def test_few_ratings_silence_everything():
+    for flag, sharpness in itertools.product(("", "all pass", "slope at 0"), (0.1, 0.9)):
+        found = judge(sharpness, 0.1, n=FEWEST - 1, flag=flag)
+        assert (found.standard, found.sharpness_verdict) == ("unclear", "unclear")
+        assert found.label == "too few ratings to say"
+    assert judge(n=1).sentence.startswith("1 rating is not enough")
+
+
+def test_one_score_for_everyone_is_a_matter_of_the_standard_where_chance_is_ruled_out():
+    clear = judge(0.6, 0.9, flag="all pass")
+    assert (clear.standard, clear.sharpness_verdict, clear.costs_most) == (
+        "too lenient",
+        "unclear",
+        "severity",
     )
-    assert (found.label, found.standing) == ("scores against ability", "attention")
+    assert clear.sentence.startswith("Each of the 300 ratings is a pass")
+    assert "weaker work" in clear.next_step
+    assert judge(0.6, 0.8, margin=0.35, flag="all pass").standing == "unclear"
+
+
+def test_ordered_scores_are_spoken_of_as_marks():
+    strict = judge(0.8, 0.2, ordered=True)
+    assert strict.sentence.startswith("Gives about 20 % of the marks where the average rater gives 50 %")
+    assert "pass" not in (strict.sentence + strict.next_step).lower()
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan")])
-def test_without_intervals_the_estimate_decides(nothing: float | None) -> None:
-    row = {
-        "kappa": [0.5, 0.9],
-        "kappa_low": nothing,
-        "kappa_high": nothing,
-        "rho": [0.3, 1.0],
-        "eta": [0.0, 0.0],
-    }
-    table = pl.DataFrame(row | {"eta_se": nothing, "n": 300, "flag": ""})
-    assert verdicts(table, SCALE)["label"].to_list() == ["weak discrimination", "capable"]
-
-
-def test_a_sharp_but_strict_latent_class_rater_is_too_severe() -> None:
-    facts = {"kappa": 0.52, "kappa_low": 0.45, "kappa_high": 0.59, "eta_se": 0.2, "n": 365}
-    strict = verdict(**facts, rho=0.87, eta=2.55, scale=Scale(1.0, "logit", "hrm"))
-    assert strict.label == "too severe"
-    blunt = verdict(**facts, rho=0.53, eta=0.3, scale=Scale(1.0, "logit", "hrm"))
-    assert blunt.label == "weak discrimination"
+def test_without_intervals_the_estimate_decides(nothing):
+    ends = {f"{name}{end}": nothing for name in ("sharpness", "passes") for end in ("_low", "_high")}
+    table = pl.DataFrame([{"sharpness": s, "passes": 0.5, "n": 300, "flag": ""} | ends for s in (0.4, 0.9)])
+    assert verdicts(table)["label"].to_list() == ["blunt", "sharp"]

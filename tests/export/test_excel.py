@@ -30,7 +30,8 @@ def book(fit, tmp_path_factory):
 def test_sheets_and_headings(book):
     assert book.sheetnames == ["Raters", "Items", "Students", "Warnings"]
     heads = [cell.value for cell in book["Raters"][1]]
-    assert heads[:5] == ["Rater", "Verdict", "Capability", "Capability from", "Capability to"]
+    assert heads[:5] == ["Rater", "Verdict", "Standard", "Sharpness, in words", "Costs most"]
+    assert heads[5:8] == ["Capability", "Capability from", "Capability to"]
     assert {"Severity", "Severity (s.e.)", "Discrimination", "Ratings", "Next step"} <= set(heads)
 
 
@@ -66,7 +67,7 @@ def test_missing_numbers_are_empty_cells(fit, tmp_path):
     table = fit.table("raters").with_columns(kappa_low=pl.lit(float("nan")))
     path = replace(fit, tables={**fit.tables, "raters": table}).to_excel(tmp_path / "x.xlsx")
     sheet = openpyxl.load_workbook(path)["Raters"]
-    assert sheet["D2"].value is None
+    assert sheet["G2"].value is None
 
 
 def test_more_rows_than_excel_has_are_refused():

@@ -22,15 +22,25 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
         return f"<p>{reproduction and reproduction.command}</p>"
 
     monkeypatch.setattr(raterlens.report, "render", page)
-    table = pl.DataFrame({"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0]})
-    return SimpleNamespace(table=lambda name: table, to_json=lambda: "{}")
+    numbers = {
+        f"{name}{end}": [0.5, 0.8] for name in ("sharpness", "passes") for end in ("", "_low", "_high")
+    }
+    table = pl.DataFrame(
+        {"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0], "n": 99, "flag": ["x", "x"]} | numbers
+    )
+    return SimpleNamespace(table=lambda name: table, tables=(), to_json=lambda: "{}")
 
 
 def test_five_files(fit: Any, tmp_path: Path) -> None:
     out = tmp_path / "new" / "results"
     write_results(fit, out, reproduction=Reproduction("fit = ...", "raterlens demo"))
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
-    assert pl.read_csv(out / "raters.csv").equals(fit.table("raters"))
+    raters = pl.read_csv(out / "raters.csv")
+    assert raters.select(fit.table("raters").columns).equals(fit.table("raters"))
+    assert raters.select("standard", "sharpness_verdict", "costs_most").rows() == [
+        ("typical", "fair", "nothing"),
+        ("too lenient", "sharp", "severity"),
+    ]
     assert (out / "report.html").read_text() == "<p>raterlens demo</p>"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
@@ -122,7 +132,8 @@ def test_a_folder_that_may_not_be_written_to() -> None:
 
 def test_csv_files_hold_no_formula(fit: Any, tmp_path: Path) -> None:
     labels = ["=cmd()", "+1+2", "-3", "@a", "AM"]
-    table = pl.DataFrame({"rater": labels, "kappa": [0.1, -0.2, 0.3, 0.4, 0.5]})
+    row = fit.table("raters").drop("rater", "kappa").head(1)
+    table = pl.DataFrame({"rater": labels, "kappa": [0.1, -0.2, 0.3, 0.4, 0.5]}).join(row, how="cross")
     fit.table = lambda name: table
     write_results(fit, tmp_path)
     written = pl.read_csv(tmp_path / "raters.csv")

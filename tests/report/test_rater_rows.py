@@ -63,7 +63,7 @@ def test_a_capable_rater_who_is_flagged_is_introduced_with_the_evidence(make_fit
 def test_a_panel_without_fault_is_told_so(make_fit: MakeFit):
     fit = make_fit(1, margin=0.01)
     html = render(fit)
-    assert "The rater is capable" in html
+    assert "No rater needs attention" in html
     assert words.ALL_WELL in html
     assert words.ALL_WELL not in render(make_fit(16))
 

@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 
 from raterlens.capability.formulas import gmf
+from raterlens.capability.links import get_link
+from raterlens.capability.pass_rates import pass_and_fail
+from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.facade import Fit
@@ -61,6 +64,8 @@ def made(
             "kappa_se": margin / 1.96,
             "kappa_low": np.clip(kappa - margin, 0, 1),
             "kappa_high": np.clip(kappa + margin, 0, 1),
+            **_with_margin("sharpness", sharpness(slope=sigma * rho, severity=eta), margin),
+            **_with_margin("passes", pass_and_fail(sigma * rho, eta, get_link("logit"))[0], margin / 2),
             "flag": [""] * n_raters,
         }
     )
@@ -109,6 +114,10 @@ def made(
             falling=np.zeros(n_raters),
         ),
     )
+
+
+def _with_margin(name: str, values: np.ndarray, margin: float) -> dict[str, np.ndarray]:
+    return {name: values, f"{name}_low": values - margin, f"{name}_high": values + margin}
 
 
 def rendered(n_raters: int, n_students: int, hostile: bool) -> str:

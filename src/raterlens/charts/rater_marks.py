@@ -9,7 +9,6 @@ import polars as pl
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
 from raterlens.charts.verdict_marks import MARKS, mark
-from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
 from raterlens.models.registry import is_latent_class
@@ -27,7 +26,7 @@ TOLD = 1000
 def rater_rows(fit: Result) -> pl.DataFrame:
     """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind,
     words."""
-    rows = judged(fit.table("raters"), Scale.of(fit))
+    rows = judged(fit)
     words = [
         f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "
         f"{number(row['eta'])}, discrimination {number(row['rho'])}, {row['label']}"

@@ -28,40 +28,28 @@ _SALTIRE = "M-.9-.4-.4-.9 0-.5.4-.9.9-.4.5 0 .9.4.4.9 0 .5-.4.9-.9.4-.5 0z"
 MARKS = {
     one.name: one
     for one in (
-        Mark("capable", "accent", _CIRCLE, "circle", "capable"),
+        Mark("capable", "accent", _CIRCLE, "circle", "sharp or fair"),
+        Mark("strict", "accent", "M-5 2.5a5 5 0 0 1 10 0z", "M-1 .5a1 1 0 0 1 2 0z", "severe"),
+        Mark("generous", "accent", "M-5-2.5a5 5 0 0 0 10 0z", "M-1-.5a1 1 0 0 0 2 0z", "lenient"),
         Mark("borderline", "soft", "M0-6 6 0 0 6-6 0z", "diamond", "borderline"),
         Mark("severe", "severe", "M0-5.5 5.5 4.5-5.5 4.5z", "triangle-up", "too severe"),
         Mark("lenient", "lenient", "M0 5.5 5.5-4.5-5.5-4.5z", "triangle-down", "too lenient"),
-        Mark("weak", "weak", "M-4.5-4.5h9v9h-9z", "square", "weak discrimination"),
+        Mark("weak", "weak", "M-4.5-4.5h9v9h-9z", "square", "blunt"),
         Mark("blind", "ink", _CROSS, _SALTIRE, "cannot tell students apart"),
-        Mark("extreme", "extreme", _PLUS, "cross", "one score for everyone"),
+        Mark("extreme", "extreme", _PLUS, "cross", "reversed"),
         Mark("unsure", "faint", _CIRCLE, "circle", "too few ratings to say"),
     )
 }
 
-_BY_LABEL = {
-    "too severe": "severe",
-    "too lenient": "lenient",
-    "weak discrimination": "weak",
-    "cannot tell students apart": "blind",
-    "scores against ability": "blind",
-    "passes everyone": "extreme",
-    "passes nobody": "extreme",
-    "always the highest score": "extreme",
-    "always the lowest score": "extreme",
-    "too few ratings to say": "unsure",
-}
+_BY_LABEL = {one.words: one for one in MARKS.values()} | dict.fromkeys(("sharp", "fair"), MARKS["capable"])
 
 
 def mark(label: str) -> Mark:
-    """The mark of a verdict's label. How capable or borderline raters lean makes no difference.
+    """The mark of a verdict's label.
 
     Examples
     --------
-    >>> mark("too severe").name, mark("borderline discrimination").name
-    ('severe', 'borderline')
+    >>> mark("too severe").name, mark("fair").name
+    ('severe', 'capable')
     """
-    for name in ("capable", "borderline"):
-        if label.startswith(name):
-            return MARKS[name]
-    return MARKS[_BY_LABEL[label]]
+    return _BY_LABEL[label]

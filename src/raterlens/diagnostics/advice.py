@@ -1,9 +1,6 @@
-"""What would help a rater: capability as a function of severity, what was lost to what, and a paragraph to send.
+"""What would help a rater: capability as a function of severity, what was lost to what, and a letter to send.
 
-With severity put right kappa-bar would be kappa(a, best severity); with full discrimination too it is 1. So
-
-    loss 1 - kappa  =  [kappa at the best severity - kappa]  +  [1 - kappa at the best severity]
-                       lost to severity                         lost to discrimination
+Losses, cause and next step are those of the rater's verdict (`verdicts.py`); the letter says nothing else.
 """
 
 from collections.abc import Sequence
@@ -14,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.capability.peak import peaks
-from raterlens.diagnostics.capability_scale import Scale
-from raterlens.diagnostics.panel_summary import judged
+from raterlens.diagnostics.verdicts import verdicts
 from raterlens.errors import OptionError, choose
 from raterlens.result.record import Result
 from raterlens.text import Message, Option
@@ -84,40 +80,31 @@ def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = 
 
 
 def advice(fit: Result) -> pl.DataFrame:
-    """A row per rater: kappa, what was lost to severity and to discrimination, the best severity and its gain, the
-    abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a
-    paragraph to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
+    """A row per rater: kappa, what severity and discrimination cost and which of them costs most (all three from the
+    verdict), the best severity and kappa there, the abilities judged best (`from` - `to`: where sensitivity is at least
+    half of the rater's highest), and `feedback`, a paragraph to send. Under latent classes a rater sees a true category
+    and no ability, so there is no range."""
     table = fit.table("raters")
     if fit.calibration is None:
         # The best criterion is halfway between the categories, where capability is rho.
-        kappa, eta, best_kappa = (table[name].to_numpy() for name in ("kappa", "eta", "rho"))
+        kappa, best_kappa = (table[name].to_numpy() for name in ("kappa", "rho"))
         best_severity, low = np.zeros(len(kappa)), np.full(len(kappa), np.nan)
         high = low
     else:
         on = _measurement(fit)
-        eta, kappa = on.on.eta, _kappa(on, on.on.a, on.on.eta)
+        kappa = _kappa(on, on.on.a, on.on.eta)
         best_severity, best_kappa = _best_of_all(on)
         low, high = _range(on)
-    verdicts = judged(table, Scale.of(fit))
-    label = dict(zip(verdicts["rater"].cast(pl.String), verdicts.iter_rows(named=True), strict=True))
-    names = table["rater"].cast(pl.String).to_list()
-    feedback = [
-        _feedback(
-            name,
-            label[name],
-            float(kappa[r]),
-            float(best_kappa[r]),
-            float(eta[r] - best_severity[r]),
-            (float(low[r]), float(high[r])),
-        )
-        for r, name in enumerate(names)
-    ]
+    found = verdicts(table, ordered="thresholds" in fit.tables)
+    rows = table.hstack(found).iter_rows(named=True)
+    feedback = [_letter(row, float(low[r]), float(high[r])) for r, row in enumerate(rows)]
     return pl.DataFrame(
         {
             "rater": table["rater"],
             "kappa": kappa,
-            "lost_to_severity": best_kappa - kappa,
-            "lost_to_discrimination": 1 - best_kappa,
+            "lost_to_severity": found["lost_to_severity"],
+            "lost_to_discrimination": found["lost_to_discrimination"],
+            "costs_most": found["costs_most"],
             "best_severity": best_severity,
             "best_kappa": best_kappa,
             "from": low,
@@ -181,49 +168,36 @@ def _range(on: Measurement) -> tuple[Array, Array]:
 _WHERE = ((-0.75, "weaker"), (0.75, "middling"), (np.inf, "stronger"))
 
 
-def _feedback(
-    name: str,
-    verdict: dict[str, Any],
-    kappa: float,
-    best: float,
-    too_severe: float,
-    best_range: tuple[float, float],
-) -> str:
-    """Thanks, what is seen, what would help most, and nothing that chance could have done."""
-    n = f"{verdict['n']:,}"
-    lines = [f"Dear {name}, thank you for your {n} ratings."]
-    if verdict["standing"] == "unclear":
-        lines.append("They are too few to say how you rate yet.")
-        return " ".join(lines)
-    low, high = verdict["kappa_low"], verdict["kappa_high"]
-    known = isinstance(low, float) and isinstance(high, float) and np.isfinite(low) and np.isfinite(high)
-    span = f" (95 % interval: {100 * low:.0f} to {100 * high:.0f} %)" if known else ""
-    lines.append(
-        f"They show {100 * max(kappa, 0.0):.0f} % of the best possible sensitivity to ability{span}."
-    )
-    if verdict["standing"] == "fine":
-        lines.append("That is a good basis for fair results.")
-    gain, other = best - kappa, 1 - best
-    if gain >= 0.05 and gain >= other:
-        way = ("severe", "generous") if too_severe > 0 else ("lenient", "strict")
+def _letter(row: dict[str, Any], low: float, high: float) -> str:
+    """Thanks, what is seen, what costs most and what would help; nothing that chance could have done."""
+    lines = [f"Dear {row['rater']}, thank you for your {row['n']:,} ratings."]
+    if row["standing"] == "unclear" and row["costs_most"] == "nothing":
+        return f"{lines[0]} They are too few to say how you rate yet."
+    lines.append(_OPENINGS.get(row["costs_most"], _GOOD if row["standing"] == "fine" else _OPEN))
+    if row["costs_most"] == "severity":
+        severe = row["standard"].endswith("severe")
         lines.append(
-            f"Most of the rest is lost to the standard you apply, which is too {way[0]}: being somewhat more {way[1]} "
-            f"with borderline work would bring you to about {100 * best:.0f} %."
+            f"Where the average rater passes 50 of 100, you pass about {100 * row['passes']:.0f}: you are "
+            f"{'stricter' if severe else 'more generous'} than your colleagues with borderline work."
         )
-    elif other >= 0.2 and verdict["standing"] != "attention":
+    elif row["sharpness_verdict"] == "reversed":
+        lines.append("They are lower where other raters see better work.")
+    if "sensitivity" in row:
         lines.append(
-            "To tell stronger and weaker work apart still more clearly, review a few benchmark pieces and the reasons "
-            "for their scores."
+            f"Of work that deserves to pass you passed about {100 * row['sensitivity']:.0f} %; of work that does not, "
+            f"you failed about {100 * row['specificity']:.0f} %."
         )
-    if "sensitivity" in verdict:
-        lines.append(
-            f"Of work that deserves to pass you passed about {100 * verdict['sensitivity']:.0f} %; of work that does "
-            f"not, you failed about {100 * verdict['specificity']:.0f} %."
-        )
-    if np.isfinite(best_range[0]):
-        middle = (best_range[0] + best_range[1]) / 2
-        where = next(word for limit, word in _WHERE if middle < limit)
+    if np.isfinite(low) and row["costs_most"] != "discrimination":
+        where = next(word for limit, word in _WHERE if (low + high) / 2 < limit)
         lines.append(f"You tell {where} work apart best.")
-    if verdict["standing"] == "attention":
-        lines.append(f"Suggested next step: {verdict['advice']}")
+    if row["costs_most"] != "nothing":
+        lines.append(f"Suggested next step: {row['next_step']}")
     return " ".join(lines)
+
+
+_GOOD = "They tell students apart well and are a good basis for fair results."
+_OPEN = "So far they are in line with those of your colleagues."
+_OPENINGS = {
+    "severity": "What costs most is the standard that you apply.",
+    "discrimination": "What costs most is that your scores follow the quality of the work only loosely.",
+}

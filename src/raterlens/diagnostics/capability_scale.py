@@ -74,20 +74,3 @@ class Scale:
         curve, students = self.curve or PassCurve(get_link(self.link)), Normal()
         sigma = max(self.sigma, _FLATTEST)
         return students.rate(curve, sigma * r, e) / students.best(curve, np.array(sigma))
-
-    def if_sharp(self, rho: ArrayLike, eta: ArrayLike) -> Array:
-        """What a rater of this severity would be capable of with the best discrimination.
-
-        A latent class rater who never errs is capable at any severity, so there a rater's loss is taken apart as
-        (1 - rho) + (rho - kappa), and the second part, which is severity's, stays.
-        """
-        if is_latent_class(self.model):
-            return np.asarray(1 - (np.asarray(rho) - self.capability(rho, eta)))
-        return self.capability(np.ones_like(rho), eta)
-
-    def pass_rate(self, eta: ArrayLike) -> Array:
-        """How much of middling work a rater passes, F(-eta); the average rater F(0). With ordered scores, the share of
-        the highest score that it gets."""
-        if self.curve is not None:
-            return self.curve.mean(-np.asarray(eta, np.float64))
-        return np.exp(get_link(self.link).log_pass(-np.asarray(eta, np.float64)))

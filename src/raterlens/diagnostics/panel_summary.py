@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
-from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import verdicts
+from raterlens.result.record import Result
 
 CAVEATS = {
     "tfm": "model tfm assumes that all raters discriminate equally, so only severity can lower their capability; "
@@ -13,25 +14,51 @@ CAVEATS = {
 }
 """What a model cannot see, whatever the data."""
 
+MOST = 0.5
+"""Where more than half of at least four raters share a fault, it is the panel's."""
+FEWEST_OF_A_PANEL = 4
 
-def judged(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+
+def judged(fit: Result) -> pl.DataFrame:
     """The raters with their verdicts, the most capable first."""
-    table = raters.hstack(verdicts(raters, scale))
+    raters = fit.table("raters")
+    table = raters.hstack(verdicts(raters, ordered="thresholds" in fit.tables))
     return table.sort("kappa", descending=True, nulls_last=True, maintain_order=True)
 
 
+def with_verdicts(fit: Result) -> pl.DataFrame:
+    """The raters as they came, with `standard`, `sharpness_verdict` and `costs_most`: what raters.csv holds."""
+    found = verdicts(fit.table("raters"), ordered="thresholds" in fit.tables)
+    return fit.table("raters").hstack(found.select("standard", "sharpness_verdict", "costs_most"))
+
+
 def attention(judged: pl.DataFrame) -> pl.DataFrame:
-    """Those who are not fine, the clearest cases first and the least capable of them at the top."""
+    """Those who are not fine, the clearest cases first, and of them those whose fault costs most."""
     order = {"attention": 0, "borderline": 1, "unclear": 2}
     wanting = judged.filter(pl.col("standing") != "fine")
     return wanting.sort(
-        pl.col("standing").replace_strict(order, return_dtype=pl.Int8), "kappa", maintain_order=True
+        pl.col("standing").replace_strict(order, return_dtype=pl.Int8),
+        pl.max_horizontal("lost_to_severity", "lost_to_discrimination"),
+        descending=[False, True],
+        maintain_order=True,
     )
 
 
 def caveats(model: str) -> tuple[str, ...]:
     """What to keep in mind with every fit of a model."""
     return (CAVEATS[model],) if model in CAVEATS else ()
+
+
+def shared_fault(judged: pl.DataFrame) -> str:
+    """What most raters have in common, said once; empty where nothing is."""
+    blunt = judged.filter(pl.col("costs_most") == "discrimination").height
+    if judged.height < FEWEST_OF_A_PANEL or blunt <= MOST * judged.height:
+        return ""
+    typical = float(np.median(judged["sharpness"].to_numpy()))
+    return (
+        f"{blunt:,} of {judged.height:,} raters are blunt (median sharpness {typical:.2f}): look at the criteria, the "
+        "training and the model before you look at single raters, and let more raters mark each student"
+    )
 
 
 class Headline(NamedTuple):
@@ -50,7 +77,7 @@ def headline(judged: pl.DataFrame) -> Headline:
         asides.append(f"{borderline:,} {'is' if borderline == 1 else 'are'} borderline")
     if unclear:
         asides.append(f"{unclear:,} {'has' if unclear == 1 else 'have'} too few ratings to say")
-    biased = int(judged["label"].str.starts_with("capable but").sum())
+    biased = judged.filter(standing="fine", costs_most="severity").height
     if biased:
         asides.append(
             f"{biased:,} {'other is' if biased == 1 else 'others are'} reliable but strict or lenient"
@@ -66,4 +93,4 @@ def _answer(wanting: int, open_cases: int, of: int) -> str:
         return f"{wanting:,} of {of:,} {raters} need{'s' * (wanting == 1)} attention"
     if open_cases:
         return "No rater clearly needs attention"
-    return f"All {of:,} raters are capable" if of > 1 else "The rater is capable"
+    return "No rater needs attention"

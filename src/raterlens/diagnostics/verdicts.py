@@ -1,233 +1,256 @@
-"""A plain-words verdict for every rater: what the numbers say, and one thing to do next."""
+"""Verdicts: what every rater's numbers say, what costs most, and one thing to do about that.
+
+Two things are judged, each by its own 95 % interval, on scales that do not depend on who else is on the panel: the
+*standard*, by how many of 100 borderline students (of whom the average rater passes 50) a rater passes, and
+*sharpness*, how closely scores follow ability. Capability against the perfect rater is s exp(-z²/2), with
+s the sharpness and z = Φ⁻¹(passes). So what a fault costs, on that scale, is
+
+    the standard      s (1 - exp(-z²/2))     what the rater would gain with the average standard
+    discrimination    FAIR - s               what is missing to a rater who is just sharp enough
+
+Only a fault costs anything: what chance could have done is no cause. Table, card, letter, advice and command line all
+read this one record, so they cannot disagree.
+
+How often raters without the fault are called so was measured by `benchmarks/verdicts.py`; docs/diagnostics.md has the
+rates.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy import special
 
-from raterlens.diagnostics.capability_scale import Scale
+FAIR = 0.5
+"""Sharpness below which a rater is blunt. At 0.5 a rating shares a quarter of its variance with ability (for the probit
+link, where sharpness is a correlation): a slope of 0.58 probits or 0.95 logits."""
 
-CAPABLE = 0.7
-"""A rater keeping 70 % of the sensitivity of the best possible one is called capable. It is the customary
-line for "acceptable" in reliability, and the paper's trained panel lies on both sides of it."""
+SHARP = 0.7
+"""From here on a rater is called sharp: half of the variance is ability. The customary line for an acceptable
+correlation; 1.65 logits."""
 
 BLIND = 0.2
-"""Below a fifth of the best possible sensitivity a pass says next to nothing about ability."""
+"""Below it, 4 % of the variance, a score says next to nothing."""
 
-WIDE = 0.4
-"""An interval wider than this, with the line for capable inside it, fits a good rater as well as a poor one."""
+OFF, FAR_OFF = 0.1, 0.2
+"""Of 100 borderline students, 10 more or fewer than the average rater is severe or lenient; 20 is too severe or too
+lenient, and costs a rater 13 % of the capability that their sharpness would give them."""
+
+CAPABLE = 0.7
+"""The line in charts of kappa. No verdict rests on it: kappa is relative to whoever discriminates best on a panel."""
+
+WIDE = 0.5
+"""An interval of sharpness wider than this, with the line for blunt inside, fits a good rater as well as a poor one."""
 
 FEWEST = 10
-"""With fewer ratings the pass rate alone is uncertain by 16 points or more (sqrt(0.25 / 10)), whatever the fit
-says, and a rater who passes everyone may just have met good work."""
-
-NOTABLE = 0.2
-"""A severity that moves the pass rate of middling work by 20 points is worth a word even to a capable rater."""
-
-CLEAR = 1.96
-"""Severity is spoken of only where its 95 % interval excludes 0."""
-
+"""With fewer ratings the pass rate alone is uncertain by 16 points or more (sqrt(0.25 / 10)), whatever the fit says."""
 
 Standing = Literal["fine", "borderline", "attention", "unclear"]
 """Whether somebody should look at a rater: no; perhaps, it may be chance; yes; nobody can tell yet."""
 
-
-class Verdict(NamedTuple):
-    """What to call a rater, why, and what to do next."""
-
-    label: str
-    sentence: str
-    advice: str
-    standing: Standing
-
-
-_ALWAYS = {
-    "all pass": ("passes everyone", "passes", "weaker"),
-    "all fail": ("passes nobody", "fails", "stronger"),
-    "all highest": ("always the highest score", "the highest score", "weaker"),
-    "all lowest": ("always the lowest score", "the lowest score", "stronger"),
+UNCLEAR = "unclear"
+_TOO_FEW = "too few ratings to say"
+_EXTREME = {
+    "all pass": ("a pass", "weaker"),
+    "all fail": ("a fail", "stronger"),
+    "all highest": ("the highest score", "weaker"),
+    "all lowest": ("the lowest score", "stronger"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What is known of one rater, and what each remedy alone would bring."""
+class Verdict(NamedTuple):
+    """What is said about a rater."""
 
-    kappa: float
-    low: float
-    high: float
-    severity: float
-    clearly_severe: bool
-    """The interval of severity excludes 0 (on either side), or there is none to go by."""
-    pass_rate: float
-    """Of work that the average rater passes at `usual` rate."""
-    usual: float
-    ordered: bool
-    """More scores than pass and fail."""
-    if_even: float
-    """Kappa with the same discrimination and average severity."""
-    if_sharp: float
-    """Kappa with the same severity and full discrimination."""
-    n: int
-    flag: str
+    standard: str
+    """too severe, severe, typical, lenient, too lenient, or unclear"""
+    sharpness_verdict: str
+    """sharp, fair, blunt, cannot tell students apart, reversed, or unclear"""
+    costs_most: str
+    """severity, discrimination, or nothing"""
+    lost_to_severity: float
+    lost_to_discrimination: float
+    label: str
+    """The whole in a word or two."""
+    sentence: str
+    next_step: str
+    standing: Standing
 
 
-def verdicts(raters: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+_SCHEMA = {name: pl.Float64 if name.startswith("lost_to") else pl.String for name in Verdict._fields}
+
+
+def verdicts(raters: pl.DataFrame, *, ordered: bool = False) -> pl.DataFrame:
     """Verdicts for a table of raters: one row each, in the same order, with the fields of `Verdict`.
+
+    `ordered`: there are more scores than pass and fail.
 
     Examples
     --------
-    >>> strict = {"kappa": 0.45, "kappa_low": 0.4, "kappa_high": 0.5, "rho": 0.95, "eta": 3.0, "eta_se": 0.2}
-    >>> verdicts(pl.DataFrame([strict | {"n": 300, "flag": ""}]), Scale(sigma=2.0))["label"].item()
-    'too severe'
+    >>> strict = {"sharpness": 0.8, "sharpness_low": 0.7, "sharpness_high": 0.87, "n": 300, "flag": ""}
+    >>> strict |= {"passes": 0.2, "passes_low": 0.15, "passes_high": 0.26}
+    >>> verdicts(pl.DataFrame([strict])).select("standard", "sharpness_verdict", "costs_most").row(0)
+    ('too severe', 'sharp', 'severity')
     """
-    rho, eta = _numbers(raters, "rho"), _numbers(raters, "eta")
-    columns = {
-        "pass_rate": scale.pass_rate(eta),
-        "if_even": scale.capability(rho, np.zeros_like(eta)),
-        "if_sharp": scale.if_sharp(rho, eta),
-        "clear": ~(np.abs(eta) <= CLEAR * _numbers(raters, "eta_se")),
-    }
-    rows = raters.with_columns(pl.Series(name, values) for name, values in columns.items())
-    usual = float(scale.pass_rate(0.0))
-    judged = [_judge(_facts(row, usual, scale.ordered)) for row in rows.iter_rows(named=True)]
-    return pl.DataFrame(judged, schema=dict.fromkeys(Verdict._fields, pl.String), orient="row")
+    numbers = {name: _numbers(raters, name) for name in _NEEDED}
+    rows = raters.select("n", "flag").with_columns(pl.Series(name, found) for name, found in numbers.items())
+    judged = [_judge(row, ordered) for row in rows.iter_rows(named=True)]
+    return pl.DataFrame(judged, schema=_SCHEMA, orient="row")
+
+
+_NEEDED = ("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high")
 
 
 def _numbers(raters: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    return raters[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    """A column, with the estimate itself where there is no interval: the estimate then decides."""
+    found = raters[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    if not column.endswith(("_low", "_high")):
+        return found
+    return np.where(np.isfinite(found), found, _numbers(raters, column.rpartition("_")[0]))
 
 
-def _facts(row: Mapping[str, Any], usual: float, ordered: bool) -> _Facts:
-    missing = float("nan")
-    return _Facts(
-        kappa=row["kappa"],
-        low=missing if row["kappa_low"] is None else row["kappa_low"],
-        high=missing if row["kappa_high"] is None else row["kappa_high"],
-        severity=row["eta"],
-        clearly_severe=row["clear"],
-        pass_rate=row["pass_rate"],
-        usual=usual,
-        ordered=ordered,
-        if_even=row["if_even"],
-        if_sharp=row["if_sharp"],
-        n=row["n"],
-        flag=row["flag"] or "",
-    )
+def _judge(row: Mapping[str, Any], ordered: bool) -> Verdict:
+    standard, sharp = _standard(row), _sharpness(row)
+    severity, discrimination = _losses(row, standard, sharp)
+    cause = "nothing"
+    if max(severity, discrimination) > 0:
+        cause = "severity" if severity >= discrimination else "discrimination"
+    standing = _standing(row, standard, sharp)
+    label = {"severity": standard, "discrimination": sharp, "nothing": _overall(standing, sharp)}[cause]
+    sentence, next_step = _words(row, Words(standard, sharp, cause, standing), ordered)
+    return Verdict(standard, sharp, cause, severity, discrimination, label, sentence, next_step, standing)
 
 
-def _judge(facts: _Facts) -> Verdict:
-    """The rules, in the order in which one silences the next."""
-    if facts.n < FEWEST or facts.flag == "slope at limit":
-        return _too_few(facts)
-    if facts.flag in _ALWAYS:
-        label, seen, other = _ALWAYS[facts.flag]
-        return Verdict(
-            label,
-            f"All {facts.n:,} ratings are {seen}, so they do not tell students apart.",
-            f"Ask which standard was applied, and assign some {other} work.",
-            "attention",
+def _standard(row: Mapping[str, Any]) -> str:
+    """By the interval: a rater is off where all of it is."""
+    low, high = row["passes_low"] - 0.5, row["passes_high"] - 0.5
+    if row["n"] < FEWEST or not np.isfinite(row["passes"]):
+        return UNCLEAR
+    if high < -OFF:
+        return "too severe" if high < -FAR_OFF else "severe"
+    if low > OFF:
+        return "too lenient" if low > FAR_OFF else "lenient"
+    return UNCLEAR if high - low > 2 * FAR_OFF else "typical"
+
+
+def _sharpness(row: Mapping[str, Any]) -> str:
+    value, low, high = (row[f"sharpness{end}"] for end in ("", "_low", "_high"))
+    if row["n"] < FEWEST or row["flag"] in (*_EXTREME, "slope at limit") or not np.isfinite(value):
+        return UNCLEAR
+    if high < 0:
+        return "reversed"
+    if high < FAIR:
+        return "cannot tell students apart" if low <= 0 or high < BLIND else "blunt"
+    if high - low > WIDE and low < FAIR:
+        return UNCLEAR
+    return "sharp" if value >= SHARP else "fair"
+
+
+def _losses(row: Mapping[str, Any], standard: str, sharp: str) -> tuple[float, float]:
+    """What the two faults cost, 0 where there is none."""
+    kept = max(float(row["sharpness"]), 0.0) if np.isfinite(row["sharpness"]) else 0.0
+    if row["flag"] in _EXTREME:
+        kept = SHARP  # one score for everyone: nothing is known of sharpness, and all is lost to the standard
+    severity = 0.0
+    if standard not in (UNCLEAR, "typical"):
+        z = float(special.ndtri(np.clip(row["passes"], 1e-9, 1 - 1e-9)))
+        severity = max(kept * -float(np.expm1(-z * z / 2)), 1e-6)
+    blunt = sharp in ("blunt", "cannot tell students apart", "reversed")
+    return severity, FAIR - float(row["sharpness"]) if blunt else 0.0
+
+
+def _standing(row: Mapping[str, Any], standard: str, sharp: str) -> Standing:
+    if standard.startswith("too ") or sharp in ("blunt", "cannot tell students apart", "reversed"):
+        return "attention"
+    if UNCLEAR in (standard, sharp):
+        return "unclear"
+    off = abs(row["passes"] - 0.5) > FAR_OFF
+    return "borderline" if off or row["sharpness"] < FAIR else "fine"
+
+
+def _overall(standing: Standing, sharp: str) -> str:
+    """The label of a rater without a fault."""
+    return {"unclear": _TOO_FEW, "borderline": "borderline"}.get(standing, sharp)
+
+
+# --------------------------------------------------------------------------------------------------- in words
+
+
+class Words(NamedTuple):
+    """What the sentences are about."""
+
+    standard: str
+    sharp: str
+    cause: str
+    standing: Standing
+
+
+def _words(row: Mapping[str, Any], found: Words, ordered: bool) -> tuple[str, str]:
+    """What is seen, and what to do about what costs most."""
+    if found.cause == "severity":
+        return _on_severity(row, found, ordered)
+    if found.cause == "discrimination":
+        return _on_discrimination(row, found, ordered)
+    if found.standing == "unclear":
+        return _too_few(row), "Assign more double-marked work."
+    if found.standing == "borderline":
+        return _borderline(row, ordered), "Assign more double-marked work to settle it."
+    well = "well" if found.sharp == "sharp" else "fairly well"
+    return f"Tells students apart {well}, with the usual standard.", "Nothing to do."
+
+
+def _on_severity(row: Mapping[str, Any], found: Words, ordered: bool) -> tuple[str, str]:
+    severe = found.standard.endswith("severe")
+    seen = _compared(row, ordered)
+    if row["flag"] in _EXTREME:
+        given, other = _EXTREME[row["flag"]]
+        seen = f"Each of the {row['n']:,} ratings is {given}, so they do not tell students apart"
+        return f"{seen}.", f"Ask which standard was applied, and assign some {other} work."
+    also = {"sharp": " Tells students apart well.", "fair": " Tells students apart fairly well."}
+    step = f"Review borderline work with a {'less' if severe else 'more'} strict colleague, and agree on the standard."
+    if not found.standard.startswith("too "):
+        step = "Discuss the standard at the next briefing; students' results already allow for it."
+    return f"{seen}.{also.get(found.sharp, '')}", step
+
+
+def _on_discrimination(row: Mapping[str, Any], found: Words, ordered: bool) -> tuple[str, str]:
+    also = f" {_compared(row, ordered)}." if found.standard not in ("typical", UNCLEAR) else ""
+    if found.sharp == "reversed":
+        return (
+            f"Abler students get lower scores from this rater.{also}",
+            "Check that the scores were recorded the right way round.",
         )
-    if facts.kappa < 0 and not facts.high >= 0:
-        return Verdict(
-            "scores against ability",
-            "Abler students get lower scores from this rater.",
-            "First check that the scores were recorded the right way round.",
-            "attention",
+    if found.sharp == "blunt":
+        return (
+            f"Scores follow ability only loosely: sharpness {row['sharpness']:.2f}.{also}",
+            "Review the criteria with benchmark work, and agree on why each piece gets its score.",
         )
-    if facts.high - facts.low > WIDE and facts.low < CAPABLE <= facts.high:
-        return _too_few(facts)
-    if facts.kappa >= CAPABLE:
-        return _capable(facts)
-    if facts.high >= CAPABLE:
-        return _borderline(facts)
-    # Whichever single remedy would bring more names the cause.
-    return _severity(facts) if facts.if_even > facts.if_sharp else _discrimination(facts)
-
-
-def _too_few(facts: _Facts) -> Verdict:
-    ratings = "1 rating is" if facts.n == 1 else f"{facts.n:,} ratings are"
-    known = np.isfinite(facts.low) and np.isfinite(facts.high)
-    span = f": capability could be anywhere from {facts.low:.2f} to {facts.high:.2f}" if known else ""
-    return Verdict(
-        "too few ratings to say",
-        f"{ratings} not enough to tell{span}.",
-        "Assign more double-marked work.",
-        "unclear",
+    return (
+        f"Scores have next to nothing to do with ability: sharpness {row['sharpness']:.2f}.{also}",
+        "Check that the scores belong to the right students; then train on benchmark work.",
     )
 
 
-def _capable(facts: _Facts) -> Verdict:
-    unsure = (
-        f", but a capability below {CAPABLE:.2f} is within the margin of error" if facts.low < CAPABLE else ""
+def _borderline(row: Mapping[str, Any], ordered: bool) -> str:
+    if row["sharpness"] < FAIR:
+        return f"Seems blunt (sharpness {row['sharpness']:.2f}), but that may be chance."
+    return f"{_compared(row, ordered)}, but that may be chance."
+
+
+def _too_few(row: Mapping[str, Any]) -> str:
+    ratings = "1 rating is" if row["n"] == 1 else f"{row['n']:,} ratings are"
+    known = row["flag"] not in _EXTREME and row["sharpness_low"] < row["sharpness_high"]
+    span = (
+        f": sharpness could be anywhere from {row['sharpness_low']:.2f} to {row['sharpness_high']:.2f}"
+        if known
+        else ""
     )
-    if not _notable(facts):
-        return Verdict("capable", f"Tells students apart well{unsure}.", "Nothing to do.", "fine")
-    return Verdict(
-        f"capable but {_side(facts)}",
-        f"Tells students apart well{unsure}. {_compared(facts)}.",
-        "Discuss the standard at the next briefing; students' results already allow for it.",
-        "fine",
-    )
+    return f"{ratings} not enough to tell{span}."
 
 
-def _borderline(facts: _Facts) -> Verdict:
-    chance = f"Capability seems low, but {CAPABLE:.2f} is within the margin of error."
-    advice = "Assign more double-marked work to settle it."
-    if facts.if_even > facts.if_sharp:
-        return Verdict(
-            f"borderline and {_side(facts)}", f"{chance} {_compared(facts)}.", advice, "borderline"
-        )
-    also = f" {_compared(facts)}." if _notable(facts) else ""
-    return Verdict(
-        "borderline discrimination",
-        f"{chance} Ratings follow ability somewhat loosely.{also}",
-        advice,
-        "borderline",
-    )
-
-
-def _severity(facts: _Facts) -> Verdict:
-    severe = facts.severity > 0
-    lost = "middling work from poor" if severe else "good work from middling"
-    also = " Discrimination is weak as well." if facts.if_even < CAPABLE else ""
-    return Verdict(
-        "too severe" if severe else "too lenient",
-        f"{_compared(facts)}, and so cannot tell {lost}.{also}",
-        f"Review borderline work with a {'less' if severe else 'more'} strict colleague, and agree on the standard.",
-        "attention",
-    )
-
-
-def _discrimination(facts: _Facts) -> Verdict:
-    also = f" {_compared(facts)}." if _notable(facts) else ""
-    if facts.kappa < BLIND:
-        return Verdict(
-            "cannot tell students apart",
-            f"Ratings have next to nothing to do with ability.{also}",
-            "First check that the scores were recorded the right way round; then train on benchmark work.",
-            "attention",
-        )
-    return Verdict(
-        "weak discrimination",
-        f"Ratings follow ability only loosely.{also}",
-        "Review the criteria with benchmark work, and agree on why each piece gets its score.",
-        "attention",
-    )
-
-
-def _notable(facts: _Facts) -> bool:
-    return facts.clearly_severe and abs(facts.pass_rate - facts.usual) >= NOTABLE
-
-
-def _compared(facts: _Facts) -> str:
-    if facts.ordered:
-        return f"Scores {'lower' if facts.severity > 0 else 'higher'} than the average rater"
-    return f"Passes about {100 * facts.pass_rate:.0f} in 100 where the average rater passes {100 * facts.usual:.0f}"
-
-
-def _side(facts: _Facts) -> str:
-    return "severe" if facts.severity > 0 else "lenient"
+def _compared(row: Mapping[str, Any], ordered: bool) -> str:
+    of_100 = f"{100 * row['passes']:.0f}"
+    if ordered:
+        return f"Gives about {of_100} % of the marks where the average rater gives 50 %"
+    return f"Passes about {of_100} of 100 students where the average rater passes 50"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.errors import OptionError
@@ -48,9 +47,20 @@ _HEADINGS = {
     "kappa_high": "Capability to",
     "label": "Verdict",
     "sentence": "Why",
-    "advice": "Next step",
+    "next_step": "Next step",
+    "standard": "Standard",
+    "sharpness": "Sharpness",
+    "sharpness_verdict": "Sharpness, in words",
+    "sharpness_low": "Sharpness from",
+    "sharpness_high": "Sharpness to",
+    "passes": "Passes",
+    "passes_low": "Passes from",
+    "passes_high": "Passes to",
+    "costs_most": "Costs most",
+    "lost_to_severity": "Lost to severity",
+    "lost_to_discrimination": "Lost to discrimination",
 }
-_PROSE = ("sentence", "advice")
+_PROSE = ("sentence", "next_step")
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
 
 
@@ -99,9 +109,17 @@ def write_workbook(fit: Result, path: Path) -> None:
 
 def _raters(fit: Result) -> pl.DataFrame:
     """With verdicts, the most capable first."""
-    scale = Scale.of(fit)
-    rows = judged(fit.table("raters"), scale).drop("standing")
-    first = ["rater", "label", "kappa", "kappa_low", "kappa_high"]
+    rows = judged(fit).drop("standing")
+    first = [
+        "rater",
+        "label",
+        "standard",
+        "sharpness_verdict",
+        "costs_most",
+        "kappa",
+        "kappa_low",
+        "kappa_high",
+    ]
     return rows.select(*first, pl.exclude(*first))
 
 

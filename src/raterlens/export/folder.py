@@ -59,13 +59,16 @@ def write_results(
     is left alone. All are complete before the first one is put in place.
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
+    from raterlens.diagnostics.panel_summary import with_verdicts
     from raterlens.export.spreadsheet_cells import harmless
     from raterlens.report import render
 
     check_folder(out)
     with draft_folder(_existing(out)) as draft:
         for part in TABLES:
-            harmless(fit.table(part)).write_csv(draft / f"{part}.csv")
+            harmless(with_verdicts(fit) if part == "raters" else fit.table(part)).write_csv(
+                draft / f"{part}.csv"
+            )
         (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
         page = render(fit, reproduction, ratings, diagnosis, cautions)
         (draft / "report.html").write_text(page, encoding="utf-8")

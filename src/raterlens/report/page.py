@@ -13,7 +13,7 @@ from raterlens.report.method import assumptions, reproduced, settings
 from raterlens.report.page_tables import MOST_STUDENTS, design_tables, item_table, student_table
 from raterlens.report.pictures import pictures
 from raterlens.report.rater_pages import rater_data
-from raterlens.report.rater_rows import overview, panel, scale_of
+from raterlens.report.rater_rows import overview, panel
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
@@ -93,7 +93,7 @@ def content(
         "assumptions": assumptions(fit),
         "reproduce": reproduced(fit, reproduction),
         "notes": fit.notes,
-        "ordered": scale_of(fit).ordered,
+        "ordered": "thresholds" in fit.tables,
         "line": f"{CAPABLE:.2f}",
         "target_se": f"{TARGET_SE:.1f}",
         "students_lead": _students_lead(fit),

@@ -7,9 +7,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.advice import advice
+from raterlens.diagnostics.capability_scale import Scale
 from raterlens.report import english as words
 from raterlens.report.encode import coded, rounded, thousandths
-from raterlens.report.rater_rows import scale_of
 from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def what_ifs(fit: "Result", order: NDArray[np.int64], best: NDArray[np.float64])
     each = np.tile(severities, len(eta))
     on = _measurement(fit)
     if on is None:
-        kappa = scale_of(fit).capability(np.repeat(rho, SEVERITIES), each)
+        kappa = Scale.of(fit).capability(np.repeat(rho, SEVERITIES), each)
     else:
         a = np.repeat(on.on.a, SEVERITIES)
         kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0])))

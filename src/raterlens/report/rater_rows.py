@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 
 from raterlens.charts.verdict_marks import mark
-from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, headline, judged
-from raterlens.diagnostics.verdicts import CAPABLE, CLEAR
+from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.report import english as words
 from raterlens.text import counted, sentence
 
@@ -25,10 +24,7 @@ STANDING_OUT = 3
 """Cards of raters who are otherwise fine."""
 NAMED = 12
 """Raters named in each list of doubtful cases."""
-
-
-def scale_of(fit: "Result") -> Scale:
-    return Scale.of(fit)
+_CLEAR = 1.96
 
 
 def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
@@ -36,8 +32,7 @@ def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
 
     rank, notice (attention, flagged, borderline, unclear, fine), mark, eta_words, rho_words, reasons (flags).
     """
-    table = fit.table("raters").with_columns(pl.col("rater").cast(pl.String))
-    rows = judged(table, scale_of(fit)).with_row_index("rank", offset=1)
+    rows = judged(fit).with_columns(pl.col("rater").cast(pl.String)).with_row_index("rank", offset=1)
     found = {} if diagnosis is None else _reasons(diagnosis.flags)
     reasons = [found.get(rater, []) for rater in rows["rater"]]
     notice = [
@@ -47,7 +42,7 @@ def panel(fit: "Result", diagnosis: "Diagnosis | None") -> pl.DataFrame:
     # For raters who are otherwise fine, the flag is what to look into.
     advice = [
         sentence(flags[0]["next_step"]) if how == "flagged" else given
-        for flags, how, given in zip(reasons, notice, rows["advice"], strict=True)
+        for flags, how, given in zip(reasons, notice, rows["next_step"], strict=True)
     ]
     return rows.with_columns(
         pl.Series("notice", notice),
@@ -139,7 +134,7 @@ def _reasons(flags: pl.DataFrame) -> dict[str, list[Row]]:
 def _severity_words(rows: pl.DataFrame) -> list[str]:
     """Severe or lenient only if the interval excludes 0; without an interval, about average."""
     eta, se = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("eta", "eta_se"))
-    side = np.where(np.abs(eta) > CLEAR * se, np.sign(eta), 0)
+    side = np.where(np.abs(eta) > _CLEAR * se, np.sign(eta), 0)
     return [words.SEVERITY_WORDS[1 + int(place)] if place == place else "" for place in side]
 
 

@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from raterlens.app.cli.writing import abandon_stdout
-from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
 from raterlens.report.reproduce import as_flag
 from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence, worded
@@ -66,7 +65,7 @@ class Terminal:
         self, fit: "Fit", *, warnings: tuple[str, ...], out: Path | None = None, everyone: bool = False
     ) -> None:
         """What was read, the raters, cautions, and how the fit went."""
-        raters = judged(fit.table("raters"), Scale.of(fit))
+        raters = judged(fit)
         self._data(fit, fit.notes)
         answer = headline(raters)
         self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))
@@ -149,8 +148,8 @@ class Terminal:
     def _advice(self, wanting: pl.DataFrame) -> None:
         if wanting.height:
             self._heading("What would help")
-        for (label, advice), raters in wanting.group_by("label", "advice", maintain_order=True):
-            self._item(f"{label} ({listed(raters['rater'], NAMED)}): {advice}")
+        for (label, step), raters in wanting.group_by("label", "next_step", maintain_order=True):
+            self._item(f"{label} ({listed(raters['rater'], NAMED)}): {step}")
 
     def _bullets(self, heading: str, items: Iterable[str]) -> None:
         items = list(items)

@@ -12,7 +12,6 @@ from raterlens.app.web.option_labels import label
 from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.errors import InputError, OptionError, RaterlensError
@@ -122,7 +121,7 @@ def fit(
         diagnosis=diagnosis,
         xlsx=_fits_excel(ratings),
     )
-    raters = judged(result.table("raters"), Scale.of(result))
+    raters = judged(result)
     return {"headline": headline(raters).text, "data": _size(ratings), "converged": result.converged}
 
 

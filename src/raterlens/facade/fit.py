@@ -5,33 +5,25 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import polars as pl
-
-from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
+from raterlens.facade.estimates import Estimates
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_ratings
-from raterlens.result.record import Result, as_came
-from raterlens.result.saved import to_json
-from raterlens.result.summary import summary
-from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
+from raterlens.result.record import as_came
 
 if TYPE_CHECKING:
-    import xarray as xr
     from distributed import Client
 
-    from raterlens.diagnostics.advice import WhatIf
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.parallel.resumable import OnDone
     from raterlens.uncertainty.bootstrap import Bootstrap
     from raterlens.uncertainty.profile import Profiles
-    from raterlens.uncertainty.rater_comparison import RaterComparison
 
 
 def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
@@ -40,7 +32,7 @@ def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit"
     return Fit(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
-class Fit(Result):
+class Fit(Estimates):
     """Estimates with their uncertainty, as dataframes of the kind that came in, and what can be done with them.
 
     `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0), kappa
@@ -48,8 +40,6 @@ class Fit(Result):
     """
 
     __slots__ = ()
-
-    # -- the same request again -------------------------------------------------------------------------------
 
     def refit(self, ratings: Ratings, *, start: "Fit | None" = None, **changes: Unpack[FitOptions]) -> "Fit":
         """Fit again, by the same request but for some changes.
@@ -72,59 +62,6 @@ class Fit(Result):
         {'model': 'tfm', 'reference': 'quantile 0.9'}
         """
         return fitted(ratings, self.config.changed(**recorded(changes)), Run(start=start))
-
-    # -- more from the same estimates -------------------------------------------------------------------------
-
-    def capability(
-        self,
-        *,
-        reference: Reference | None = None,
-        population: Students | None = None,
-        origin: Origin | None = None,
-        shrink: bool | None = None,
-        item: str | None = None,
-        theta: float | Sequence[float] | None = None,
-    ) -> Any:
-        """Capability on another yardstick, without fitting again.
-
-        Parameters
-        ----------
-        reference, population, origin, shrink
-            As in `rl.fit`; those of the fit where left out. With another reference than `"max"` rho and
-            kappa may exceed 1.
-        item
-            On this item alone, at its actual difficulty (and with its thresholds and slope, where it has its own);
-            the origin is then `"absolute"` unless given.
-        theta
-            Abilities at which to give kappa(theta), which may exceed 1 at some of them, instead of its mean.
-
-        Returns
-        -------
-        dataframe
-            A row per rater: rho, eta and kappa with standard errors and the 95 % interval of kappa. With `theta` a
-            row for every rater and ability: kappa with its pointwise 95 % interval. With more than 500 raters,
-            covariances between raters are not kept, and intervals go without them.
-
-        Examples
-        --------
-        >>> import raterlens as rl
-        >>> fit = rl.fit(rl.load_example())
-        >>> near_the_cut = fit.capability(population=rl.Window(0.5, 0.25))
-        >>> curves = fit.capability(theta=[-1, 0, 1])
-        >>> curves.columns
-        ['rater', 'theta', 'kappa', 'kappa_low', 'kappa_high']
-        """
-        self.calibrated("its capability is the same on any yardstick")
-        if item is not None and origin is None:
-            origin = ABSOLUTE
-        raters = self.table("raters")["rater"]
-        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin, shrink)
-        found = measured_fit(self, yardstick, item)
-        if theta is not None:
-            return as_came(found.curves(raters, theta), self.backend)
-        estimates = found.raters()
-        columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
-        return as_came(pl.DataFrame({"rater": raters, **columns}), self.backend)
 
     def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
         """Abilities of new students, with everything else fixed at this fit's estimates.
@@ -154,46 +91,6 @@ class Fit(Result):
         calibration = self.calibrated("students cannot be scored by it")
         new = ratings if isinstance(ratings, Ratings) else read_ratings(ratings, ReadConfig(**columns))
         return as_came(score(calibration, new), new.backend)
-
-    # -- how sure ---------------------------------------------------------------------------------------------
-
-    def compare_raters(
-        self,
-        *,
-        k: int | None = None,
-        alpha: float = 0.05,
-        target_se: float = 0.05,
-        shrink: bool | None = None,
-    ) -> "RaterComparison":
-        """Who differs from whom and from the panel's mean, and who is among the best.
-
-        Parameters
-        ----------
-        k
-            How many count as the best, and as the worst; a fifth of the raters where left out.
-        alpha
-            Level of the findings named in the summary.
-        target_se
-            Standard error of kappa that is wanted, for the number of further ratings.
-        shrink
-            As in `rl.fit`; the fit's own choice where left out. Probabilities of being among the best are then those of
-            an empirical-Bayes posterior, which does not take luck for merit: recommended for ranking.
-
-        Returns
-        -------
-        RaterComparison
-            Tables `raters` and `pairs`; `summary()` says it in words.
-
-        Examples
-        --------
-        >>> import raterlens as rl
-        >>> found = rl.fit(rl.load_example()).compare_raters()
-        >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
-        ['AM:Sport', 'AM:Work']
-        """
-        from raterlens.uncertainty.rater_comparison import compare_raters  # loads scipy.stats
-
-        return compare_raters(self, k=k, alpha=alpha, target_se=target_se, shrink=shrink)
 
     def profile(
         self, ratings: Ratings, raters: str | Sequence[str] | None = None, *, level: float = 0.95
@@ -254,8 +151,6 @@ class Fit(Result):
 
         plan = Plan(ratings, self, kind, seed, replicates)
         return bootstrap(plan, workers=workers, client=client, folder=folder, progress=progress)
-
-    # -- what stands out --------------------------------------------------------------------------------------
 
     def diagnose(
         self, ratings: Ratings | Any, *, time: Any = None, groups: Mapping[str, Any] | None = None
@@ -349,30 +244,6 @@ class Fit(Result):
 
         return check_shared_bias(self, ratings, trusted=trusted)
 
-    def what_if(self, rater: str, severity: float | Sequence[float] | None = None) -> "WhatIf":
-        """Capability of a rater at other severities, the best one and what it would gain."""
-        from raterlens.diagnostics.advice import what_if  # a fit alone does without
-
-        return what_if(self, rater, severity)
-
-    def advice(self) -> Any:
-        """What each rater lost to severity and to discrimination, and a paragraph of feedback."""
-        from raterlens.diagnostics.advice import advice  # a fit alone does without
-
-        return as_came(advice(self), self.backend)
-
-    def assignment(self, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> Any:
-        """Who should mark whom: for each ability, raters from the most to the least capable there."""
-        from raterlens.diagnostics.advice import assignment  # a fit alone does without
-
-        return as_came(assignment(self, abilities), self.backend)
-
-    # -- for people and for other programs --------------------------------------------------------------------
-
-    def summary(self) -> str:
-        """The fit in a few lines: raters from most to least capable, then the model."""
-        return summary(self)
-
     def report(self, path: str | Path, ratings: Ratings | None = None) -> Path:
         """Write one self-contained HTML page. With the ratings that were fitted it also shows what stands out in them
         and what would mend the design."""
@@ -381,39 +252,4 @@ class Fit(Result):
         path = Path(path)
         page = render(self, ratings=ratings)
         write_whole(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
-        return path
-
-    def to_excel(self, path: str | Path) -> Path:
-        """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as
-        numbers, labels always as text, capability in colour. Needs the extra `excel`."""
-        from raterlens.export.excel import write_workbook  # needs an optional package
-
-        path = Path(path)
-        write_workbook(self, path)
-        return path
-
-    def to_xarray(self) -> "xr.Dataset":
-        """Estimates, standard errors and intervals as an xarray Dataset with the dimensions rater, item and student
-        (extra `xarray`).
-
-        Examples
-        --------
-        >>> import raterlens as rl
-        >>> estimates = rl.fit(rl.load_example()).to_xarray()
-        >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
-        0.38
-        """
-        from raterlens.export.xarray_dataset import dataset  # needs an optional package
-
-        return dataset(self)
-
-    def to_json(self) -> str:
-        """The whole fit as JSON: what `save` writes and `load` reads."""
-        return to_json(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fit as JSON; `rl.load` reads it back."""
-        path = Path(path)
-        text = self.to_json()
-        write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), option="path")
         return path
