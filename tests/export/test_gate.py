@@ -147,7 +147,7 @@ def test_exit_codes_tell_a_pipeline_what_happened(table, capsys):
     assert main(["check", table, "--model", "tfm"]) == AT_FAULT
     assert main(["check", "nowhere.csv", "--min-kappa", "0.5"]) == AT_FAULT
     errors = capsys.readouterr().err
-    assert "add one, such as --min-kappa 0.6" in errors
+    assert "add one, such as --min-sharpness 0.5" in errors
 
 
 def test_the_result_is_machine_readable(table, fit, capsys):
@@ -161,3 +161,47 @@ def test_the_result_is_machine_readable(table, fit, capsys):
     np.testing.assert_allclose(list(kappa.values()), fit.table("raters")["kappa"], atol=1e-6)
     assert main(["check", table, "--json"]) == DONE
     assert json.loads(capsys.readouterr().out)["n_raters"] == 6
+
+
+def test_sharpness_is_judged_whoever_else_is_in_the_file(ratings):
+    """Without the sharpest rater, the same judges fail; kappa's bound would let one of them pass."""
+    whole, kept = rl.fit(ratings), ratings.table().filter(pl.col("rater") != "R1")
+    part = rl.fit(rl.read(kept, student="student", rater="rater", item="item", score="score"))
+    found = [set(rl.gate(fit, min_sharpness=0.5).failed) for fit in (whole, part)]
+    assert found[0] == found[1] == {"R6"}
+
+
+def test_a_gate_is_true_where_it_passed(fit):
+    assert rl.gate(fit, min_ratings=1)
+    assert not rl.gate(fit, min_sharpness=0.9)
+
+
+@pytest.mark.parametrize("bound", ["min_kappa", "min_sharpness", "min_discrimination"])
+def test_shares_beyond_1_make_no_sense(fit, bound):
+    with pytest.raises(OptionError, match="give a number, between 0 and 1"):
+        rl.gate(fit, **{bound: 60})
+
+
+def test_the_command_writes_files_and_compares(tmp_path, capsys, ratings):
+    table, last = tmp_path / "ratings.csv", tmp_path / "last.json"
+    ratings.table().write_csv(table)
+    rl.fit(ratings).save(last)
+    files = ["--markdown", str(tmp_path / "gate.md"), "--junit", str(tmp_path / "gate.xml")]
+    command = [
+        "check",
+        str(table),
+        "--min-sharpness",
+        "0.5",
+        "--reference",
+        "perfect",
+        "--baseline",
+        str(last),
+    ]
+    assert main([*command, *files]) == GATE_FAILED
+    assert "R6: sharpness" in capsys.readouterr().out
+    assert (tmp_path / "gate.md").read_text().startswith("### Raterlens: failed")
+    assert (tmp_path / "gate.xml").read_text().startswith("<?xml")
+    assert main(["check", str(table), "--junit", str(tmp_path / "x.xml")]) == AT_FAULT
+    assert "--min-sharpness 0.5" in capsys.readouterr().err
+    assert main([*command[:2], "--min-kappa", "60"]) == AT_FAULT
+    assert "--min-kappa 60; give a number, between 0 and 1" in capsys.readouterr().err

@@ -13,6 +13,7 @@ class Bounds:
     """The bounds, where None asks nothing, and how and whom they judge; `rl.gate` documents them."""
 
     min_kappa: float | None = None
+    min_sharpness: float | None = None
     max_severity: float | None = None
     min_discrimination: float | None = None
     max_infit: float | None = None
@@ -23,9 +24,11 @@ class Bounds:
 
     def __post_init__(self) -> None:
         for name, value in self.given().items():
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+            most, span = (1.0, "between 0 and 1") if name in SHARES else (inf, "0 or more")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value <= most or value == inf:
                 raise OptionError(
-                    Message(Option(name, value)), "give a number, 0 or more", value=value, option=name
+                    Message(Option(name, value)), f"give a number, {span}", value=value, option=name
                 )
 
     def given(self) -> dict[str, float]:
@@ -41,4 +44,6 @@ class Bounds:
             )
 
 
+SHARES = ("min_kappa", "min_sharpness", "min_discrimination")
+"""Bounds of what is at most 1 for the best possible rater."""
 BOUNDS = tuple(option.name for option in fields(Bounds) if option.name.startswith(("min_", "max_")))

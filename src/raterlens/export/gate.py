@@ -12,7 +12,9 @@ from scipy import special
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import OptionError, choose
+from raterlens.export.baseline import COMPARED, changes, in_words
 from raterlens.export.bounds import Bounds
+from raterlens.export.gate_files import junit, markdown
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result, as_came
 from raterlens.text import Message, Option, counted
@@ -39,6 +41,17 @@ class Gate:
     notes: tuple[str, ...] = ()
     """What was read, and what was left out: a rater whose rows were left out is not judged."""
     backend: Any = "polars"
+    changes: pl.DataFrame | None = None
+    """With a baseline: rater, measure, before, now, and whether the change is clear."""
+
+    def __bool__(self) -> bool:
+        """Whether it passed."""
+        return self.passed
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What changed since the baseline beyond chance, in words."""
+        return () if self.changes is None else tuple(in_words(self.changes))
 
     @property
     def checks(self) -> Any:
@@ -56,8 +69,16 @@ class Gate:
         if not self.converged:
             lines.append("  the fit did not converge, so its numbers cannot be judged; allow more iterations")
         rows = self.table.filter(~pl.col("passed")).sort("rater", maintain_order=True)
-        lines += [f"  {_in_words(row)}" for row in rows.iter_rows(named=True)]
+        lines += [f"  {self.worded(row)}" for row in rows.iter_rows(named=True)]
         return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """For a pull request: what `raterlens check --markdown` writes."""
+        return markdown(self)
+
+    def to_junit(self) -> str:
+        """As a test suite, a case per rater and bound: what `raterlens check --junit` writes."""
+        return junit(self)
 
     def to_json(self) -> str:
         """The record as JSON: what `raterlens check --json` prints."""
@@ -72,8 +93,26 @@ class Gate:
             "bounds": self.bounds,
             "checks": rows,
             "notes": list(self.notes),
+            "changes": None
+            if self.changes is None
+            else self.changes.with_columns(pl.col("before", "now").fill_nan(None)).to_dicts(),
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    @staticmethod
+    def worded(row: dict[str, Any]) -> str:
+        """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
+        interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
+        value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
+        bound = f"{row['bound']:g}"
+        needs = {
+            "severity": f"-{bound} to {bound}",
+            "infit": f"at most {bound}",
+            "outfit": f"at most {bound}",
+        }
+        needed = needs.get(row["measure"], bound)
+        sure = "" if row["certain"] else "; the interval includes it"
+        return f"{row['rater']}: {row['measure']} {value}{interval}, needs {needed}{sure}"
 
     def _outside(self) -> str:
         """Where a rater who fails would be: "below kappa 0.6 or outside severity -1.5 to 1.5"."""
@@ -86,23 +125,12 @@ class Gate:
         return " or ".join(places.values())
 
 
-def _in_words(row: dict[str, Any]) -> str:
-    """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
-    interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
-    value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
-    bound = f"{row['bound']:g}"
-    needs = {"severity": f"-{bound} to {bound}", "infit": f"at most {bound}", "outfit": f"at most {bound}"}
-    sure = "" if row["certain"] else "; the interval includes it"
-    return (
-        f"{row['rater']}: {row['measure']} {value}{interval}, needs {needs.get(row['measure'], bound)}{sure}"
-    )
-
-
 def gate(
     fit: Result,
     ratings: Ratings | None = None,
     *,
     min_kappa: float | None = None,
+    min_sharpness: float | None = None,
     max_severity: float | None = None,
     min_discrimination: float | None = None,
     max_infit: float | None = None,
@@ -110,6 +138,7 @@ def gate(
     min_ratings: int | None = None,
     confident: bool = False,
     raters: Sequence[str] | None = None,
+    baseline: Result | None = None,
 ) -> Gate:
     """Judge raters by bounds, so that a pipeline can go on or stop.
 
@@ -119,19 +148,25 @@ def gate(
         The fit whose raters are judged.
     ratings
         The ratings that were fitted; `max_infit` and `max_outfit` need them.
-    min_kappa, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
-        The bounds. `max_severity` is a distance from the origin, so it fails lenient raters as well as severe ones.
+    min_kappa, min_sharpness, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
+        The bounds. `min_sharpness` does not depend on who else is on the panel; nor does `min_kappa` for a fit with
+        `reference="perfect"`. `max_severity` is a distance from the origin, so it fails lenient raters as well as
+        severe ones.
     confident
         By default the estimate decides, so a rater close to a bound may fail by chance. With `confident=True` only
         raters whose 95 % interval lies entirely outside a bound fail, so a rater with few ratings passes for lack of
         evidence; set `min_ratings` too. Where a rater has no interval, the estimate decides.
     raters
         Judge only these, such as the LLM judges of a panel with human raters.
+    baseline
+        The fit of an earlier run, `rl.load("fit.json")`, to compare with: `changes` has what moved, and whether chance
+        explains it. It does not decide whether the gate passes.
 
     Returns
     -------
     Gate
-        `passed`, `failed`, `checks`, `summary()` and `to_json()`. A fit that did not converge fails.
+        `passed`, which is also its truth value, `failed`, `checks`, `summary()`, `to_json()`, `to_markdown()` and
+        `to_junit()`. A fit that did not converge fails.
 
     Examples
     --------
@@ -147,6 +182,7 @@ def gate(
     """
     bounds = Bounds(
         min_kappa=min_kappa,
+        min_sharpness=min_sharpness,
         max_severity=max_severity,
         min_discrimination=min_discrimination,
         max_infit=max_infit,
@@ -155,10 +191,10 @@ def gate(
         confident=confident,
         raters=raters,
     )
-    return judge(fit, ratings, bounds)
+    return judge(fit, ratings, bounds, baseline)
 
 
-def judge(fit: Result, ratings: Ratings | None, bounds: Bounds) -> Gate:
+def judge(fit: Result, ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
     """`gate`, with the bounds in one record."""
     bounds.check_any()
     table, asked = fit.table("raters"), bounds.given()
@@ -172,7 +208,13 @@ def judge(fit: Result, ratings: Ratings | None, bounds: Bounds) -> Gate:
     found = found.filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
     passed = not failed and fit.converged
-    return Gate(passed, failed, asked, bounds.confident, fit.converged, found, tuple(fit.notes), fit.backend)
+    moved = None
+    if baseline is not None:
+        measures = tuple(name for name in COMPARED if any(bound.endswith(name) for bound in asked))
+        moved = changes(fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
+    return Gate(
+        passed, failed, asked, bounds.confident, fit.converged, found, tuple(fit.notes), fit.backend, moved
+    )
 
 
 def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
@@ -221,8 +263,8 @@ def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> t
 
     if name == "min_ratings":
         return column("n"), column("n"), column("n")
-    if name == "min_kappa":
-        return column("kappa"), column("kappa_low"), column("kappa_high")
+    if name in ("min_kappa", "min_sharpness"):
+        return column(name[4:]), column(f"{name[4:]}_low"), column(f"{name[4:]}_high")
     if name in ("max_infit", "max_outfit"):
         assert misfit is not None
         square, z = (misfit[f"{name[4:]}{end}"].to_numpy() for end in ("", "_z"))

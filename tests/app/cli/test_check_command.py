@@ -36,5 +36,6 @@ def test_options_of_a_fit_need_a_bound(table: Path, capsys: Captured) -> None:
     for option in (["--model", "tfm"], ["--covariance", "sandwich"], ["--confident"]):
         assert main(["check", str(table), *option]) == AT_FAULT
         assert (
-            "no bound is set to judge raters by; add one, such as --min-kappa 0.6" in capsys.readouterr().err
+            "no bound is set to judge raters by; add one, such as --min-sharpness 0.5"
+            in capsys.readouterr().err
         )

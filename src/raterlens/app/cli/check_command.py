@@ -1,6 +1,9 @@
 """`raterlens check`: the data and the design; with a bound, every rater."""
 
+from dataclasses import dataclass
+from functools import partial
 from json import dumps
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -30,6 +33,31 @@ from raterlens.text import Message, Option
 PASSED, GATE_FAILED = 0, 3
 
 
+def _file(help_text: str) -> Parameter:
+    return Parameter(show_default=False, group="Output", help=help_text)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class GateOutput:
+    """Where the result of a gate goes, and what it is compared with."""
+
+    json: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, group="Output", help="Print only the result, as JSON."),
+    ] = False
+    markdown: Annotated[Path | None, _file("Also write the result of the gate as Markdown.")] = None
+    junit: Annotated[Path | None, _file("Also write the result of the gate as JUnit XML.")] = None
+    baseline: Annotated[Path | None, _file("Fit of an earlier run (fit.json) to compare with.")] = None
+
+    @property
+    def for_gate(self) -> bool:
+        return (self.markdown, self.junit, self.baseline) != (None, None, None)
+
+
+ON_SCREEN = GateOutput()
+
+
 def check(
     file: File,
     /,
@@ -37,20 +65,17 @@ def check(
     columns: ReadOptions = EVERYTHING_RECOGNISED,
     model: FitOptions = DEFAULT_FIT,
     bounds: BoundOptions = NO_BOUNDS,
-    json: Annotated[
-        bool,
-        Parameter(negative=(), show_default=False, group="Output", help="Print only the result, as JSON."),
-    ] = False,
+    output: GateOutput = ON_SCREEN,
 ) -> int:
-    """Check the data and the design; with a bound such as --min-kappa, judge every rater."""
-    read, asked = read_config(columns), bounds_of(bounds)
+    """Check the data and the design; with a bound such as --min-sharpness, judge every rater."""
+    read, asked, json = read_config(columns), bounds_of(bounds), output.json
     if asked.given():
         files = {name: str(path) for name, path in files_of(model).items()}
         request = Request(file=str(file), read=read, fit=fit_config(model), files=files)
-        return PASSED if _gate(request, asked, json=json) else GATE_FAILED
-    if model != DEFAULT_FIT or bounds != NO_BOUNDS:
+        return PASSED if _gate(request, asked, output) else GATE_FAILED
+    if model != DEFAULT_FIT or bounds != NO_BOUNDS or output.for_gate:
         raise OptionError(
-            "no bound is set to judge raters by", Message("add one, such as ", Option("min_kappa", 0.6))
+            "no bound is set to judge raters by", Message("add one, such as ", Option("min_sharpness", 0.5))
         )
     _check(str(file), read, json=json)
     return PASSED
@@ -73,19 +98,28 @@ def _check(file: str, config: ReadConfig, *, json: bool) -> None:
         Terminal().check(ratings, warnings)
 
 
-def _gate(request: Request, bounds: Bounds, *, json: bool) -> bool:
+def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     """Fit, and judge every rater by the bounds; whether all pass."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
+    from raterlens.drafts import write_whole
     from raterlens.export.gate import judge
     from raterlens.facade import fitted
+    from raterlens.fitting import load
     from raterlens.pipeline.steps import Run
 
-    with watching(f"reading {request.file}", unless=json) as progress:
+    baseline = None if output.baseline is None else load(output.baseline)
+    with watching(f"reading {request.file}", unless=output.json) as progress:
         run = Run(progress)
         ratings, config, _ = read_study(request, run)
-        result = judge(fitted(ratings, config, run), ratings, bounds)
-    if json:
+        result = judge(fitted(ratings, config, run), ratings, bounds, baseline)
+    for option, path, text in (
+        ("markdown", output.markdown, result.to_markdown()),
+        ("junit", output.junit, result.to_junit()),
+    ):
+        if path is not None:
+            write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+    if output.json:
         print_json(result.to_json())
     else:
         Terminal().gate(result)

@@ -67,9 +67,10 @@ FIT_HELP = {
 }
 
 BOUND_HELP = {
-    "min_kappa": "Lowest capability.",
+    "min_kappa": "Lowest capability, 0 to 1.",
+    "min_sharpness": "Lowest sharpness, 0 to 1; it does not depend on who else is in the file.",
     "max_severity": "Highest severity or leniency.",
-    "min_discrimination": "Lowest discrimination.",
+    "min_discrimination": "Lowest discrimination, 0 to 1.",
     "max_infit": "Highest infit; 1 is expected.",
     "max_outfit": "Highest outfit; 1 is expected.",
     "min_ratings": "Fewest ratings.",

@@ -109,7 +109,7 @@ class Terminal:
         self._line(answer, style="bold green" if gate.passed else "bold red")
         for line in rest:
             self._item(printable(line.strip()))
-        self._items(gate.notes)
+        self._items((*gate.changed, *gate.notes))
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(
