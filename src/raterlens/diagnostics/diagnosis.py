@@ -20,10 +20,12 @@ from raterlens.diagnostics.fit_statistics import (
 )
 from raterlens.diagnostics.flags import flags
 from raterlens.diagnostics.interactions import interaction
+from raterlens.diagnostics.item_flags import item_flags
 from raterlens.diagnostics.rater_effects import effects
 from raterlens.diagnostics.rating_pairs import rater_pairs
 from raterlens.diagnostics.reliability import fair_raters, fair_shares, fair_students, reliability
 from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.diagnostics.shared_flags import shared
 from raterlens.errors import OptionError, choose
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
@@ -37,9 +39,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """Tables (polars) by name: `flags`, `raters`, `items`, `students`, `effects`, `unexpected`, `curves`,
-    `bias item` (and `bias NAME` for facets and groups), `reliability`, `agreement`, `rater pairs`; with a time also
-    `change` and `bias period`."""
+    """Tables (polars) by name: `flags`, `shared flags` (what many raters do alike), `item flags`, `raters`, `items`,
+    `students`, `effects`, `unexpected`, `curves`, `bias item` (and `bias NAME` for facets and groups), `reliability`,
+    `agreement`, `rater pairs`; with a time also `change` and `bias period`."""
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
@@ -92,7 +94,14 @@ class Diagnosis:
 
     def warnings(self) -> tuple[str, ...]:
         """Each kind of flag in one sentence: who, how much, the next step."""
-        found = []
+        found = [
+            f"{row['effect']}: {row['evidence']}. Next: {row['next_step']}"
+            for row in self.tables["shared flags"].iter_rows(named=True)
+        ]
+        found += [
+            f"item {shortened(row['item'])} is {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
+            for row in self.tables["item flags"].iter_rows(named=True)
+        ]
         for (effect,), rows in self.flags.group_by("effect", maintain_order=True):
             first = rows.row(0, named=True)
             others = rows["rater"][1:]
@@ -110,6 +119,14 @@ class Diagnosis:
         lines += [
             f"  {row['rater']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
             for row in self.flags.iter_rows(named=True)
+        ]
+        lines += [
+            f"  {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
+            for row in self.tables["shared flags"].iter_rows(named=True)
+        ]
+        lines += [
+            f"  item {row['item']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
+            for row in self.tables["item flags"].iter_rows(named=True)
         ]
         return "\n".join(lines)
 
@@ -153,7 +170,9 @@ def diagnose(
         tables["bias period"] = interaction(found, period, names, "period")
         periods = Periods(fit, ratings, period, names)
     tables |= {f"bias {name}": table for name, table in interactions.items()}
-    tables["flags"] = flags(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link))
+    found_flags = flags(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link))
+    tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters)
+    tables["item flags"] = item_flags(tables["items"], fit.table("items"))
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
 
 

@@ -19,7 +19,9 @@ from raterlens.result.record import as_came
 if TYPE_CHECKING:
     from distributed import Client
 
+    from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.differences import Differences
     from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.parallel.resumable import OnDone
     from raterlens.uncertainty.bootstrap import Bootstrap
@@ -185,6 +187,58 @@ class Fit(Estimates):
         return diagnose(
             self, ratings if isinstance(ratings, Ratings) else read(ratings), time=time, groups=groups
         )
+
+    def consequences(self, ratings: Ratings | None = None, *, cut: float | None = None) -> "Consequences":
+        """What the raters' differences mean for students.
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted. Without them it is not known who rated whom: `changed` is then None.
+        cut
+            The lowest passing mean score; half of the highest score where left out.
+
+        Returns
+        -------
+        Consequences
+            `changed`, the students who would change between pass and fail if the average rater had marked them; the
+            chance that two raters agree; the reliability of mean scores; the most lenient and the most severe rater.
+            `summary()` says it in words.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> found = rl.fit(ratings).consequences(ratings)
+        >>> found.students, found.changed
+        (363, 10)
+        """
+        from raterlens.diagnostics.consequences import consequences  # a fit alone does without
+
+        return consequences(self, ratings, cut)
+
+    def differences(
+        self, ratings: Ratings | None = None, diagnosis: "Diagnosis | None" = None
+    ) -> "Differences":
+        """Do raters differ at all? Tests of equal severity and sharpness, and with a diagnosis of halo and drift.
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted: sharpness is then tested by the likelihood ratio of two models.
+        diagnosis
+            `fit.diagnose(ratings)`, for halo and (with a time) drift.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> print(*rl.fit(ratings).differences(ratings).words())
+        Raters differ in severity (p < 0.001) and sharpness (p < 0.001). AIC and BIC prefer different sharpness (gmf).
+        """
+        from raterlens.diagnostics.differences import differences  # a fit alone does without
+
+        return differences(self, ratings, diagnosis)
 
     def sensitivity(
         self,

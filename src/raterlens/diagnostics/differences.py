@@ -1,0 +1,189 @@
+"""Do raters differ at all? One test each for severity, sharpness, halo and drift, before anybody is ranked.
+
+Severity: a Wald test that all are equal, with the covariances between raters. Sharpness: twice the difference in
+log-likelihood between a model with one slope per rater and one with a common slope, which takes another fit; without
+the ratings, or with very many, the Wald test of the slopes. Halo and drift: the smallest of all raters' p-values after
+Benjamini and Hochberg's adjustment, which is Simes's test that nobody has any.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from raterlens.diagnostics.score_tests import LEVEL, adjusted
+from raterlens.types import Array, Mask
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.facade import Fit
+    from raterlens.ratings.coded import Ratings
+
+MOST_RATINGS = 2_000_000
+"""With more, the test of sharpness does without another fit."""
+
+
+class Hypothesis(NamedTuple):
+    """One hypothesis: that raters are equal, or that nobody has the fault."""
+
+    of: str
+    test: str
+    statistic: float
+    df: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Whether raters differ beyond chance, and which model the data prefer."""
+
+    tests: tuple[Hypothesis, ...]
+    prefers: str = ""
+    """In words, where two models were compared."""
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """of, test, statistic, df, p"""
+        schema = {
+            "of": pl.String,
+            "test": pl.String,
+            "statistic": pl.Float64,
+            "df": pl.Int64,
+            "p": pl.Float64,
+        }
+        return pl.DataFrame(self.tests, schema=schema, orient="row")
+
+    @property
+    def any(self) -> bool:
+        """Some test rejects, or there is none."""
+        known = [test.p for test in self.tests if np.isfinite(test.p)]
+        return not known or min(known) < LEVEL
+
+    def words(self) -> list[str]:
+        """ "Raters differ in severity (p < 0.001), but not clearly in sharpness (p = 0.12)."."""
+        known = [test for test in self.tests if np.isfinite(test.p)]
+        clear, not_clear = ([t for t in known if (t.p < LEVEL) == differ] for differ in (True, False))
+        said = []
+        if clear and not_clear:
+            said.append(f"Raters differ in {_listed(clear)}, but not clearly in {_listed(not_clear)}.")
+        elif clear:
+            said.append(f"Raters differ in {_listed(clear)}.")
+        elif not_clear:
+            said.append(f"Raters do not differ beyond chance: {_listed(not_clear)}.")
+        return [*said, self.prefers] if self.prefers else said
+
+
+def differences(
+    fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None
+) -> Differences:
+    """Test what can be tested with what is given: `Fit.differences`."""
+    if fit.n_raters < 2:
+        return Differences(())
+    of_sharpness, prefers = sharpness_test(fit, ratings)
+    tests = [severity_test(fit), of_sharpness]
+    if diagnosis is not None:
+        tests += [halo_test(diagnosis), drift_test(diagnosis)]
+    return Differences(tuple(test for test in tests if test is not None), prefers)
+
+
+def severity_test(fit: "Fit") -> Hypothesis | None:
+    if (known := fit.calibration) is not None and known.covariates:
+        return None
+    return _wald(fit, "severity", "eta")
+
+
+def sharpness_test(fit: "Fit", ratings: "Ratings | None") -> tuple[Hypothesis | None, str]:
+    """The test, and which of the two models AIC and BIC prefer. A panel prior's own test can take its place here."""
+    known = fit.calibration
+    if known is not None and (known.covariates or known.anchored):
+        return None, ""
+    comparable = fit.method == "mml" and fit.model in ("gmf", "tfm")
+    if ratings is None or not comparable or ratings.n_ratings > MOST_RATINGS:
+        return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
+    other = fit.refit(ratings, model="tfm" if fit.model == "gmf" else "gmf", standard_errors=False)
+    equal, own = (other, fit) if fit.model == "gmf" else (fit, other)
+    if not other.converged:
+        return None, ""
+    ratio, df = max(2 * (own.loglik - equal.loglik), 0.0), own.n_parameters - equal.n_parameters
+    test = Hypothesis("sharpness", "likelihood ratio", ratio, df, float(special.chdtrc(df, ratio)))
+    return test, _preferred(own, equal)
+
+
+def halo_test(diagnosis: "Diagnosis") -> Hypothesis | None:
+    """That no rater's scores of a student correlate beyond ability."""
+    effects = diagnosis.tables["effects"]
+    size, se = (effects[name].cast(pl.Float64).to_numpy() for name in ("halo", "halo_se"))
+    known = np.isfinite(size) & np.isfinite(se) & (se > 0)
+    if not known.any():
+        return None
+    return _simes("halo", np.asarray(special.ndtr(-size[known] / se[known])))
+
+
+def drift_test(diagnosis: "Diagnosis") -> Hypothesis | None:
+    """That no rater's severity changed over time."""
+    if "change" not in diagnosis.tables:
+        return None
+    p = diagnosis.tables["change"]["p"].cast(pl.Float64).to_numpy()
+    return _simes("drift", p[np.isfinite(p)]) if np.isfinite(p).any() else None
+
+
+def _simes(of: str, p: Array) -> Hypothesis:
+    return Hypothesis(of, "Simes", float("nan"), len(p), float(np.min(adjusted(p))))
+
+
+def _wald(fit: "Fit", of: str, column: str) -> Hypothesis | None:
+    """That all raters have the same slope or severity, over those whose estimate is not at a limit."""
+    known = fit.calibration
+    raters = fit.table("raters")
+    spread = None if known is None else known.covariance
+    if known is not None and isinstance(spread, np.ndarray):
+        panel = known.panel()
+        n, own = len(panel.slope), panel.slope if column == "slope" else panel.severity
+        rows = np.flatnonzero(~panel.aside & ~((panel.slope == 0) & (column == "slope")))
+        first = 0 if column == "slope" else n
+        return _quadratic(of, own[rows], spread[np.ix_(first + rows, first + rows)])
+    column = "rho" if column == "slope" and known is not None else column
+    value, error = (raters[name].cast(pl.Float64).to_numpy() for name in (column, f"{column}_se"))
+    usable: Mask = np.isfinite(value) & np.isfinite(error) & (error > 0)
+    return _quadratic(of, value[usable], np.diag(error[usable] ** 2))
+
+
+def _quadratic(of: str, value: Array, spread: Array) -> Hypothesis | None:
+    n = len(value)
+    if n < 2:
+        return None
+    if np.count_nonzero(spread - np.diag(spread.diagonal())) == 0:
+        weight = 1 / spread.diagonal()
+        chi = float(weight @ (value - weight @ value / weight.sum()) ** 2)
+    else:
+        # Contrasts with the last one: any other choice gives the same.
+        through = np.hstack([np.eye(n - 1), -np.ones((n - 1, 1))])
+        off = through @ value
+        chi = float(off @ np.linalg.pinv(through @ spread @ through.T, hermitian=True) @ off)
+    return Hypothesis(of, "Wald", chi, n - 1, float(special.chdtrc(n - 1, max(chi, 0.0))))
+
+
+def _preferred(own: "Fit", equal: "Fit") -> str:
+    """Which of the two models AIC and BIC prefer."""
+    aic, bic = ("own" if getattr(own, name) < getattr(equal, name) else "equal" for name in ("aic", "bic"))
+    words = {"own": "different sharpness (gmf)", "equal": "equal sharpness (tfm)"}
+    if aic == bic:
+        return f"AIC and BIC prefer {words[aic]}."
+    return f"AIC prefers {words[aic]}, BIC {words[bic]}."
+
+
+def _listed(tests: list[Hypothesis]) -> str:
+    parts = [f"{test.of} ({p_words(test.p)})" for test in tests]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def p_words(p: float) -> str:
+    """
+    Examples
+    --------
+    >>> p_words(0.0004), p_words(0.047), p_words(0.5)
+    ('p < 0.001', 'p = 0.047', 'p = 0.50')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"

@@ -1,0 +1,226 @@
+"""What each rater of a fit would give: probabilities of the scores over students and items, and for single ratings.
+
+A state is what a rating judges: an ability on an item, or in latent class models a true category of an item.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.engine.protocol import Nodes
+from raterlens.estimation.scoring import places_of, with_scores
+from raterlens.models.calibration import Calibration
+from raterlens.models.registry import facets_spec
+from raterlens.ratings.coded import Ratings
+from raterlens.types import Array, Indices
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
+
+_ABILITIES = Nodes.equally_spaced(-4.0, 4.0, 0.4)
+# Larger panels and item banks are represented by some of them, evenly spread over severity and difficulty.
+MOST_RATERS, MOST_ITEMS = 400, 30
+_BLOCK = 500_000
+"""Ratings at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panel:
+    """Every rater's probabilities of the scores in every state."""
+
+    probabilities: Array
+    """(raters, categories, states); states are items within abilities (or true categories)"""
+    average: Array
+    """(categories, states): the average rater's"""
+    ability_weights: Array
+    n_items: int
+    average_scores: Array
+    """(raters of the fit,): share of the highest score that an average student can expect"""
+
+    @property
+    def categories(self) -> int:
+        return int(self.probabilities.shape[1])
+
+    @property
+    def weights(self) -> Array:
+        """(states,)"""
+        return np.asarray(np.repeat(self.ability_weights, self.n_items) / self.n_items)
+
+    def alike(self) -> "Panel":
+        """A panel of two average raters."""
+        return replace(self, probabilities=np.stack([self.average] * 2))
+
+    def over_items(self, values: Array) -> Array:
+        """(raters, states) -> (raters, abilities)"""
+        return np.asarray(values.reshape(len(values), -1, self.n_items).mean(axis=2))
+
+    @staticmethod
+    def scores_and_shifts(fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
+        """(ratings,) twice: the score, and how much higher it is expected to be than from the average rater."""
+        if fit.calibration is None:
+            return _of_categories(fit, ratings)
+        return _of_abilities(fit.calibration, fit, ratings)
+
+
+def panel_of(fit: "Result") -> Panel:
+    known = fit.calibration
+    return _latent_panel(fit) if known is None else _facets_panel(known)
+
+
+# ------------------------------------------------------------------------------------------------ facets models
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Raters:
+    """Slopes and severities: of some raters, or of the average one."""
+
+    slope: Array
+    severity: Array
+
+
+def _own(known: Calibration) -> tuple[_Raters, _Raters]:
+    """All raters; and the average of those who count in the average severity."""
+    slope, severity = known.effects["slope"], known.effects["severity"]
+    aside = known.panel().aside
+    kept = ~aside if not aside.all() else np.ones_like(aside)
+    return _Raters(slope, severity), _Raters(
+        slope[kept].mean(keepdims=True), severity[kept].mean(keepdims=True)
+    )
+
+
+def _predictor(known: Calibration, raters: _Raters, item: NDArray[np.integer] | int, theta: Array) -> Array:
+    """S without further facets, which average to 0 and are the same for every rater."""
+    difficulty = known.effects["difficulty"][item]
+    stretch = np.exp(known.effects["item_slope"][item]) if known.item_slopes else 1.0
+    weight = raters.slope if facets_spec(known.model).difficulty_on_ability_scale else 1.0
+    return np.asarray(raters.slope * stretch * theta - raters.severity - weight * difficulty)
+
+
+def _facets_panel(known: Calibration) -> Panel:
+    every, average = _own(known)
+    chosen = _spread(every.severity, MOST_RATERS)
+    some = _Raters(every.slope[chosen, None], every.severity[chosen, None])
+    items = _spread(known.effects["difficulty"], MOST_ITEMS)
+    mean, sd = known.effects.get("population", (0.0, 1.0))
+    theta = mean + sd * _ABILITIES.points
+    found, of_average = [], []
+    for item in items:
+        found.append(_categories(known, int(item), _predictor(known, some, int(item), theta)))
+        one = _Raters(average.slope[:, None], average.severity[:, None])
+        of_average.append(_categories(known, int(item), _predictor(known, one, int(item), theta))[0])
+    # (raters, categories, abilities, items) -> states with items innermost
+    p = np.stack(found, axis=-1).reshape(len(chosen), -1, len(theta) * len(items))
+    q = np.stack(of_average, axis=-1).reshape(p.shape[1], -1)
+    weights = np.exp(_ABILITIES.log_weights)
+    shares = _shares(known, every, float(mean))
+    return Panel(p, q, weights / weights.sum(), len(items), shares)
+
+
+def _shares(known: Calibration, raters: _Raters, theta: float) -> Array:
+    """Expected share of the highest score of an average student, on an average item."""
+    weight = raters.slope if facets_spec(known.model).difficulty_on_ability_scale else 1.0
+    difficulty = float(np.mean(known.effects["difficulty"]))
+    return np.asarray(known.curve().mean(raters.slope * theta - raters.severity - weight * difficulty))
+
+
+def _categories(known: Calibration, item: int, s: Array) -> Array:
+    """(raters, categories, abilities): probabilities of the scores."""
+    label = str(known.labels["item"][item])
+    reached = known.curve(label).cumulative(s)[0]  # (steps, raters, abilities)
+    most = len(known.scores) - 1
+    ends = np.concatenate(
+        [np.ones((1, *s.shape)), reached, np.zeros((most + 1 - len(reached), *s.shape))]
+    )  # an item may have fewer scores than the others
+    return np.moveaxis(ends[:-1] - ends[1:], 0, 1)
+
+
+def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
+    coded = with_scores(ratings, known.scores)
+    rater = places_of(ratings.raters, known.labels["rater"], "raters")
+    item = places_of(ratings.items, known.labels["item"], "items")
+    student = places_of(ratings.students, fit.table("students")["student"], "students")
+    theta = fit.table("students")["theta"].to_numpy()[student]
+    further = _further(known, ratings)
+    every, average = _own(known)
+    shift = np.empty(ratings.n_ratings)
+    for first in range(0, ratings.n_ratings, _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        who, what, ability = (
+            rater[ratings.rater[rows]],
+            item[ratings.item[rows]],
+            theta[ratings.student[rows]],
+        )
+        own = _Raters(every.slope[who], every.severity[who])
+        shift[rows] = _expected(known, what, _predictor(known, own, what, ability) - further[rows])
+        shift[rows] -= _expected(known, what, _predictor(known, average, what, ability) - further[rows])
+    return coded.score.astype(np.float64), shift
+
+
+def _further(known: Calibration, ratings: Ratings) -> Array:
+    """(ratings,): the sum of the effects of further facets."""
+    found = np.zeros(ratings.n_ratings)
+    for facet in ratings.facets:
+        name = f"facet {facet.name}"
+        if name in known.labels:
+            place = places_of(facet.labels, known.labels[name], "levels")
+            found += known.effects[name][place][facet.codes]
+    return found
+
+
+def _expected(known: Calibration, item: NDArray[np.integer], s: Array) -> Array:
+    """Expected scores, each item by its own thresholds where it has any."""
+    thresholds = known.effects.get("threshold")
+    if thresholds is None or len(thresholds) == 1:
+        return known.curve().mean(s) * (len(known.scores) - 1)
+    found = np.empty_like(s)
+    for one in np.unique(item):
+        rows = item == one
+        steps = int(np.isfinite(thresholds[one]).sum())
+        found[rows] = known.curve(str(known.labels["item"][int(one)])).mean(s[rows]) * steps
+    return found
+
+
+# ------------------------------------------------------------------------------------------- latent class models
+
+
+def _latent_panel(fit: "Result") -> Panel:
+    raters, prevalence = fit.table("raters"), fit.table("items")["prevalence"].to_numpy()
+    passes = _passes(raters)
+    chosen = _spread(raters["eta"].to_numpy(), MOST_RATERS)
+    p = np.stack([1 - passes[chosen], passes[chosen]], axis=1)  # (raters, scores, true categories)
+    share = float(np.mean(prevalence))
+    overall = passes @ np.array([1 - share, share])
+    return Panel(p, p.mean(axis=0), np.array([1 - share, share]), 1, overall)
+
+
+def _of_categories(fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
+    passes = _passes(fit.table("raters"))
+    rater = places_of(ratings.raters, fit.table("raters")["rater"], "raters")
+    truth = fit.table("truth").with_columns(pl.col("student", "item").cast(pl.String))
+    keys = pl.DataFrame(
+        {
+            "student": ratings.students.cast(pl.String).gather(ratings.student),
+            "item": ratings.items.cast(pl.String).gather(ratings.item),
+        }
+    )
+    found = keys.join(truth, on=["student", "item"], how="left", maintain_order="left")
+    deserved = found["probability"].to_numpy()
+    off = passes - passes.mean(axis=0)
+    own = off[rater[ratings.rater]]
+    return ratings.score.astype(np.float64), own[:, 0] * (1 - deserved) + own[:, 1] * deserved
+
+
+def _passes(raters: pl.DataFrame) -> Array:
+    """(raters, true categories): chance of a pass."""
+    return np.stack([1 - raters["specificity"].to_numpy(), raters["sensitivity"].to_numpy()], axis=1)
+
+
+def _spread(values: Array, most: int) -> Indices:
+    """Places of all values, or of so many evenly spread over their order."""
+    if len(values) <= most:
+        return np.arange(len(values))
+    order = np.argsort(values, kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, most).round().astype(int)])

@@ -1,0 +1,76 @@
+"""Do raters differ at all: the tests' levels and power, and their words."""
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.diagnostics.differences import (
+    Differences,
+    Hypothesis,
+    differences,
+    severity_test,
+    sharpness_test,
+)
+
+
+def fitted(slope, severity, seed):
+    ratings = rl.simulate(students=150, raters=5, items=2, slope=slope, severity=severity, seed=seed).ratings
+    return rl.fit(ratings), ratings
+
+
+def test_equal_raters_are_called_equal_as_often_as_the_level_says():
+    """8 panels of equal raters: at 5 % hardly more than two rejections (chance of more: 0.6 %)."""
+    p = np.array([[test.p for test in differences(*fitted([1.5] * 5, [0.0] * 5, k)).tests] for k in range(8)])
+    assert ((p < 0.05).sum(axis=0) <= 2).all()
+    assert (p > 0.3).mean() > 0.4
+
+
+def test_raters_who_differ_are_found_and_said_in_words():
+    found = differences(*fitted([2.5, 1.5, 1.5, 1.5, 0.2], [1.5, -1.0, 0.0, 0.0, -0.5], 3))
+    assert [test.of for test in found.tests] == ["severity", "sharpness"]
+    assert found.any
+    assert found.words() == [
+        "Raters differ in severity (p < 0.001) and sharpness (p < 0.001).",
+        "AIC and BIC prefer different sharpness (gmf).",
+    ]
+
+
+def test_the_likelihood_ratio_is_that_of_the_two_models():
+    fit, ratings = fitted([1.5] * 5, [0.0] * 5, 1)
+    test, _ = sharpness_test(fit, ratings)
+    equal = rl.fit(ratings, model="tfm")
+    assert test is not None
+    assert test.statistic == pytest.approx(2 * (fit.loglik - equal.loglik), abs=1e-6)
+    assert test.df == 4
+    other, _ = sharpness_test(equal, ratings)
+    assert other is not None
+    assert other.statistic == pytest.approx(test.statistic, abs=1e-4)
+
+
+def test_without_ratings_the_slopes_themselves_are_compared():
+    fit, ratings = fitted([2.5, 1.5, 1.5, 1.5, 0.2], [0.0] * 5, 2)
+    wald, prefers = sharpness_test(fit, None)
+    assert wald is not None
+    assert (wald.test, prefers) == ("Wald", "")
+    assert wald.p < 0.001
+    assert severity_test(rl.fit(ratings, model="dawid-skene")) is not None
+
+
+def test_halo_and_drift_are_tested_where_they_were_looked_for():
+    fit, ratings = fitted([1.5] * 5, [0.0] * 5, 4)
+    found = differences(fit, ratings, fit.diagnose(ratings, time=np.arange(ratings.n_ratings)))
+    assert [test.of for test in found.tests] == ["severity", "sharpness", "halo", "drift"]
+    assert found.table.columns == ["of", "test", "statistic", "df", "p"]
+
+
+def test_words_of_equal_raters():
+    tests = (
+        Hypothesis("severity", "Wald", 3.0, 4, 0.55),
+        Hypothesis("sharpness", "likelihood ratio", 3.0, 4, 0.12),
+    )
+    found = Differences(tests)
+    assert not found.any
+    assert found.words() == [
+        "Raters do not differ beyond chance: severity (p = 0.55) and sharpness (p = 0.12)."
+    ]
+    assert Differences(()).any
