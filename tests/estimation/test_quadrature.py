@@ -54,3 +54,16 @@ def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
     found = estimate(ratings, model, response, link, "mml")
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 8)
     assert found.problem.value(found.parameters, fine).loglik == pytest.approx(found.loglik, abs=2e-5)
+
+
+def test_the_grid_reaches_as_far_as_students_who_pass_everything():
+    """Their posteriors have the population's tail, many posterior standard deviations long: a finer step is no help."""
+    slope = np.linspace(3, 6, 12)
+    ratings = rl.simulate(
+        students=2000, raters=12, items=4, raters_per_student=2, slope=slope, seed=4
+    ).ratings
+    facets, response, _, link, _ = setting(ratings, "logit", "gmf")
+    found = estimate(ratings, facets, response, link, "mml")
+    fine = Nodes.equally_spaced(-9, 9, found.nodes.step / 5)
+    assert found.loglik == pytest.approx(found.problem.value(found.parameters, fine).loglik, abs=2e-5)
+    assert found.record.n_nodes < 300

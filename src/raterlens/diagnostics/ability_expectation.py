@@ -14,8 +14,9 @@ from raterlens.ratings.coded import Ratings
 _ACCURACY = 1e-8
 # A logistic curve of slope a is smooth only at steps well below its distance pi / a from a pole.
 _WIDEST_STEP = 0.35
-# Without the ratings of one rater a posterior may be as wide as the population.
-_PRIOR_REACH = 5.0
+# Without the ratings of one rater a posterior may be as wide as the population. No further than this, and so many
+# posterior standard deviations: one surprising rating far out outweighs everything there, however improbable it is.
+_PRIOR_REACH, _REACH = 5.0, 6.0
 # Sums over whole vectors of the processor take half as long: the grid goes on until its nodes fill them.
 _VECTOR = 8
 
@@ -42,10 +43,13 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
 
 
 def _nodes(moments: Moments) -> Nodes:
-    fine = nodes_for(moments, _ACCURACY * len(moments.sd))
-    low, high = min(fine.low, -_PRIOR_REACH), max(fine.high, _PRIOR_REACH)
-    step = min(fine.step, _WIDEST_STEP)
+    step, reach = nodes_for(moments, _ACCURACY * len(moments.sd)).step, _REACH * moments.sd
+    whole = Nodes.equally_spaced(
+        float(np.min(moments.mean - reach)), float(np.max(moments.mean + reach)), step
+    )
+    low, high = min(whole.low, -_PRIOR_REACH), max(whole.high, _PRIOR_REACH)
+    step = min(step, _WIDEST_STEP)
     count = len(Nodes.equally_spaced(low, high, step).points)
-    whole = -(-count // _VECTOR) * _VECTOR
+    size = -(-count // _VECTOR) * _VECTOR
     # Half a step short of the last one but two: the grid takes the next node, and one more.
-    return Nodes.equally_spaced(low, low + (whole - 2.5) * step, step)
+    return Nodes.equally_spaced(low, low + (size - 2.5) * step, step)

@@ -6,6 +6,7 @@ silently wrong where students have many ratings, and wasteful where they have fe
 """
 
 import numpy as np
+from scipy import special
 
 from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
 from raterlens.types import Array
@@ -13,8 +14,10 @@ from raterlens.types import Array
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9
 ROUGH_ACCURACY = 1e-2
-# Posterior standard deviations covered on each side: a normal has 1e-9 of its mass beyond six.
-_REACH = 6.0
+# No tail of a posterior is heavier than an exponential one: 1e-10 of its mass beyond so many standard deviations.
+_REACH = 24.0
+# How much more probable a student's ratings are far out than at the student's mean, at most.
+_RISE = 4.0
 _WIDEST_STEP = 0.75
 
 
@@ -23,17 +26,22 @@ def accuracy_for(n_students: int) -> float:
     return max(_ACCURACY, n_students * _ACCURACY_EACH)
 
 
-def reached(moments: Moments) -> tuple[float, float]:
-    """From where to where these posteriors have mass."""
-    reach = _REACH * moments.sd
-    return float(np.min(moments.mean - reach)), float(np.max(moments.mean + reach))
+def reached(moments: Moments, accuracy: float) -> tuple[float, float]:
+    """From where to where these posteriors have mass, up to `accuracy` of all of them together."""
+    return -_highest(-moments.mean, moments.sd, accuracy), _highest(moments.mean, moments.sd, accuracy)
+
+
+def _highest(mean: Array, sd: Array, accuracy: float) -> float:
+    """Who passes everything has the population's tail: of m and above, a share of Phi(-x) / Phi(-m) lies beyond x."""
+    tails = _RISE * np.sum(1 / special.ndtr(-mean))
+    return min(-float(special.ndtri(accuracy / tails)), float(np.max(mean + _REACH * sd)))
 
 
 def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
     """The coarsest grid that integrates these posteriors to `accuracy`, or so well that nothing would change."""
     if accuracy is None:
         accuracy = accuracy_for(len(moments.sd))
-    low, high = reached(moments)
+    low, high = reached(moments, accuracy)
     return Nodes.equally_spaced(low, high, _step(moments.sd, accuracy, (high - low) / MOST_NODES))
 
 

@@ -23,6 +23,8 @@ _ROUGHLY, _FINALLY = 0.5, 4.0
 _FINER = 4
 # In standard errors. The likelihood's curvature still jumps at the ends of a corner: the optimiser gets no further.
 _TOLERANCE = 1e-3
+# Of the posteriors' mass, so much may lie beyond the grid.
+_BEYOND = 1e-9
 
 
 def fit_with_corner(
@@ -35,7 +37,7 @@ def fit_with_corner(
     evaluations = iterations = 0
     moments = Moments(np.zeros(1), np.ones(1))
     for within, tolerance in ((_ROUGHLY, 0.1), (_FINALLY, _TOLERANCE), (_FINALLY, _TOLERANCE)):
-        low, high = reached(moments)
+        low, high = reached(moments, _BEYOND)
         nodes = Nodes.equally_spaced(low, high, corner_step(problem, start, within))
         optimum = maximise(
             partial(problem.value, nodes=nodes),

@@ -214,7 +214,7 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
         smooth = _SMOOTH / (problem.response.n_categories * max(steepest, 1.0))
         step = min(nodes_for(moments, _SHARP).step, smooth)
     # A student with passes only has a posterior as wide as the population on that side.
-    low, high = reached(moments)
+    low, high = reached(moments, _SHARP)
     return Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
 
 
