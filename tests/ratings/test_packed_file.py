@@ -29,15 +29,35 @@ def test_arrays_and_labels_come_back(tmp_path):
     assert "others" not in found
 
 
-def test_nothing_is_left_where_writing_fails(tmp_path):
-    def fail():
-        with writing(tmp_path / "x.rlpack") as (file, _):
-            file.array("numbers", np.arange(3))
-            raise KeyboardInterrupt
+def test_every_damaged_byte_of_an_array_is_noticed(tmp_path):
+    path = written(tmp_path / "x.rlpack")
+    whole = path.read_bytes()
+    found = open_packed(path)
+    for name, length in (("numbers", 96), ("names", found.array("names").nbytes), ("filled", 20)):
+        first = found._arrays[name]["first"]
+        for at in range(first, first + length, 7):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+            with pytest.raises(
+                InputError, match=f"'x.rlpack' is damaged: '{name}' has another checksum in block 1"
+            ):
+                open_packed(path).array(name)
 
-    with pytest.raises(KeyboardInterrupt):
-        fail()
-    assert list(tmp_path.iterdir()) == []
+
+def test_a_part_is_checked_without_the_rest(tmp_path):
+    path, numbers = tmp_path / "x.rlpack", np.arange(200_000).reshape(-1, 2)
+    with writing(path) as (file, _):
+        file.array("numbers", numbers)
+    found = open_packed(path)
+    np.testing.assert_array_equal(found.array("numbers", 16_000, 17_000), numbers[16_000:17_000])
+    whole = bytearray(path.read_bytes())
+    whole[found._arrays["numbers"]["first"] + 2**18] ^= 1  # the first byte of the second block: of row 2**14
+    path.write_bytes(whole)
+    damaged = open_packed(path)
+    np.testing.assert_array_equal(damaged.array("numbers", 0, 2**14), numbers[: 2**14])
+    np.testing.assert_array_equal(damaged.array("numbers", 2**15), numbers[2**15 :])
+    for start, stop in ((2**14 - 1, 2**14 + 1), (2**15 - 1, 2**15), (0, None)):
+        with pytest.raises(InputError, match="in block 2"):
+            damaged.array("numbers", start, stop)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +65,10 @@ def test_nothing_is_left_where_writing_fails(tmp_path):
     [
         (lambda whole: b"PAR1" + whole[4:], "is not a file of packed ratings"),
         (lambda whole: whole[:30], "is cut short after 30 bytes"),
-        (lambda whole: whole[:8] + b"\2" + whole[9:], "has pack version 2, this release reads 1"),
+        (lambda whole: whole[:8] + b"\1" + whole[9:], "has pack version 1, this release reads 2"),
         (lambda whole: whole[:-100], "it is cut short or damaged"),
+        (lambda whole: whole[:23] + b"\x7f" + whole[24:], "its header has another checksum"),
+        (lambda whole: whole[:30] + b"\x7f" + whole[31:], "its header has another checksum"),
         (lambda whole: whole[:-3] + b"xyz", "its header has another checksum"),
     ],
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from polars.exceptions import PanicException
 
 from raterlens.app.cli import fit_command
 from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, INTERRUPTED, main
@@ -47,6 +48,31 @@ def test_a_full_disk_is_not_called_a_bug(
     message = capsys.readouterr().err
     assert "No space left on device" in message
     assert "bug in Raterlens" not in message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("can't start new thread"),
+        ImportError("libsqlite3.so.0: failed to map segment from shared object"),
+    ],
+)
+def test_too_little_memory_is_not_called_a_bug(
+    error: Exception, table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(fit_command, "read_config", broken(error))
+    assert main(["fit", str(table)]) == FAILED
+    assert capsys.readouterr().err.startswith("raterlens: not enough memory")
+
+
+def test_a_library_that_panics_is_one_message(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(fit_command, "read_config", broken(PanicException("index out of bounds")))
+    monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
+    assert main(["fit", str(table)]) == FAILED
+    assert "PanicException: index out of bounds" in capsys.readouterr().err
 
 
 def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

@@ -47,7 +47,7 @@ def sharpness(
     Examples
     --------
     >>> sharpness(slope=1.5, severity=[0, 1, 2]).round(3)
-    array([0.665, 0.66 , 0.646])
+    array([0.664, 0.66 , 0.646])
     """
     a = number("slope", slope, "leave out raters without an estimate")
     eta = number("severity", severity, "leave out raters without an estimate")

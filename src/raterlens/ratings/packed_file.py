@@ -3,14 +3,16 @@
     prefix   64 bytes, little-endian: mark (8 bytes), version (uint32), CRC-32 of the header (uint32), where the header
              begins, its length, and the length of the whole file (uint64 each); the rest is zero
     arrays   each from a multiple of 4096 bytes on, so that it can be memory-mapped alone
-    header   JSON: `arrays` (name -> type, shape, where it begins) and `about`, whatever the writer has to say
+    header   JSON: `arrays` (name -> type, shape, where it begins, CRC-32 of each 2**18 bytes) and `about`, whatever the
+             writer has to say
 
-A type is NumPy's (`<i4`), or `arrow` for labels: an Arrow IPC file of one column. The file appears under its name when
-it is whole: until then it is written under another.
+A type is NumPy's (`<i4`), or `arrow` for labels: an Arrow IPC file of one column. Blocks are checked as they are read:
+a part of a large array needs no look at the rest.
 """
 
 import io
 import json
+import math
 import mmap
 import os
 import struct
@@ -30,10 +32,10 @@ from numpy.typing import DTypeLike, NDArray
 from raterlens.errors import InputError
 
 MARK = b"\x89RLPACK\n"
-VERSION = 1
+VERSION = 2
 SUFFIX = ".rlpack"
 _PREFIX = struct.Struct("<8sIIQQQ")
-_PREFIX_SIZE, _PAGE = 64, 4096
+_PREFIX_SIZE, _PAGE, _BLOCK = 64, 4096, 2**18
 AGAIN = "copy it again, or pack the ratings again"
 
 AnyArray = NDArray[Any]
@@ -63,6 +65,10 @@ class Writer:
         self._file.seek(first + size * kind.itemsize)
         self._file.truncate()
         self._file.flush()
+        if hasattr(
+            os, "posix_fallocate"
+        ):  # else a full disk would end the process, once the map is written to
+            os.posix_fallocate(self._file.fileno(), first, size * kind.itemsize)
         return np.memmap(self._file, dtype=kind, mode="r+", offset=first, shape=(size,))
 
     def _begin(self, name: str, kind: str, shape: tuple[int, ...]) -> int:
@@ -72,6 +78,10 @@ class Writer:
         return first
 
     def _finish(self, about: dict[str, Any]) -> None:
+        self._file.flush()
+        for found in self._arrays.values():
+            self._file.seek(found["first"])
+            found["blocks"] = [zlib.crc32(self._file.read(n)) for n in _blocks(_size(found))]
         header = json.dumps({"arrays": self._arrays, "about": about}, ensure_ascii=False).encode()
         first = self._file.seek(0, os.SEEK_END)
         self._file.write(header)
@@ -82,19 +92,14 @@ class Writer:
 
 @contextmanager
 def writing(path: Path) -> Iterator[tuple[Writer, dict[str, Any]]]:
-    """A writer and what to say about the arrays; the file is there when the block is left without an error."""
-    part = path.with_name(f"{path.name}.part-{os.getpid()}")
-    try:
-        with part.open("w+b") as file:
-            file.write(bytes(_PREFIX_SIZE))
-            writer, about = Writer(file), dict[str, Any]()
-            yield writer, about
-            writer._finish(about)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    """A writer and what to say about the arrays; the file is whole when the block is left without an error."""
+    with path.open("w+b") as file:
+        file.write(bytes(_PREFIX_SIZE))
+        writer, about = Writer(file), dict[str, Any]()
+        yield writer, about
+        writer._finish(about)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,16 @@ class Packed:
     """Of the header."""
     _arrays: dict[str, dict[str, Any]]
 
-    def array(self, name: str) -> AnyArray:
+    def array(self, name: str, start: int = 0, stop: int | None = None) -> AnyArray:
+        """A copy of an array, or of what it has from `start` to `stop`; damage raises."""
+        stored = self._mapped(name)
+        part = slice(start, stop)
+        self._check(name, stored, part)
+        taken = np.array(stored[part])
+        forget(stored)
+        return taken
+
+    def _mapped(self, name: str) -> AnyArray:
         found = self._arrays[name]
         shape = tuple(found["shape"])
         kind = np.dtype(np.uint8 if found["type"] == "arrow" else found["type"])
@@ -122,8 +136,22 @@ class Packed:
                 value=str(self.path),
             ) from error
 
+    def _check(self, name: str, stored: AnyArray, part: slice) -> None:
+        """Raise where a block that the part touches is not as it was written."""
+        content = stored.reshape(-1).view(np.uint8)
+        row = stored.nbytes // max(len(stored), 1)
+        start, stop, _ = part.indices(len(stored))
+        for block in range(start * row // _BLOCK, -(-stop * row // _BLOCK)):
+            found = content[block * _BLOCK : (block + 1) * _BLOCK]
+            if zlib.crc32(found.data) != self._arrays[name]["blocks"][block]:
+                raise InputError(
+                    f"{self.path.name!r} is damaged: {name!r} has another checksum in block {block + 1:,}",
+                    AGAIN,
+                    value=name,
+                )
+
     def labels(self, name: str) -> pl.Series:
-        return pl.read_ipc(io.BytesIO(self.array(name).tobytes()))["label"]
+        return pl.read_ipc(io.BytesIO(self.array(name).data))["label"]
 
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
@@ -155,12 +183,23 @@ def open_packed(path: Path) -> Packed:
                 AGAIN,
                 value=size,
             )
-        file.seek(first)
-        header = file.read(length)
-    if zlib.crc32(header) != checksum:
+        file.seek(min(first, size))
+        header = file.read(min(length, size))
+    if zlib.crc32(header) != checksum or first + length != size:
         raise InputError(f"{path.name!r} is damaged: its header has another checksum", AGAIN)
     content = json.loads(header)
     return Packed(path, content["about"], checksum, content["arrays"])
+
+
+def _size(found: dict[str, Any]) -> int:
+    """Bytes of an array."""
+    kind = np.dtype(np.uint8 if found["type"] == "arrow" else found["type"])
+    return int(math.prod(found["shape"])) * kind.itemsize
+
+
+def _blocks(size: int) -> Iterator[int]:
+    """How many bytes each block has."""
+    return (min(_BLOCK, size - first) for first in range(0, size, _BLOCK))
 
 
 def narrow(size: int) -> np.dtype[Any]:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
-from raterlens.ratings.packed_file import Packed, forget
+from raterlens.ratings.packed_file import Packed
 
 Offsets = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class StoredRatings(Ratings):
     @cached_property
     def offsets(self) -> Offsets:
         """(students + 1,): where each student's ratings begin."""
-        return np.array(self.packed.array("offsets"))
+        return self.packed.array("offsets")
 
     @property
     def n_students(self) -> int:
@@ -90,7 +90,7 @@ class StoredRatings(Ratings):
 
     @cached_property
     def _stored_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return np.array(self.packed.array("cells")), np.array(self.packed.array("times"))
+        return self.packed.array("cells"), self.packed.array("times")
 
     def _count_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cells, times = self._stored_cells
@@ -103,7 +103,7 @@ class StoredRatings(Ratings):
 
     def _by_student(self) -> Tally:
         if self.places is None:
-            total = np.array(self.packed.array("totals"), dtype=np.float64)
+            total = self.packed.array("totals").astype(np.float64)
         else:
             total = np.concatenate([part.tally("student").total for part in self.parts()])
         return Tally(np.diff(self.offsets), total)
@@ -140,10 +140,7 @@ class StoredRatings(Ratings):
         )
 
     def _taken(self, name: str, start: int, stop: int, dtype: Any = np.int32) -> Any:
-        stored = self.packed.array(name)
-        taken = stored[start:stop].astype(dtype)
-        forget(stored)
-        return taken
+        return self.packed.array(name, start, stop).astype(dtype)
 
     @cached_property
     def _facet_labels(self) -> list[tuple[str, pl.Series]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.config import Columns, ReadConfig
+from raterlens.drafts import write_whole
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.long_columns import looked_up
@@ -93,10 +94,11 @@ def pack_ratings(
         table, roles = laid_out(opened, config)
         query = _large(table, roles, large)
         if query is None:
-            write_ratings(checked(assemble(table, roles, config.cut), config.cut), path, config.cut)
+            ratings = checked(assemble(table, roles, config.cut), config.cut)
+            write_whole(path, lambda draft: write_ratings(ratings, draft, config.cut))
             return path
         try:
-            _stream(query, roles, config.cut, path, chunk)
+            write_whole(path, lambda draft: _stream(query, roles, config.cut, draft, chunk))
         except (PolarsError, PanicException) as error:
             raise damaged(table.name, error) from error
     return path
@@ -204,6 +206,7 @@ def _column(frame: pl.DataFrame, role: str) -> Codes:
 
 
 def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path, chunk: int) -> None:
+    """Write a draft, chunk by chunk, and check it as a whole."""
     query = _Query.of(rows, roles)
     given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
     found, highest, scratch, kept = Kept(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
@@ -238,10 +241,5 @@ def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path, chu
         )
         for codes, scores in kept
     )
-    unchecked = path.with_name(f"{path.stem}.unchecked{SUFFIX}")
-    try:
-        write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, unchecked)
-        checked(StoredRatings(open_packed(unchecked)), cut)
-        unchecked.replace(path)
-    finally:
-        unchecked.unlink(missing_ok=True)
+    write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, path)
+    checked(StoredRatings(open_packed(path)), cut)

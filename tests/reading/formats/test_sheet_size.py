@@ -1,5 +1,6 @@
 """A cell far away is refused before a reader lays out everything up to it."""
 
+import struct
 import zipfile
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from raterlens.errors import InputError
 from raterlens.reading.formats.sheet_size import check_size
 from raterlens.reading.reader import read
 
-RATINGS = (["student", "rater", "score"], [1, "a", 0], [2, "b", 1])
+RATINGS: tuple[list, ...] = (["student", "rater", "score"], [1, "a", 0], [2, "b", 1])
 
 
 @pytest.fixture
@@ -65,6 +66,59 @@ def test_a_far_cell_of_opendocument(tmp_path: Path) -> None:
     far = opendocument(tmp_path / "far.ods", f"{empty}<t:table-row>{blank}{filled}</t:table-row>")
     with pytest.raises(InputError, match="row 1,048,576 and column 16,384, and has only 1 cell;"):
         check_size(far, "one")
+
+
+def record(kind: int, content: bytes = b"") -> bytes:
+    """Of a binary workbook."""
+    start = bytes([kind]) if kind < 128 else bytes([kind & 0x7F | 0x80, kind >> 7])
+    return start + bytes([len(content) & 0x7F | 0x80, len(content) >> 7]) + content
+
+
+def wide(text: str) -> bytes:
+    return struct.pack("<I", len(text)) + text.encode("utf-16-le")
+
+
+def binary_sheet(cells: dict[tuple[int, int], str]) -> bytes:
+    rows, columns = zip(*cells, strict=True)
+    reach = struct.pack("<4I", min(rows), max(rows), min(columns), max(columns))
+    parts = [record(129), record(148, reach), record(145)]
+    for row in sorted(set(rows)):
+        parts.append(record(0, struct.pack("<I", row) + bytes(13)))
+        for (_, column), text in sorted(cell for cell in cells.items() if cell[0][0] == row):
+            parts.append(record(6, struct.pack("<II", column, 0) + wide(text)))
+    return b"".join([*parts, record(146), record(130)])
+
+
+def binary_workbook(path: Path) -> Path:
+    """Two sheets, `near` and `far`; the second has a cell at its end."""
+    near = {(i, j): str(value) for i, row in enumerate(RATINGS) for j, value in enumerate(row)}
+    sheets = {"near": near, "far": near | {(1_048_575, 16_383): "1"}}
+    bundled = [record(156, bytes(8) + wide(f"rId{i}") + wide(name)) for i, name in enumerate(sheets)]
+    relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"/>')
+        book.writestr(
+            "xl/workbook.bin", b"".join([record(131), record(143), *bundled, record(144), record(132)])
+        )
+        links = "".join(
+            f'<Relationship Id="rId{i}" Type="{relations}/worksheet" Target="worksheets/sheet{i}.bin"/>'
+            for i in range(len(sheets))
+        )
+        book.writestr(
+            "xl/_rels/workbook.bin.rels",
+            f'<Relationships xmlns="{package}/relationships">{links}</Relationships>',
+        )
+        for i, cells in enumerate(sheets.values()):
+            book.writestr(f"xl/worksheets/sheet{i}.bin", binary_sheet(cells))
+    return path
+
+
+def test_a_far_cell_of_a_binary_workbook(tmp_path: Path) -> None:
+    path = binary_workbook(tmp_path / "marks.xlsb")
+    assert read(path, table="near").raters.to_list() == ["a", "b"]
+    with pytest.raises(InputError, match="to row 1,048,576 and column 16,384, and has only 10 cells; delete"):
+        read(path, table="far")
 
 
 def test_what_is_no_workbook_is_left_to_the_reader(tmp_path: Path) -> None:

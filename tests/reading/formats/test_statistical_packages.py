@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import rdata
+from pyreadstat import write_sav
 
 from raterlens.errors import InputError
 from raterlens.reading.formats.statistical_packages import whole
@@ -57,3 +58,41 @@ def test_a_stata_file_of_another_encoding_asks_for_it(tmp_path: Path) -> None:
     assert read(path, encoding="latin1").raters.to_list() == ["ab", "é"]
     with pytest.raises(InputError, match="cannot be read as 'mac-roman'; give another encoding"):
         read(path, encoding="mac-roman")
+
+
+@pytest.mark.parametrize("place", ["value", "value label", "column"])
+def test_an_spss_file_that_is_not_utf8_loses_no_letter(place: str, tmp_path: Path) -> None:
+    """It says that it is UTF-8; at the end of a text, SPSS's readers take such a byte for the first of several."""
+    frame = pd.DataFrame(
+        {
+            "student": [1.0, 2, 3, 4],
+            "rater": ["Ina", "Zoe", "Ina", "Zoe"],
+            "Trait": [1.0, 1, 2, 2],
+            "score": [0.0, 1, 1, 0],
+        }
+    )
+    labels = {"Trait": {1: "idea", 2: "purity"}}
+    write_sav(frame, tmp_path / "x.sav", variable_value_labels=labels)
+    plain, other = {
+        "value": ("Zoe", "Zo\xe9"),
+        "value label": ("purity", "puret\xe9"),
+        "column": ("Trait", "Trai\xe9"),
+    }[place]
+    content = (tmp_path / "x.sav").read_bytes()
+    assert plain.encode() in content
+    (tmp_path / "x.sav").write_bytes(content.replace(plain.encode(), other.encode("latin1")))
+    with pytest.raises(InputError, match=r"encoding, for example encoding='latin1'"):
+        read(tmp_path / "x.sav", item=["Trait"] if place == "value label" else None)
+    known = read(tmp_path / "x.sav", encoding="latin1", item=other if place == "column" else "Trait")
+    seen = [*known.raters, *known.items]
+    assert (other in seen) == (place != "column")
+
+
+def test_an_spss_file_in_utf8_keeps_every_letter(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"élève": ["ß", "ç", "ß", "ç"], "rater": ["Zoé", "日本", "日本", "Zoé"], "score": [0.0, 1, 1, 0]}
+    )
+    write_sav(frame, tmp_path / "x.sav", variable_value_labels={"score": {0: "échec", 1: "réussi"}})
+    found = read(tmp_path / "x.sav", student="élève")
+    assert sorted(found.students) == ["ß", "ç"]
+    assert sorted(found.raters) == ["Zoé", "日本"]

@@ -18,6 +18,9 @@ from raterlens.errors import RaterlensError
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
+NO_ROOM = ("can't start new thread", "failed to map segment", "allocate memory", "memory allocation")
+"""What libraries say where memory is short, whatever they raise."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
@@ -40,18 +43,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(str(interrupt) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
         abandon_stdout()
-    except Exception as error:
+    except BaseException as error:
+        # A library in Rust that gives up raises what no `except Exception` would see.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         if os.environ.get("RATERLENS_DEBUG"):
             traceback.print_exc()
         return _complain(unforeseen(error), FAILED)
     return code
 
 
-def unforeseen(error: Exception) -> str:
+def unforeseen(error: BaseException) -> str:
     """A message for a bug, or for a machine that is out of memory or disk."""
     if isinstance(error, OSError):
         return f"could not finish: {error}"
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_ROOM):
         return "not enough memory for this many ratings; use a machine with more memory, or part of the data"
     return (
         f"unexpected error ({type(error).__name__}: {error}). This is a bug in Raterlens, not in your data. Please run "

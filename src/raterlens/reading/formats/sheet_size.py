@@ -1,9 +1,11 @@
 """How far the cells of a sheet reach, before any is read: a reader lays out every cell up to the last, blanks too."""
 
 import re
+import struct
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from posixpath import join, normpath
 from xml.etree import ElementTree
@@ -19,13 +21,16 @@ SPARSE = 1 / 20
 PIECE = 1 << 24
 DAMAGES = (
     *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, LookupError, ValueError),
-    *(ElementTree.ParseError, expat.ExpatError),
+    *(struct.error, ElementTree.ParseError, expat.ExpatError),
 )
 
 _COLUMN = re.compile(rb""" r=["']([A-Z]{2,3})\d""")
 _ROW = re.compile(rb""" r=["'][A-Z]{0,3}(\d{1,7})["']""")
 _END = re.compile(rb"</(?:\w+:)?c>")
 _TABLE = "urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+_BINARY = "xl/workbook.bin"
+# Kinds of records in a binary workbook: a sheet of it; how far a sheet reaches; a cell, blank or not.
+_BUNDLED, _REACH, _CELLS = 156, 148, range(1, 12)
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 Size = tuple[int, int, int]
@@ -39,10 +44,12 @@ def check_size(path: Path, sheet: str, most: int = MOST) -> None:
             names = book.namelist()
             if "content.xml" in names:
                 sizes = [_opendocument(book, sheet)]
+            elif _BINARY in names:
+                sizes = [_binary_sheet(book, part) for part in _binary_parts(book, sheet)]
             else:
                 sizes = [_sheet(book, part) for part in _parts(book, sheet)]
     except DAMAGES:
-        return  # an old workbook, a binary one, or a damaged one: the reader says what is wrong
+        return  # an old workbook, or a damaged one: the reader says what is wrong
     for rows, columns, cells in sizes:
         if rows * columns > most and cells < SPARSE * rows * columns:
             raise InputError(
@@ -59,13 +66,19 @@ def check_size(path: Path, sheet: str, most: int = MOST) -> None:
 
 def _parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
     """The file of a sheet within an Excel workbook; all of them where the workbook does not say."""
-    found = {}
-    for relation in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels")):
-        found[relation.get("Id")] = normpath(join("/xl", relation.get("Target", ""))).lstrip("/")
+    found = _targets(book, "xl/_rels/workbook.xml.rels")
     for element in ElementTree.fromstring(book.read("xl/workbook.xml")).iter():
         if element.tag.endswith("}sheet") and element.get("name") == sheet:
-            return [found[element.get(_RELATION)]]
+            return [found[element.get(_RELATION, "")]]
     return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+
+
+def _targets(book: zipfile.ZipFile, relations: str) -> dict[str, str]:
+    """The files of a workbook by the names that it has for them."""
+    return {
+        relation.get("Id", ""): normpath(join("/xl", relation.get("Target", ""))).lstrip("/")
+        for relation in ElementTree.fromstring(book.read(relations))
+    }
 
 
 def _sheet(book: zipfile.ZipFile, part: str) -> Size:
@@ -125,3 +138,49 @@ def _opendocument(book: zipfile.ZipFile, sheet: str) -> Size:
     with book.open("content.xml") as file:
         parser.ParseFile(file)
     return place["rows"], place["columns"], place["cells"]
+
+
+def _binary_parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
+    """As `_parts`, of a binary workbook."""
+    found = _targets(book, "xl/_rels/workbook.bin.rels")
+    for kind, content in _records(book.read(_BINARY)):
+        if kind == _BUNDLED:
+            relation, rest = _wide_text(content[8:])
+            if _wide_text(rest)[0] == sheet:
+                return [found[relation]]
+    return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+
+
+def _binary_sheet(book: zipfile.ZipFile, part: str, most: int = MOST) -> Size:
+    """As the sheet says itself; cells are only counted where it reaches far."""
+    content = book.read(part)
+    for kind, reach in _records(content):
+        if kind == _REACH:
+            rows, columns = (last + 1 for last in struct.unpack_from("<4I", reach)[1::2])
+            cells = sum(kind in _CELLS for kind, _ in _records(content)) if rows * columns > most else 0
+            return rows, columns, cells
+    return 0, 0, 0
+
+
+def _records(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of each record; both lengths have seven bits per byte."""
+    at = 0
+    while at < len(content):
+        kind = content[at] & 0x7F
+        if content[at] & 0x80:
+            at += 1
+            kind |= (content[at] & 0x7F) << 7
+        size = shift = 0
+        more = True
+        while more and shift < 28:
+            at += 1
+            size |= (content[at] & 0x7F) << shift
+            more, shift = bool(content[at] & 0x80), shift + 7
+        yield kind, content[at + 1 : at + 1 + size]
+        at += 1 + size
+
+
+def _wide_text(content: bytes) -> tuple[str, bytes]:
+    """A text with its length before it, and what comes after."""
+    end = 4 + 2 * int.from_bytes(content[:4], "little")
+    return content[4:end].decode("utf-16-le"), content[end:]

@@ -16,6 +16,8 @@ from raterlens.reading.formats.optional_packages import require
 from raterlens.text import Message, Option
 
 END_OF_STATA = b"</stata_dta>"
+BYTES = "latin1"
+"""An encoding in which every byte is a letter: nothing is lost."""
 
 
 def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
@@ -24,9 +26,12 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     read = pyreadstat.read_dta if suffix_of(path, config) == ".dta" else pyreadstat.read_sav
     _check_end(path)
 
-    def ask(**how: Any) -> Any:
+    given = None if config.encoding == "utf-8" else config.encoding
+
+    def ask(by_bytes: bool, **how: Any) -> Any:
         try:
-            return read(path, encoding=None if config.encoding == "utf-8" else config.encoding, **how)
+            found = read(path, encoding=BYTES if by_bytes else given, **how)
+            return _as_utf8(*found) if by_bytes else found
         except UnicodeDecodeError as error:
             byte = error.object[error.start]
             raise InputError(
@@ -36,7 +41,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
                 option="encoding",
             ) from error
         except pyreadstat.ReadstatError as error:
-            if "character set" in str(error):
+            if "character set" in str(error) or "byte sequence" in str(error):
                 raise InputError(
                     f"{path.name!r} cannot be read as {config.encoding!r}",
                     Message("give another encoding, for example ", Option("encoding", "latin1")),
@@ -47,13 +52,37 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
                 f"{path.name!r} is damaged or cut short ({error})", "copy it again, or save it as csv"
             ) from error
 
-    _, about = ask(metadataonly=True)
+    _, about = ask(False, metadataonly=True)
+    # Where a file of SPSS says UTF-8 and is not, the library drops the end of a label, and says nothing.
+    by_bytes = given is None and read is pyreadstat.read_sav and about.file_encoding == "UTF-8"
+    if by_bytes:
+        _, about = ask(by_bytes, metadataonly=True)
 
     def take(wanted: Sequence[str]) -> Rows:
-        columns, _ = ask(usecols=list(dict.fromkeys(wanted)), output_format="dict")
+        stored = [name.encode().decode(BYTES) if by_bytes else name for name in dict.fromkeys(wanted)]
+        columns, _ = ask(by_bytes, usecols=stored, output_format="dict")
         return rows_of([whole(pl.Series(name, columns[name], strict=False)) for name in wanted])
 
     return Table(path.name, tuple(about.column_names), take, labels=about.variable_value_labels)
+
+
+def _as_utf8(columns: Any, about: Any) -> tuple[dict[str, list[Any]], Any]:
+    """Text that was read byte by byte, as the UTF-8 that it is; raises where it is not."""
+    known: dict[str, str] = {}
+
+    def text(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value not in known:
+            known[value] = value.encode(BYTES).decode()
+        return known[value]
+
+    about.column_names = [text(name) for name in about.column_names]
+    about.variable_value_labels = {
+        text(name): {text(value): text(label) for value, label in labels.items()}
+        for name, labels in about.variable_value_labels.items()
+    }
+    return {text(name): [text(value) for value in columns[name]] for name in columns}, about
 
 
 def read_r(path: Path, config: ReadConfig) -> Table:

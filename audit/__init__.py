@@ -1,0 +1,1 @@
+"""Raterlens put to the test: damaged files, tiny designs, kills, failing disks, strangers, faults made on purpose."""

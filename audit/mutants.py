@@ -1,0 +1,124 @@
+"""Do the tests notice faults put in on purpose? `make mutants SAMPLE=50` draws so many per room and runs its tests.
+
+Cosmic Ray makes the faults, in a copy of the checkout: another operator, another number, a condition turned round.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).parents[1]
+COPIED = ("src", "tests", "pyproject.toml")
+TOO_LONG = 240.0
+"""Seconds: a fault that makes the tests run on is noticed."""
+FAULTS = (
+    *("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "Div_FloorDiv", "FloorDiv_Div", "Mod_Mul", "Pow_Mul"),
+    *("ReplaceComparisonOperator", "ReplaceUnaryOperator", "AddNot", "ReplaceAndWithOr", "ReplaceOrWithAnd"),
+    *("NumberReplacer", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceContinueWithBreak"),
+    *("ReplaceBreakWithContinue", "ZeroIterationForLoop"),
+)
+"""What an engineer might mistype; shifts and bits instead of sums nobody does."""
+NO_CODE = re.compile(r"@|[A-Z_][A-Z_0-9, ]* = [(\d]")
+"""No fault to find: `@dataclass(slots=True)`, and literal constants, which divide work or set an accuracy."""
+NEAR = {
+    "engine": "tests/engine tests/estimation/test_latent_estimate.py tests/scenarios/test_fits_on_a_cluster.py",
+    "capability": "tests/capability tests/diagnostics/test_verdicts.py",
+    "uncertainty": "tests/uncertainty",
+}
+
+
+def config(room: str) -> str:
+    """Tests near the code first: the first one that fails ends the run."""
+    places = f"src/raterlens/{room} {NEAR[room]} tests/scenarios/test_golden.py"
+    tests = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {places}"
+    return f"""[cosmic-ray]
+module-path = "src/raterlens/{room}"
+timeout = {TOO_LONG}
+excluded-modules = []
+test-command = {json.dumps(tests)}
+[cosmic-ray.distributor]
+name = "local"
+"""
+
+
+def draw(session: Path, sample: int, seed: int) -> None:
+    """Leave so many of the faults, drawn by chance."""
+    with closing(sqlite3.connect(session)) as work:
+        found = work.execute(
+            "SELECT job_id, module_path, operator_name, occurrence, start_pos_row FROM mutation_specs ORDER BY 2, 3, 4"
+        ).fetchall()
+        fitting = [
+            job
+            for job, module, operator, _, line in found
+            if any(word in operator for word in FAULTS)
+            and not NO_CODE.match((session.parent / module).read_text().splitlines()[line - 1])
+        ]
+        kept = set(random.Random(seed).sample(fitting, min(sample, len(fitting))))
+        for job, *_ in found:
+            if job not in kept:
+                work.execute("DELETE FROM mutation_specs WHERE job_id = ?", (job,))
+                work.execute("DELETE FROM work_items WHERE job_id = ?", (job,))
+        work.commit()
+
+
+def results(session: Path) -> list[tuple[str, str, str]]:
+    """Outcome, place and change of each fault."""
+    with closing(sqlite3.connect(session)) as work:
+        return work.execute(
+            "SELECT test_outcome, module_path || ':' || start_pos_row || ' ' || operator_name, diff"
+            " FROM work_results JOIN mutation_specs USING (job_id) ORDER BY 2"
+        ).fetchall()
+
+
+def run(cosmic_ray: Path, room: str, sample: int, seed: int, folder: Path) -> Counter[str]:
+    """Put faults into one room; print those that no test noticed."""
+    for part in COPIED:
+        source = HERE / part
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, folder / part)
+    (folder / "config.toml").write_text(config(room))
+    environment = os.environ | {"PYTHONPATH": str(folder / "src"), "OPENBLAS_NUM_THREADS": "1"}
+
+    def ask(*words: str) -> None:
+        subprocess.run([cosmic_ray, *words], cwd=folder, env=environment, check=True)
+
+    ask("init", "config.toml", "session.sqlite")
+    draw(folder / "session.sqlite", sample, seed)
+    ask("baseline", "config.toml")
+    ask("exec", "config.toml", "session.sqlite")
+    counts: Counter[str] = Counter()
+    for outcome, place, change in results(folder / "session.sqlite"):
+        kind = outcome.lower().rpartition(".")[2]
+        counts[kind] += 1
+        if kind == "survived":
+            print(f"\nnot noticed: {place}\n{change}")
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cosmic_ray", type=Path)
+    parser.add_argument("--sample", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", nargs="+", default=NEAR)
+    given = parser.parse_args()
+    for room in given.rooms:
+        with TemporaryDirectory() as folder:
+            counts = run(given.cosmic_ray.resolve(), room, given.sample, given.seed, Path(folder))
+        total = counts.total()
+        noticed = total - counts["survived"]
+        print(f"{room}: {noticed} of {total} faults noticed ({noticed / max(total, 1):.0%})")
+
+
+if __name__ == "__main__":
+    main()

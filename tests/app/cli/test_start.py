@@ -1,0 +1,43 @@
+"""The command as it is started: an interrupt at any time is one line."""
+
+import signal
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+from raterlens.app.cli import start
+from tests.support.command_line import Captured
+
+# The system delivers the interrupt while a module of the command is being loaded.
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+from raterlens.app.cli.start import main
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "raterlens.app.cli.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+raise SystemExit(main())
+"""
+
+
+def test_an_interrupt_while_modules_are_loaded_is_one_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING, "fit", "x.csv"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, b"raterlens: interrupted\n")
+
+
+def test_the_command_starts_here() -> None:
+    (command,) = entry_points(group="console_scripts", name="raterlens")
+    assert command.load() is start.main
+
+
+def test_it_runs_what_was_given(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(sys, "argv", ["raterlens", "fit", "nowhere.csv"])
+    assert start.main() == 2
+    assert "nowhere.csv" in capsys.readouterr().err
