@@ -88,3 +88,14 @@ def test_other_models(model):
     assert 0.4 < found.agreement < 1
     assert found.changed is not None
     assert np.isfinite(found.reliability) == (model == "probit")
+
+
+def test_a_sample_of_the_students_is_counted_as_such():
+    """Diagnostics of very many ratings use some students: shares are of those."""
+    ratings = rl.simulate(students=300, raters=4, items=3, raters_per_student=2, seed=3).ratings
+    fit = rl.fit(ratings)
+    some = ratings.sample(600)
+    found = fit.consequences(some)
+    assert found.students == some.n_students < 300
+    # Two models cannot be compared on a part of what was fitted.
+    assert [test.test for test in fit.differences(some).tests] == ["Wald", "Wald"]

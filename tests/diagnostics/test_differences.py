@@ -28,10 +28,10 @@ def test_equal_raters_are_called_equal_as_often_as_the_level_says():
 def test_raters_who_differ_are_found_and_said_in_words():
     found = differences(*fitted([2.5, 1.5, 1.5, 1.5, 0.2], [1.5, -1.0, 0.0, 0.0, -0.5], 3))
     assert [test.of for test in found.tests] == ["severity", "sharpness"]
-    assert found.any
+    assert not found.equal
     assert found.words() == [
         "Raters differ in severity (p < 0.001) and sharpness (p < 0.001).",
-        "AIC and BIC prefer different sharpness (gmf).",
+        "AIC and BIC prefer the model gmf, in which sharpness differs.",
     ]
 
 
@@ -69,8 +69,20 @@ def test_words_of_equal_raters():
         Hypothesis("sharpness", "likelihood ratio", 3.0, 4, 0.12),
     )
     found = Differences(tests)
-    assert not found.any
+    assert found.equal
     assert found.words() == [
         "Raters do not differ beyond chance: severity (p = 0.55) and sharpness (p = 0.12)."
     ]
-    assert Differences(()).any
+    assert not Differences(()).equal
+
+
+def test_halo_and_drift_make_no_rank():
+    """All raters may have the same halo: they differ only where severity or sharpness does."""
+    tests = (
+        Hypothesis("severity", "Wald", 3.0, 4, 0.55),
+        Hypothesis("halo", "Simes", 3.0, 4, 0.001),
+        Hypothesis("drift", "Simes", 3.0, 4, 0.4),
+    )
+    found = Differences(tests)
+    assert found.equal
+    assert found.words()[1:] == ["Some show halo (p = 0.001).", "There is no clear sign of drift (p = 0.40)."]

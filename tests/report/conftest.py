@@ -35,8 +35,13 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
-    nothing = {"capability": None, "severity": None, "frames": {"curve": None, "what_if": "", "band": False}}
-    monkeypatch.setattr("raterlens.report.page.pictures", lambda fit, numbers: nothing)
+    nothing = {
+        "map": None,
+        "capability": None,
+        "severity": None,
+        "frames": {"curve": None, "what_if": "", "band": False},
+    }
+    monkeypatch.setattr("raterlens.report.page.pictures", lambda fit, numbers, ranked: nothing)
 
 
 @pytest.fixture(scope="session")

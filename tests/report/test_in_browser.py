@@ -60,7 +60,7 @@ def test_the_table_is_searched_and_filtered(page, example: Example):
     page.get_by_label("Find a rater or a verdict").fill("")
     page.get_by_label("Show").select_option("attention")
     wanting = names(page)
-    assert page.locator("h1").first.inner_text() == f"{len(wanting)} of 16 raters need attention"
+    assert page.locator("h2.who").inner_text() == f"{len(wanting)} of 16 raters need attention"
     assert page.locator(".find [role=status]").inner_text() == f"{len(wanting)} found"
     page.get_by_label("Find a rater or a verdict").fill("nobody")
     assert names(page) == []
@@ -201,9 +201,29 @@ def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
     page.emulate_media(media="print")
     assert not page.locator("form.find").is_visible()
     assert page.locator("table.ranked tbody tr").count() == 16
+    assert page.locator("#students tbody tr").count() == 363
     file = page.pdf(format="A4")
     assert file.startswith(b"%PDF")
-    assert 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 12
+    assert 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 20
+
+
+def test_letters_are_printed_a_page_each_and_then_gone(page, example: Example):
+    page.goto(example.address)
+    page.evaluate("window.print = () => { window.printed = document.querySelectorAll('.letter').length; }")
+    page.locator("button.letters").click()
+    assert page.evaluate("window.printed") == 16
+    assert not page.locator("#report").is_visible()
+    assert "Dear AM:Sport" in page.locator(".letter").last.inner_text()
+    page.emulate_media(media="print")
+    file = page.pdf(format="A4")  # which says when it is done, as a printer does
+    assert file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") == 16
+    page.emulate_media(media="screen")
+    assert page.locator("#report").is_visible()
+    assert page.locator(".letter").count() == 0
+    page.goto(f"{example.address}#rater=AM%3ASport")
+    page.evaluate("window.print = () => { window.printed = document.querySelectorAll('.letter').length; }")
+    page.locator("[name=print]").click()
+    assert page.evaluate("window.printed") == 1
 
 
 def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(page, example: Example):

@@ -4,6 +4,7 @@ import html
 import json
 import re
 from base64 import b64encode
+from datetime import date
 from hashlib import sha256
 from html.parser import HTMLParser
 
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 from raterlens.report import render
+from raterlens.report.document import Document
 from raterlens.report.reproduce import Reproduction
 from tests.support.report_fits import HOSTILE, MakeFit
 
@@ -102,7 +104,7 @@ def test_only_the_page_s_own_script_and_style_count(page_of) -> None:
 def test_first_screen_says_who_and_why(page_of) -> None:
     html = page_of(16)
     assert re.search(r"<h1>\d+ of 16 raters need attention</h1>", html)
-    assert html.index("<h1>") < html.index('class="cards"') < html.index("<h2>Capability")
+    assert html.index("<h1>") < html.index('class="cards"') < html.index('<section id="map">')
     assert "where the average rater passes 50" in html
     assert 'class="advice"' in html
 
@@ -110,7 +112,7 @@ def test_first_screen_says_who_and_why(page_of) -> None:
 @pytest.mark.usefixtures("no_pictures")
 def test_doubtful_raters_are_listed_apart(make_fit: MakeFit) -> None:
     page = render(make_fit(16, margin=0.15))
-    assert "Borderline: capability looks low, but that may be chance" in page
+    assert "Borderline: it may be chance" in page
     assert "Too few ratings to say" in render(make_fit(16, n=5))
     assert "No rater clearly needs attention" in render(make_fit(16, n=5))
     assert 'class="cards"' not in render(make_fit(16, n=5))
@@ -123,6 +125,14 @@ def test_warnings_and_missing_convergence_are_announced_at_the_top(make_fit: Mak
     assert ">read it</a>" in top
     assert "did not converge" in render(make_fit(2, converged=False)).split('class="contents"')[0]
     assert "No problems were found" in render(make_fit(2))
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_report_is_a_document_with_title_date_and_its_yardstick_in_words(make_fit: MakeFit) -> None:
+    page = render(make_fit(3), document=Document("Essays <2026>", date(2026, 3, 1)))
+    assert "<title>Essays &lt;2026&gt;: " in page
+    assert "<time>1 March 2026</time>" in page
+    assert "Capability is relative to the sharpest rater of this panel." in page
 
 
 @pytest.mark.usefixtures("no_pictures")

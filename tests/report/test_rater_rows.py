@@ -1,13 +1,16 @@
-"""What the first screen says, and the numbers behind a rater's page."""
+"""The raters as the report shows them."""
 
 import polars as pl
 import pytest
 
 from raterlens.diagnostics.diagnosis import Diagnosis
+from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.flags import flags
+from raterlens.diagnostics.item_flags import item_flags
 from raterlens.report import english as words
 from raterlens.report import render
-from raterlens.report.rater_rows import overview, panel
+from raterlens.report.rater_pages import rater_data
+from raterlens.report.rater_rows import panel
 from tests.support.report_fits import MakeFit
 
 
@@ -38,7 +41,9 @@ def flagged(fit, rater: str) -> Diagnosis:
     tables = {
         "flags": flags(raters, effects, {}, None),
         "raters": raters,
+        "effects": effects,
         "items": items,
+        "item flags": item_flags(items.with_columns(infit_z=0.0), fit.table("items")),
         "unexpected": unexpected,
     }
     return Diagnosis(tables, fit.n_raters)
@@ -51,9 +56,7 @@ def test_a_capable_rater_who_is_flagged_is_introduced_with_the_evidence(make_fit
     diagnosis = flagged(fit, best)
     rows = panel(fit, diagnosis)
     assert rows.filter(rater=best)["notice"].item() == "flagged"
-    first = overview(fit, rows, diagnosis)
-    assert [card["rater"] for card in first["standing_out"]] == [best]
-    html = render(fit, diagnosis=diagnosis)
+    html = render(fit, found=find(fit, None, diagnosis))
     assert words.STAND_OUT in html
     assert "scores fall where the other raters see better work" in html
     assert "check that the scores were recorded the right way round" in html.lower()
@@ -74,3 +77,24 @@ def test_severity_is_called_severe_only_where_it_is_clear(make_fit: MakeFit):
     for eta, word in zip(rows["eta"], rows["eta_words"], strict=True):
         side = 1 if eta > 1.96 * 0.15 else -1 if eta < -1.96 * 0.15 else 0
         assert word == words.SEVERITY_WORDS[1 + side]
+
+
+def test_without_ranks_raters_stand_by_name(make_fit: MakeFit):
+    rows = panel(make_fit(16), None, ranked=False)
+    assert rows["rater"].is_sorted()
+    assert not panel(make_fit(16), None)["rater"].is_sorted()
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_there_is_one_next_step_that_of_what_costs_most(make_fit: MakeFit):
+    """A flag is evidence; it changes neither the next step nor the letter of a rater with a costlier fault."""
+    fit = make_fit(16)
+    severe = fit.verdicts().filter(costs_most="severity").row(0, named=True)
+    diagnosis = flagged(fit, severe["rater"])
+    row = panel(fit, diagnosis).filter(rater=severe["rater"]).row(0, named=True)
+    assert row["reasons"]
+    assert row["advice"] == severe["next_step"]
+    numbers = rater_data(fit, panel(fit, diagnosis), diagnosis)
+    letter = numbers["feedback"][numbers["rater"].index(severe["rater"])]
+    assert severe["next_step"] in letter
+    assert "One point to discuss" not in letter

@@ -29,8 +29,8 @@ MARKS = {
     one.name: one
     for one in (
         Mark("capable", "accent", _CIRCLE, "circle", "sharp or fair"),
-        Mark("strict", "accent", "M-5 2.5a5 5 0 0 1 10 0z", "M-1 .5a1 1 0 0 1 2 0z", "severe"),
-        Mark("generous", "accent", "M-5-2.5a5 5 0 0 0 10 0z", "M-1-.5a1 1 0 0 0 2 0z", "lenient"),
+        Mark("strict", "severe", "M-5 2.5a5 5 0 0 1 10 0z", "M-1 .5a1 1 0 0 1 2 0z", "severe"),
+        Mark("generous", "lenient", "M-5-2.5a5 5 0 0 0 10 0z", "M-1-.5a1 1 0 0 0 2 0z", "lenient"),
         Mark("borderline", "soft", "M0-6 6 0 0 6-6 0z", "diamond", "borderline"),
         Mark("severe", "severe", "M0-5.5 5.5 4.5-5.5 4.5z", "triangle-up", "too severe"),
         Mark("lenient", "lenient", "M0 5.5 5.5-4.5-5.5-4.5z", "triangle-down", "too lenient"),

@@ -87,7 +87,7 @@ def consequences(fit: "Result", ratings: Ratings | None = None, cut: float | Non
     gets, nothing = panel.average_scores, float("nan")
     top, bottom = int(np.argmax(gets)), int(np.argmin(gets))
     return Consequences(
-        students=fit.n_students,
+        students=fit.n_students if ratings is None else ratings.n_students,
         changed=None if ratings is None else _changed(panel, fit, ratings, cut),
         raters_per_student=k,
         agreement=_agreement(panel),

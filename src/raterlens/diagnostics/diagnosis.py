@@ -23,15 +23,15 @@ from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.item_flags import item_flags
 from raterlens.diagnostics.rater_effects import effects
 from raterlens.diagnostics.rating_pairs import rater_pairs
-from raterlens.diagnostics.reliability import fair_raters, fair_shares, fair_students, reliability
+from raterlens.diagnostics.reliability import Fair, fair_raters, fair_shares, fair_students, reliability
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.shared_flags import shared
 from raterlens.errors import OptionError, choose
+from raterlens.estimation.scoring import places_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
 from raterlens.result.record import Result
 from raterlens.text import Message, Option, listed, shortened
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit
@@ -92,12 +92,15 @@ class Diagnosis:
             found |= {"change.csv": self.tables["change"], "drift.csv": self.drift()}
         return found
 
-    def warnings(self) -> tuple[str, ...]:
+    def shared(self) -> tuple[str, ...]:
+        """What most raters do alike, one sentence each, with what to fit instead."""
+        found = self.tables.get("shared flags")
+        rows = () if found is None else found.iter_rows(named=True)
+        return tuple(f"{row['effect']}: {row['evidence']}. Next: {row['next_step']}" for row in rows)
+
+    def warnings(self, *, shared: bool = True) -> tuple[str, ...]:
         """Each kind of flag in one sentence: who, how much, the next step."""
-        found = [
-            f"{row['effect']}: {row['evidence']}. Next: {row['next_step']}"
-            for row in self.tables["shared flags"].iter_rows(named=True)
-        ]
+        found = [*self.shared()] if shared else []
         found += [
             f"item {shortened(row['item'])} is {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
             for row in self.tables["item flags"].iter_rows(named=True)
@@ -120,10 +123,7 @@ class Diagnosis:
             f"  {row['rater']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
             for row in self.flags.iter_rows(named=True)
         ]
-        lines += [
-            f"  {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
-            for row in self.tables["shared flags"].iter_rows(named=True)
-        ]
+        lines += [f"  {text}" for text in self.shared()]
         lines += [
             f"  item {row['item']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
             for row in self.tables["item flags"].iter_rows(named=True)
@@ -147,9 +147,9 @@ def diagnose(
     sums = sums_of_contexts(found)
     fair_rater, fair_student = _fair_averages(fit, found)
     tables = {
-        "raters": rater_fit(found, sums).with_columns(fair_average=fair_rater),
+        "raters": fair_rater.beside(rater_fit(found, sums)),
         "items": item_fit(found, sums),
-        "students": student_fit(found).with_columns(fair_average=fair_student),
+        "students": fair_student.beside(student_fit(found)),
         "effects": effects(found),
         "unexpected": unexpected(found, labels),
         "curves": curves(found),
@@ -176,11 +176,10 @@ def diagnose(
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
 
 
-def _fair_averages(fit: Result, found: Residuals) -> tuple[Array, Array]:
+def _fair_averages(fit: Result, found: Residuals) -> tuple[Fair, Fair]:
     """What each rater would give, and each student would get, were all rated alike."""
+    raters = fit.table("raters")
     if fit.calibration is None:
-        return fair_shares(found, fit.table("raters"))
-    return (
-        fair_raters(fit.calibration, found.ratings.raters),
-        fair_students(fit.calibration, found.ability.mean),
-    )
+        return fair_shares(found, raters)
+    place = places_of(found.ratings.raters, raters["rater"], "raters")
+    return fair_raters(fit.calibration, raters[place]), fair_students(fit.calibration, found.ability)

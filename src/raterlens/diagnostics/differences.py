@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
 
-MOST_RATINGS = 2_000_000
-"""With more, the test of sharpness does without another fit."""
+MOST_RATINGS = 100_000
+"""With more, the test of sharpness does without another fit, which would double the time of a large one."""
 
 
 class Hypothesis(NamedTuple):
@@ -56,15 +56,18 @@ class Differences:
         return pl.DataFrame(self.tests, schema=schema, orient="row")
 
     @property
-    def any(self) -> bool:
-        """Some test rejects, or there is none."""
-        known = [test.p for test in self.tests if np.isfinite(test.p)]
-        return not known or min(known) < LEVEL
+    def equal(self) -> bool:
+        """Severity and sharpness were tested, and chance explains all differences: a ranking would rank luck. Halo and
+        drift do not count, as all raters may have the same."""
+        known = {test.of: test.p for test in self.tests if np.isfinite(test.p)}
+        ranked = [known[name] for name in _BETWEEN if name in known]
+        return bool(ranked) and min(ranked) >= LEVEL
 
     def words(self) -> list[str]:
         """ "Raters differ in severity (p < 0.001), but not clearly in sharpness (p = 0.12)."."""
         known = [test for test in self.tests if np.isfinite(test.p)]
-        clear, not_clear = ([t for t in known if (t.p < LEVEL) == differ] for differ in (True, False))
+        between, within = ([t for t in known if (t.of in _BETWEEN) == both] for both in (True, False))
+        clear, not_clear = ([t for t in between if (t.p < LEVEL) == differ] for differ in (True, False))
         said = []
         if clear and not_clear:
             said.append(f"Raters differ in {_listed(clear)}, but not clearly in {_listed(not_clear)}.")
@@ -72,7 +75,16 @@ class Differences:
             said.append(f"Raters differ in {_listed(clear)}.")
         elif not_clear:
             said.append(f"Raters do not differ beyond chance: {_listed(not_clear)}.")
+        some, none = ([t for t in within if (t.p < LEVEL) == shown] for shown in (True, False))
+        if some:
+            said.append(f"Some show {_listed(some)}.")
+        if none:
+            said.append(f"There is no clear sign of {_listed(none, 'or')}.")
         return [*said, self.prefers] if self.prefers else said
+
+
+_BETWEEN = ("severity", "sharpness")
+"""What raters differ in; halo and drift are what a rater has or has not."""
 
 
 def differences(
@@ -100,7 +112,8 @@ def sharpness_test(fit: "Fit", ratings: "Ratings | None") -> tuple[Hypothesis | 
     if known is not None and (known.covariates or known.anchored):
         return None, ""
     comparable = fit.method == "mml" and fit.model in ("gmf", "tfm")
-    if ratings is None or not comparable or ratings.n_ratings > MOST_RATINGS:
+    whole = ratings is not None and ratings.n_ratings == fit.n_ratings <= MOST_RATINGS
+    if ratings is None or not whole or not comparable:
         return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
     other = fit.refit(ratings, model="tfm" if fit.model == "gmf" else "gmf", standard_errors=False)
     equal, own = (other, fit) if fit.model == "gmf" else (fit, other)
@@ -168,15 +181,15 @@ def _quadratic(of: str, value: Array, spread: Array) -> Hypothesis | None:
 def _preferred(own: "Fit", equal: "Fit") -> str:
     """Which of the two models AIC and BIC prefer."""
     aic, bic = ("own" if getattr(own, name) < getattr(equal, name) else "equal" for name in ("aic", "bic"))
-    words = {"own": "different sharpness (gmf)", "equal": "equal sharpness (tfm)"}
+    words = {"own": "gmf, in which sharpness differs", "equal": "tfm, in which all raters are equally sharp"}
     if aic == bic:
-        return f"AIC and BIC prefer {words[aic]}."
-    return f"AIC prefers {words[aic]}, BIC {words[bic]}."
+        return f"AIC and BIC prefer the model {words[aic]}."
+    return f"AIC prefers the model {words[aic]}; BIC prefers {words[bic]}."
 
 
-def _listed(tests: list[Hypothesis]) -> str:
+def _listed(tests: list[Hypothesis], conjunction: str = "and") -> str:
     parts = [f"{test.of} ({p_words(test.p)})" for test in tests]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {conjunction} {parts[-1]}"
 
 
 def p_words(p: float) -> str:

@@ -1,10 +1,13 @@
 """How well students, raters and items are told apart, and what a student would get from an average rater."""
 
+from typing import NamedTuple
+
 import numpy as np
 import polars as pl
 from scipy import special
 
 from raterlens.diagnostics.residuals import Residuals
+from raterlens.engine.protocol import Moments
 from raterlens.estimation.scoring import places_of
 from raterlens.models.calibration import Calibration
 from raterlens.types import Array
@@ -31,22 +34,38 @@ def reliability(students: pl.DataFrame, raters: pl.DataFrame, items: pl.DataFram
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def fair_raters(calibration: Calibration, raters: pl.Series) -> Array:
-    """The mean score that a rater would give average students on average items: what severity amounts to in scores."""
+class Fair(NamedTuple):
+    """Mean scores if all were rated alike, with standard errors: NaN where there are none."""
+
+    average: Array
+    error: Array
+
+    def beside(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with `fair_average` and `fair_average_se`."""
+        return table.with_columns(
+            pl.Series("fair_average", self.average), pl.Series("fair_average_se", self.error)
+        )
+
+
+def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
+    """The mean score that a rater would give average students on average items: what severity amounts to in scores.
+    `raters` has `rater` and `eta_se`."""
     known = calibration.known("severity")
-    severity = np.array([known[label] for label in raters.cast(pl.String)])
-    return _scores(calibration, -severity - float(np.mean(calibration.effects["difficulty"])))
+    severity = np.array([known[label] for label in raters["rater"].cast(pl.String)])
+    error = raters["eta_se"].cast(pl.Float64).to_numpy()
+    return _scores(calibration, -severity - float(np.mean(calibration.effects["difficulty"])), error)
 
 
-def fair_students(calibration: Calibration, ability: Array) -> Array:
-    """The mean score that a student of this ability would get from an average rater on average items."""
+def fair_students(calibration: Calibration, ability: Moments) -> Fair:
+    """The mean score that a student of this ability would get from an average rater on average items. The error is that
+    of the student's ability alone."""
     slope, severity, difficulty = (
         float(np.mean(calibration.effects[name])) for name in ("slope", "severity", "difficulty")
     )
-    return _scores(calibration, slope * ability - severity - difficulty)
+    return _scores(calibration, slope * ability.mean - severity - difficulty, abs(slope) * ability.sd)
 
 
-def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Array, Array]:
+def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:
     """Latent classes: the share of passes that each rater would give if they rated all work, and the share of each
     student's work that deserves to pass."""
     ratings, deserved = found.ratings, found.ability.mean
@@ -56,12 +75,15 @@ def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Array, Array]:
     student = ratings.student[found.units.example]
     count = np.bincount(student, minlength=ratings.n_students)
     share = np.bincount(student, deserved, ratings.n_students) / count
-    return overall * sensitivity + (1 - overall) * (1 - specificity), share
+    doubt = np.bincount(student, found.ability.sd**2, ratings.n_students)
+    passes = overall * sensitivity + (1 - overall) * (1 - specificity)
+    return Fair(passes, np.full_like(passes, np.nan)), Fair(share, np.sqrt(doubt) / count)
 
 
-def _scores(calibration: Calibration, predictor: Array) -> Array:
-    """Expected scores in the model's numbering, 0 .. K - 1."""
-    return np.asarray(calibration.curve().mean(predictor) * (len(calibration.scores) - 1))
+def _scores(calibration: Calibration, predictor: Array, error: Array) -> Fair:
+    """Expected scores in the model's numbering, 0 .. K - 1; their errors by the delta method from the predictor's."""
+    curve, top = calibration.curve(), len(calibration.scores) - 1
+    return Fair(top * curve.mean(predictor), top * curve.density(predictor) * error)
 
 
 def _row(true: float, noise: float) -> tuple[float, float, float, float, float]:

@@ -11,8 +11,8 @@ FEWEST = 5
 _OWN = ("reversed", "random", "alternating")
 """What a rater does alone, however many do it."""
 _STEPS = {
-    "inconsistent": "the model misfits, not they: fit item_slopes=True, another scale ('partial credit', 'graded') or "
-    "pieces of work as a facet",
+    "inconsistent": "the model misfits, not the raters: fit item_slopes=True, another scale ('partial credit', "
+    "'graded') or pieces of work as a facet",
     "halo": "ratings of one student by one rater are not independent: use covariance='sandwich' for honest intervals",
     "central": "the scale's middle is wider than the model says: fit scale='partial credit' or 'graded'",
     "extreme": "the scale's ends are wider than the model says: fit scale='partial credit' or 'graded'",
@@ -30,7 +30,7 @@ def shared(flags: pl.DataFrame, n_raters: int) -> tuple[pl.DataFrame, pl.DataFra
     if n_raters < FEWEST or not common.height:
         return flags, pl.DataFrame(schema=_SCHEMA)
     rows = [
-        (kind, n, f"{n:,} of {n_raters:,} raters show it, so it is not theirs alone", _step(kind))
+        (kind, n, f"{n:,} of {n_raters:,} raters show it, so single raters are not the cause", _step(kind))
         for kind, n in common.iter_rows()
     ]
     left = kinds.filter(~pl.col("kind").is_in(common["kind"].implode())).drop("kind")
@@ -46,4 +46,4 @@ def _step(kind: str) -> str:
     if kind in _STEPS:
         return _STEPS[kind]
     name = kind.removeprefix("bias on ")
-    return f"raters read {name}s differently: agree on what each {name} asks for, and train on it together"
+    return f"agree with all raters on what each {name} asks for, and train on it together"

@@ -9,9 +9,10 @@ from raterlens.drafts import draft_folder, reason, remove_abandoned
 from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.findings import Findings
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
+    from raterlens.report.document import Document
     from raterlens.report.reproduce import Reproduction
 
 TABLES = ("raters", "items", "students")
@@ -48,8 +49,8 @@ def write_results(
     *,
     reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
-    diagnosis: "Diagnosis | None" = None,
-    cautions: tuple[str, ...] = (),
+    found: "Findings | None" = None,
+    document: "Document | None" = None,
     xlsx: bool = False,
 ) -> None:
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
@@ -70,17 +71,18 @@ def write_results(
                 draft / f"{part}.csv"
             )
         (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
-        page = render(fit, reproduction, ratings, diagnosis, cautions)
+        page = render(fit, reproduction, ratings, found, document)
         (draft / "report.html").write_text(page, encoding="utf-8")
-        found = {} if diagnosis is None else diagnosis.files()
-        for file, table in found.items():
+        diagnosed = {} if found is None or found.diagnosis is None else found.diagnosis.files()
+        for file, table in diagnosed.items():
             harmless(table).write_csv(draft / file)
         if xlsx:
-            found_too = () if diagnosis is None else diagnosis.warnings()
-            replace(fit, warnings=(*fit.warnings, *found_too, *cautions)).to_excel(draft / WORKBOOK)
+            found_too = () if found is None else found.warnings()
+            further = () if document is None else document.cautions
+            replace(fit, warnings=(*fit.warnings, *found_too, *further)).to_excel(draft / WORKBOOK)
         out.mkdir(parents=True, exist_ok=True)
         remove_abandoned(out.absolute().parent)  # of a run that was killed before there was this folder
-        written = (*FILES, *found, *([WORKBOOK] * xlsx))
+        written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
         again = (out / "fit.json").exists()
         for file in written:
             os.replace(draft / file, out / file)

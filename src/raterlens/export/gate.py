@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import OptionError, choose
-from raterlens.export.baseline import COMPARED, changes, in_words
 from raterlens.export.bounds import Bounds
 from raterlens.export.gate_files import junit, markdown
 from raterlens.ratings.coded import Ratings

@@ -15,6 +15,7 @@ from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_ratings
 from raterlens.result.record import as_came
+from raterlens.result.saved import read_saved
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -233,8 +234,8 @@ class Fit(Estimates):
         --------
         >>> import raterlens as rl
         >>> ratings = rl.load_example()
-        >>> print(*rl.fit(ratings).differences(ratings).words())
-        Raters differ in severity (p < 0.001) and sharpness (p < 0.001). AIC and BIC prefer different sharpness (gmf).
+        >>> rl.fit(ratings).differences(ratings).words()[0]
+        'Raters differ in severity (p < 0.001) and sharpness (p < 0.001).'
         """
         from raterlens.diagnostics.differences import differences  # a fit alone does without
 
@@ -298,12 +299,34 @@ class Fit(Estimates):
 
         return check_shared_bias(self, ratings, trusted=trusted)
 
-    def report(self, path: str | Path, ratings: Ratings | None = None) -> Path:
-        """Write one self-contained HTML page. With the ratings that were fitted it also shows what stands out in them
-        and what would mend the design."""
-        from raterlens.report.page import render  # charts and templates are loaded only for a page
+    def report(
+        self,
+        path: str | Path,
+        ratings: Ratings | None = None,
+        *,
+        title: str | None = None,
+        previous: "Fit | str | Path | None" = None,
+    ) -> Path:
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        ratings
+            Those that were fitted: the page then opens with what it means for students, and shows what stands out in
+            the ratings and what would mend the design.
+        title
+            Heading of the page; "Rater report" where left out.
+        previous
+            An earlier fit, or its fit.json: who has changed since then beyond chance?
+        """
+        from raterlens.report.document import Document  # charts and templates are loaded only for a page
+        from raterlens.report.page import render
 
         path = Path(path)
-        page = render(self, ratings=ratings)
+        before = previous if previous is None or isinstance(previous, Fit) else Fit(**read_saved(previous))
+        document = Document(previous=before) if title is None else Document(title, previous=before)
+        page = render(self, ratings=ratings, document=document)
         write_whole(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
         return path

@@ -20,7 +20,7 @@ FIRST_ROWS = 100
 FEW_ROWS = 25
 """Rows on each page of the other tables."""
 
-SCRIPTS = ("text", "csv", "pages", "ranking", "frames", "what_if", "rater", "tables", "start")
+SCRIPTS = ("text", "csv", "pages", "ranking", "frames", "what_if", "letters", "rater", "tables", "start")
 """In their order within one module."""
 
 

@@ -70,7 +70,8 @@ class Plot:
     y: Axis
     legend: Sequence[Mark] = ()
     right: float = 0.0
-    """Room that text takes beyond the frame."""
+    above: float = 0.0
+    """Room that text takes beyond the frame, to its right and above it."""
     left: float = field(init=False)
     top: float = field(init=False)
     width: float = field(init=False)
@@ -85,7 +86,7 @@ class Plot:
         fitting = legend_columns([one.words for one in self.legend], int(self.outer))
         self._columns = max(1, min(len(self.legend), fitting))
         self.left = round(PADDING + title + widest + self._beside)
-        self.top = PADDING + -(-len(self.legend) // self._columns) * _LEGEND_LINE + 4
+        self.top = PADDING + -(-len(self.legend) // self._columns) * _LEGEND_LINE + 4 + self.above
         self.width = self.outer - self.left - PADDING - round(max(last, self.right))
 
     @property
@@ -125,6 +126,16 @@ class Plot:
         for across, down, kind, said in zip(self.xs(x), self.ys(y), kinds, words, strict=True):
             self._parts.append(_mark(MARKS[kind], across, down, size, said))
 
+    def dots(
+        self, x: ArrayLike, y: ArrayLike, role: str, words: Iterable[str | None], radius: float = 3.6
+    ) -> None:
+        """Plain points of one colour, with words where there are any."""
+        for across, down, said in zip(self.xs(x), self.ys(y), words, strict=True):
+            told = "" if said is None else f"<title>{escape(said)}</title>"
+            self._parts.append(
+                f'<circle cx="{across:.1f}" cy="{down:.1f}" r="{radius:g}" fill="var(--{role})">{told}</circle>'
+            )
+
     def text(
         self, x: float, y: float, words: str, role: str, dx: float, dy: float, align: str = "left"
     ) -> None:
@@ -145,7 +156,7 @@ class Plot:
 
     def svg(self, description: str) -> Markup:
         """The whole drawing; the description is for those who cannot see it."""
-        below = 38 if self.x.title else 20
+        below = 38 if self.x.title else 20 if self.x.labels else 2
         total = self.top + self.height + below + PADDING
         said = escape(description)
         return Markup(
@@ -205,3 +216,19 @@ def _mark(mark: Mark, x: float, y: float, size: float, said: str | None) -> str:
     place = f"translate({x:.1f} {y:.1f}){'' if size == 1.0 else f' scale({size})'}"
     look = f'd="{mark.path}" transform="{place}" fill="var(--{inside})" stroke="var(--{mark.role})"'
     return f"<path {look}/>" if said is None else f"<path {look}><title>{escape(said)}</title></path>"
+
+
+def cut(name: str, room: float) -> str:
+    """As much of a name as there is room for, in pixels.
+
+    Examples
+    --------
+    >>> cut("AM:Sport", 80), cut("AM:Sport", 40)
+    ('AM:Sport', 'AM:…')
+    """
+    if text_width(name, LABEL) <= room:
+        return name
+    name = name[: int(room / 4)]
+    while text_width(f"{name}…", LABEL) > room:
+        name = name[:-1]
+    return f"{name}…"

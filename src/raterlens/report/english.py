@@ -106,34 +106,61 @@ TITLE = "Rater report"
 BRAND = "Raterlens"
 SKIP = "Skip to the raters"
 CONTENTS = "In this report"
-SCALE = (
-    "Capability ranges from 0 (ratings unrelated to ability) to 1 (the best possible rater); {line} or more counts as "
-    "capable."
+SCALE = "Capability is {against}. {model}, {link} link."
+YARDSTICKS = {
+    "max": "relative to the sharpest rater of this panel",
+    "quantile": "relative to the sharpest raters of this panel",
+    "perfect": "relative to a perfect rater, one without noise",
+}
+"""By the first word of the reference."""
+SLOPE = "relative to a rater with slope {reference:g}"
+RATER_YARDSTICK = "relative to rater {reference}"
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
 )
+EQUAL = "Raters do not differ beyond chance"
+CHANGED = "{changed} of {students} would pass or fail differently with an average rater"
+NONE_CHANGED = "Nobody would pass or fail differently with an average rater"
+HALF_IS_A_PASS = "A pass is taken to be half of the marks."
+IF_ALIKE = "{value} if all raters were alike"
+FACTS = {
+    "agreement": "Two raters agree on the same work",
+    "reliability": "Reliability of a mean score from {raters}",
+    "passes": "An average student’s chance to pass",
+    "marks": "Marks that an average student can expect",
+    "range": "{low} to {high} %",
+    "ends": "with {severe} and {lenient}",
+}
+PANEL = "For the whole panel:"
+SINCE = "Since the last report"
+SINCE_SAME = "No rater’s standard or sharpness has changed beyond chance ({compared} compared)."
+SINCE_SOME = "Beyond chance, of {compared} compared:"
+SINCE_NEW, SINCE_GONE = "{raters} since then.", "{raters} of the last report did not rate this time."
+SINCE_LABELS = "was {was}, is {now}"
+MOVED = {
+    "standard": "passes {now} of 100 where the average rater passes 50 (before: {before})",
+    "sharpness": "sharpness {now} (before: {before})",
+}
+CARD_STANDARD, CARD_SHARPNESS = "of 100", "sharpness"
 FROM = "From {ratings} of {students} by {raters} on {items}."
 NOT_CONVERGED = "The fit did not converge: do not rely on the numbers below."
 CAUTIONS = "{cautions}:"
 READ_ONE, READ_SEVERAL = "read it", "read them"
-ALL_WELL = "No action needed. The capability of every rater is shown below, with its uncertainty."
+ALL_WELL = "No action needed."
 NEXT = "Next:"
 MORE_TO_SEE = "{more} in the table"
 MORE = "{n} more in the table"
 STAND_OUT = "Other patterns to look at"
-STAND_OUT_ASIDE = "{n} of the others stand out for another reason"
+STAND_OUT_ASIDE = "{raters} stand{s} out for another reason"
 DOUBTFUL = {
-    "borderline": "Borderline: capability looks low, but that may be chance",
+    "borderline": "Borderline: it may be chance",
     "unclear": "Too few ratings to say",
-}
-
-NUMBERS = {
-    "median": "Median capability",
-    "needing": "Need attention",
-    "ratings": "Median ratings per rater",
-    "reliability": "Reliability of student results",
 }
 
 SECTIONS = {
     "attention": "Who needs attention",
+    "map": "Students, raters and items on one scale",
     "capability": "Capability",
     "severity": "Severity and discrimination",
     "raters": "All raters",
@@ -143,6 +170,10 @@ SECTIONS = {
     "method": "Model and method",
     "glossary": "Glossary",
 }
+MAP_LEAD = (
+    "Where a student and a rater are level, the student can expect half of the marks from that rater on an average "
+    "item. Raters higher up are more severe; items higher up are harder."
+)
 CAPABILITY_LEAD = (
     "Each line is a 95 % interval: the range that the ratings support. The dashed line marks {line}."
 )
@@ -150,9 +181,16 @@ SEVERITY_LEAD = (
     "What limits a rater: severity (left is lenient, right is severe) or discrimination (higher is better)."
 )
 SEVERITY_CONTOURS = "Capability is constant along each curve."
+LETTERS, LETTER = "Print letters to raters", "Print letter"
+LETTER_NUMBERS = (
+    "Of 100 students of whom the average rater passes 50, so many pass with you. Sharpness says how closely your "
+    "scores follow ability: 1 is a rater without error, 0 no relation. The ranges are those that your ratings support."
+)
+UNRANKED = "There are no ranks, since chance explains the differences."
 RATERS_LEAD = "Click a name for details, or a heading to sort."
 ITEMS_LEAD = "How hard each item is for an average student with an average rater."
 STUDENTS_LEAD = "What all ratings together say about each student, adjusted for who rated them."
+FAIR_LEAD = "The fair average is the mean score that the average rater would have given."
 STUDENTS_CUT = "This file has the first {shown} of {all} students; students.csv has all of them."
 NOTHING_UNUSUAL = "No problems were found in the data or the fit."
 REPAIRS_LEAD = "These additional ratings would link all raters:"
@@ -182,6 +220,10 @@ HEADINGS = {
     "student": "Student",
     "theta": "Ability",
     "theta_se": "± Standard error",
+    "fair_average": "Fair average",
+    "fair_average_se": "± Standard error",
+    "standard": "Standard",
+    "sharpness": "Sharpness",
     "infit": "Infit",
     "outfit": "Outfit",
     "link": "Links",
@@ -212,6 +254,8 @@ AXES = {
     "severity": "Severity",
     "kappa": "Capability",
     "ranked": "Raters, the most capable first",
+    "raters": "Raters by name",
+    "map": "Location",
 }
 
 RATER: Mapping[str, str] = {
@@ -220,6 +264,7 @@ RATER: Mapping[str, str] = {
     "next": "Next",
     "of": "{place} of {all}",
     "rank": "Rank by capability",
+    "passes": "Passes of 100",
     "sensitivity": "Sensitivity (true passes passed)",
     "specificity": "Specificity (true fails failed)",
     "curve": "Capability by ability",

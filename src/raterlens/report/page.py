@@ -1,22 +1,24 @@
-"""From a fit to one self-contained HTML page: who needs attention and why, then the evidence."""
+"""From a fit to one self-contained HTML page: what it means, who needs attention and why, then the evidence."""
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from raterlens.diagnostics.findings import Findings, find
 from raterlens.diagnostics.panel_summary import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.ratings.linking import TARGET_SE, examine_links
 from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
+from raterlens.report.document import Document
 from raterlens.report.encode import embedded
 from raterlens.report.method import assumptions, reproduced, settings
+from raterlens.report.opening import opening
 from raterlens.report.page_tables import MOST_STUDENTS, design_tables, item_table, student_table
 from raterlens.report.pictures import pictures
 from raterlens.report.rater_pages import rater_data
-from raterlens.report.rater_rows import overview, panel
+from raterlens.report.rater_rows import panel
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
     from raterlens.report.reproduce import Reproduction
@@ -28,8 +30,8 @@ def render(
     fit: "Fit",
     reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
-    diagnosis: "Diagnosis | None" = None,
-    cautions: tuple[str, ...] = (),
+    found: Findings | None = None,
+    document: Document | None = None,
 ) -> str:
     """The report as HTML.
 
@@ -40,15 +42,16 @@ def render(
     reproduction
         How to make the fit again; by default the call from Python.
     ratings
-        Those that were fitted: adds what stands out in them, fit statistics, and what would mend the design.
-    diagnosis
-        `fit.diagnose(ratings)`, where it is known already.
-    cautions
-        What else to read the report with.
+        Those that were fitted: adds what it means for students, what stands out, fit statistics, and what would mend
+        the design.
+    found
+        `find(fit, ratings)`, where it is known already.
+    document
+        Title and date, an earlier fit to compare with, and further cautions.
     """
     page = environment().get_template("report.html")
     return page.render(
-        it=content(fit, reproduction, ratings, diagnosis, cautions),
+        it=content(fit, reproduction, ratings, found, document),
         style=style(),
         script=script(),
         version=version("raterlens"),
@@ -59,30 +62,34 @@ def content(
     fit: "Fit",
     reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
-    diagnosis: "Diagnosis | None" = None,
-    cautions: tuple[str, ...] = (),
+    found: Findings | None = None,
+    document: Document | None = None,
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
+    document = document or Document()
     linking = None if ratings is None else examine_links(ratings)
-    if diagnosis is None and ratings is not None:
-        diagnosis = fit.diagnose(ratings)
-    raters = panel(fit, diagnosis)
+    found = found or find(fit, ratings)
+    diagnosis, ranked = found.diagnosis, not found.differences.equal
+    raters = panel(fit, diagnosis, ranked=ranked)
     numbers = rater_data(fit, raters, diagnosis)
     tables = {
         "items": item_table(fit, diagnosis),
-        "students": student_table(fit),
+        "students": student_table(fit, diagnosis),
         **design_tables(linking),
     }
     warnings = (
         *caveats(fit.model),
         *fit.warnings,
-        *(() if diagnosis is None else diagnosis.warnings()),
-        *cautions,
+        *(() if diagnosis is None else diagnosis.warnings(shared=False)),
+        *document.cautions,
         *(() if linking is None else linking.warnings),
     )
-    drawn = pictures(fit, numbers)
+    drawn = pictures(fit, numbers, ranked=ranked)
     return {
-        "overview": overview(fit, raters, diagnosis),
+        "title": document.title,
+        "date": document.day,
+        "opening": opening(fit, raters, found, document.previous),
+        "ranked": ranked,
         "rows": raters.head(FIRST_ROWS).to_dicts(),
         "n_raters": raters.height,
         "tables": {"repairs": None, "few": None, **tables},
@@ -96,7 +103,7 @@ def content(
         "ordered": "thresholds" in fit.tables,
         "line": f"{CAPABLE:.2f}",
         "target_se": f"{TARGET_SE:.1f}",
-        "students_lead": _students_lead(fit),
+        "students_lead": _students_lead(fit, tables["students"]["columns"]),
         "data": embedded(
             {
                 "raters": numbers,
@@ -104,13 +111,16 @@ def content(
                 "rows": ROWS,
                 "words": words.SCRIPT,
                 "no_evidence": words.NO_EVIDENCE,
+                "head": {"title": document.title, "date": document.day},
             }
         ),
     }
 
 
-def _students_lead(fit: "Fit") -> str:
-    if fit.n_students <= MOST_STUDENTS:
-        return words.STUDENTS_LEAD
-    cut = words.STUDENTS_CUT.format(shown=f"{MOST_STUDENTS:,}", all=f"{fit.n_students:,}")
-    return f"{words.STUDENTS_LEAD} {cut}"
+def _students_lead(fit: "Fit", columns: list[str]) -> str:
+    lead = [words.STUDENTS_LEAD]
+    if "fair_average" in columns:
+        lead.append(words.FAIR_LEAD)
+    if fit.n_students > MOST_STUDENTS:
+        lead.append(words.STUDENTS_CUT.format(shown=f"{MOST_STUDENTS:,}", all=f"{fit.n_students:,}"))
+    return " ".join(lead)

@@ -25,10 +25,14 @@ def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
     return shown(items, ("item", "delta", "delta_se", "prevalence", "infit", "outfit", "mean_score", "n"))
 
 
-def student_table(fit: "Result") -> dict[str, Any]:
-    """Students with their ability."""
+def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[str, Any]:
+    """Students with their ability, and with what the average rater would have given them if that is known."""
     students = fit.table("students").head(MOST_STUDENTS)
-    return shown(students, ("student", "theta", "theta_se", "mean_score", "n"))
+    if diagnosis is not None and "students" in diagnosis.tables:
+        fair = diagnosis.table("students").select("student", "fair_average", "fair_average_se")
+        students = students.join(fair, on="student", how="left", maintain_order="left")
+    columns = ("student", "theta", "theta_se", "fair_average", "fair_average_se", "mean_score", "n")
+    return shown(students, columns)
 
 
 def design_tables(linking: "Linking | None") -> dict[str, dict[str, Any]]:

@@ -8,12 +8,12 @@ import polars as pl
 from markupsafe import Markup
 
 from raterlens.charts import contour_data, ranking_data
-from raterlens.charts.label_placement import text_width
 from raterlens.charts.rater_marks import TOLD
 from raterlens.charts.verdict_marks import MARKS, Mark
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.report import english as words
-from raterlens.report.drawing import LABEL, Axis, Plot, scale
+from raterlens.report.drawing import Axis, Plot, cut, scale
+from raterlens.report.map_picture import variable_map
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -26,10 +26,11 @@ _DASHED = 'stroke-dasharray="4 3"'
 _APART = 40
 
 
-def pictures(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
-    """`capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
+def pictures(fit: "Result", numbers: dict[str, Any], *, ranked: bool = True) -> dict[str, Any]:
+    """`map`, `capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
     return {
-        "capability": _capability(fit),
+        "map": variable_map(fit, (WIDE, NARROW)),
+        "capability": _capability(fit, ranked),
         "severity": _severity(fit),
         "frames": {
             "curve": _curve_frame(numbers["curve"]),
@@ -39,9 +40,11 @@ def pictures(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _capability(fit: "Result") -> tuple[Markup, ...]:
-    """How capable each rater is, the most capable first."""
+def _capability(fit: "Result", ranked: bool = True) -> tuple[Markup, ...]:
+    """How capable each rater is, the most capable first; by name where an order would be luck."""
     data = ranking_data.capability_data(fit)
+    if not ranked:
+        data = data.sort("rater").with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
     draw = _rows if data.height <= ranking_data.MOST_ROWS else _ranked
     said = ranking_data.description(data)
     return tuple(draw(data, width).svg(said) for width in (WIDE, NARROW))
@@ -49,7 +52,7 @@ def _capability(fit: "Result") -> tuple[Markup, ...]:
 
 def _rows(data: pl.DataFrame, width: int) -> Plot:
     """A line for each rater."""
-    names = [_cut(name, 0.34 * width) for name in data["rater"]]
+    names = [cut(name, 0.34 * width) for name in data["rater"]]
     places = np.arange(data.height) + 0.5
     low, high = ranking_data.domain(data)
     x = scale(low, high, ranking_data.axis_title(data), 5 if width < 480 else 10, grid=True)
@@ -69,7 +72,8 @@ def _ranked(data: pl.DataFrame, width: int) -> Plot:
     """One thin line per rater: those who are fine form the curve, the others stand out."""
     n = data.height
     count = width / _APART
-    x = scale(0.5, n + 0.5, words.AXES["ranked"], count, whole=True)
+    in_order = bool((data["kappa"].diff().drop_nulls() <= 0).all())
+    x = scale(0.5, n + 0.5, words.AXES["ranked" if in_order else "raters"], count, whole=True)
     y = scale(*ranking_data.domain(data), ranking_data.axis_title(data), 10, grid=True)
     plot = Plot(width, ranking_data.COMPACT, x, y, _legend(data))
     plot.line([0.5, n + 0.5], [CAPABLE] * 2, "ink", f'{_DASHED} opacity="0.75"')
@@ -172,13 +176,3 @@ def _told(rows: pl.DataFrame) -> list[str | None]:
 def _name(plot: Plot, names: pl.DataFrame, x: str, y: str) -> None:
     for across, up, name, dx, dy, align in names.select(x, y, "name", "dx", "dy", "align").iter_rows():
         plot.text(across, up, name, "ink", dx, dy, align)
-
-
-def _cut(name: str, room: float) -> str:
-    """As much of a name as there is room for."""
-    if text_width(name, LABEL) <= room:
-        return name
-    name = name[: int(room / 4)]
-    while text_width(f"{name}…", LABEL) > room:
-        name = name[:-1]
-    return f"{name}…"

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from raterlens.result.record import Result
 
 
+_NUMBERS = (
+    *("mean_score", "kappa", "kappa_low", "kappa_high", "eta", "eta_se", "rho", "rho_se"),
+    *("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high"),
+)
+_FAIR = ("fair_average", "fair_average_se")
 ABILITIES = np.linspace(-3, 3, 31)
 BANDS = 120
 """Up to this many raters have intervals around their curves: each rater and ability takes a covariance."""
@@ -30,10 +35,21 @@ SURPRISES = 5
 def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters."""
     texts = {
-        name: coded(raters[name]) for name in ("label", "mark", "notice", "advice", "eta_words", "rho_words")
+        name: coded(raters[name])
+        for name in (
+            "label",
+            "mark",
+            "notice",
+            "advice",
+            "standard",
+            "sharpness_verdict",
+            "costs_most",
+            "eta_words",
+            "rho_words",
+        )
     }
     columns: dict[str, Any] = {"rater": raters["rater"].to_list(), "n": raters["n"].to_list()}
-    for name in ("mean_score", "kappa", "kappa_low", "kappa_high", "eta", "eta_se", "rho", "rho_se"):
+    for name in _NUMBERS:
         columns[name] = rounded(raters[name])
     for name in ("sensitivity", "specificity"):
         if name in raters.columns:
@@ -47,8 +63,10 @@ def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None
         "curve": curves(fit, order),
         "what_if": what_ifs(fit, order, advised["best_severity"].to_numpy()),
         "feedback": [
-            f"{text} {words.TOGETHER.format(**flags[0])}" if flags else text
-            for text, flags in zip(advised["feedback"].gather(order), raters["reasons"], strict=True)
+            f"{text} {words.TOGETHER.format(**flags[0])}" if flags and cost == "nothing" else text
+            for text, flags, cost in zip(
+                advised["feedback"].gather(order), raters["reasons"], raters["costs_most"], strict=True
+            )
         ],
         **_fit_statistics(raters, diagnosis),
     }
@@ -127,7 +145,7 @@ def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict
         if len(listed) < SURPRISES:
             listed.append((str(student), str(item), score, round(expected, 2), round(probability, 4)))
     return {
-        "infit": rounded(joined["infit"], 2),
-        "outfit": rounded(joined["outfit"], 2),
+        **{name: rounded(joined[name], 2) for name in ("infit", "outfit")},
+        **{name: rounded(joined[name]) for name in _FAIR if name in joined.columns},
         "unexpected": surprises,
     }

@@ -44,6 +44,9 @@ class Request:
     control_file: bool = False
     """It is a control file of FACETS, with a scale and anchors of its own."""
     out: str | None = None
+    title: str | None = None
+    previous: str | None = None
+    """What heads the report, and the earlier fit that it is compared with; they change no number."""
     xlsx: bool = False
 
     def reproduction(self) -> Reproduction:
@@ -51,7 +54,8 @@ class Request:
 
     def command(self) -> str:
         """The command, ready for a shell."""
-        besides = {"time": self.time, "groups": list(self.groups), "out": self.out, "xlsx": self.xlsx}
+        besides = {"time": self.time, "groups": list(self.groups)}
+        besides |= {name: getattr(self, name) for name in ("out", "title", "previous", "xlsx")}
         options = {**self.read.given(), **self.fit.given(), **self.files}
         options |= {name: value for name, value in besides.items() if value}
         flags = [text for name, value in options.items() for text in flag(Option(name, value))]

@@ -34,6 +34,28 @@ def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path,
     assert f"raterlens fit {table}" in (out / "report.html").read_text(encoding="utf-8")
 
 
+def test_a_report_has_a_title_and_is_compared_with_the_last_one(
+    table: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main(["fit", str(table), "--out", str(first), "--quiet"]) == DONE
+    options = ["--title", "Essays, June", "--previous", str(first / "fit.json")]
+    assert main(["fit", str(table), "--out", str(second), "--quiet", *options]) == DONE
+    page = (second / "report.html").read_text(encoding="utf-8")
+    assert "<title>Essays, June: " in page
+    assert "No rater’s standard or sharpness has changed beyond chance (4 raters compared)." in page
+    assert (first / "raters.csv").read_bytes() == (second / "raters.csv").read_bytes()
+    assert main(["fit", str(table), *options]) == AT_FAULT
+    assert "--out DIR" in capsys.readouterr().err
+
+
+def test_what_it_means_comes_before_who(table: Path, capsys: Captured) -> None:
+    main(["fit", str(table)])
+    shown = capsys.readouterr().out
+    assert shown.index("would change between pass and fail") < shown.index("Verdict")
+    assert "p < 0.001" in shown or "p = 0." in shown
+
+
 def test_table_is_sorted_by_capability(table: Path, capsys: Captured) -> None:
     main(["fit", str(table), "--json"])
     raters = json.loads(capsys.readouterr().out)["tables"]["raters"]

@@ -12,7 +12,7 @@ from raterlens.studies.catalogue import STUDY_HELP
 
 COMMANDS = {
     "fit": "Fit a model: how capable, how severe and how sharp is each rater?",
-    "check": "Check the data and the design; with a bound such as --min-kappa, judge every rater.",
+    "check": "Check the data and the design; with a bound such as --min-sharpness, judge every rater.",
     "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
     "simulate": "Simulate ratings with known truth, to try out a design or a method.",
     "convert": "Write the ratings to another kind of file.",

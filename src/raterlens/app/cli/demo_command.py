@@ -15,6 +15,7 @@ def demo() -> None:
     """Fit the bundled example (simulated ratings) and write its report."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
+    from raterlens.diagnostics.findings import find
     from raterlens.export.folder import check_folder, write_results
     from raterlens.fitting import fit
     from raterlens.simulation.example import load_example
@@ -24,6 +25,6 @@ def demo() -> None:
     example = replace(example, notes=(EXAMPLE, *example.notes))
     with watching("fitting the example") as progress:
         result = fit(example, progress=progress)
-        diagnosis = result.diagnose(example)
-    write_results(result, DEMO_FOLDER, reproduction=REPRODUCTION, ratings=example, diagnosis=diagnosis)
-    Terminal().fit(result, warnings=(*result.warnings, *diagnosis.warnings()), out=DEMO_FOLDER)
+        found = find(result, example)
+    write_results(result, DEMO_FOLDER, reproduction=REPRODUCTION, ratings=example, found=found)
+    Terminal().fit(result, found=found, out=DEMO_FOLDER)

@@ -27,8 +27,10 @@ from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig
+    from raterlens.facade import Fit
     from raterlens.pipeline.steps import Run
     from raterlens.ratings.coded import Ratings
+    from raterlens.report.document import Document
 
 NO_COLUMNS, NO_WORK, ON_SCREEN = Besides(), Work(), Output()
 
@@ -50,10 +52,16 @@ def fit(
     read, config, files = read_config(columns), fit_config(model), files_of(model)
     groups = several("groups", besides.groups) or []
     check_besides([*([besides.time] if besides.time else []), *groups], read)
-    if output.out is not None:
-        check_folder(output.out)
     if output.xlsx:
         check_workbook(output.out)
+    if output.out is not None:
+        check_folder(output.out)
+    elif output.heads_a_report:
+        raise OptionError(
+            Message(Option("title"), " and ", Option("previous"), " are for the report"),
+            Message("name its folder with ", Option("out", "DIR")),
+            option="out",
+        )
     request = Request(
         file=str(file),
         read=read,
@@ -62,6 +70,8 @@ def fit(
         time=besides.time,
         groups=groups,
         out=None if output.out is None else str(output.out),
+        title=output.title,
+        previous=None if output.previous is None else str(output.previous),
         xlsx=output.xlsx,
     )
     try:
@@ -77,11 +87,14 @@ def fit(
 def _fit(request: Request, work: Work, output: Output) -> None:
     """What `fit` does once everything was checked that can be checked without the data."""
     # heavy, so not before it is needed
+    from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
     from raterlens.facade import fitted
+    from raterlens.fitting import load
     from raterlens.parallel.dask_cluster import cluster_at
     from raterlens.pipeline.steps import Run
 
+    previous = None if output.previous is None else load(output.previous)
     with (
         watching(f"reading {request.file}", unless=output.quiet) as progress,
         cluster_at(work.cluster) as client,
@@ -93,15 +106,15 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             check_workbook(output.out, ratings)
         result = fitted(ratings, config, run)
         ratings, besides, cautions = manageable(ratings, besides)
-        diagnosis = result.diagnose(ratings, **besides)
+        found = find(result, ratings, result.diagnose(ratings, **besides))
     if output.out is not None:
         write_results(
             result,
             output.out,
             reproduction=request.reproduction(),
             ratings=ratings,
-            diagnosis=diagnosis,
-            cautions=cautions,
+            found=found,
+            document=_document(output, cautions, previous),
             xlsx=output.xlsx,
         )
     if output.facets_tables:
@@ -117,10 +130,19 @@ def _fit(request: Request, work: Work, output: Output) -> None:
 
         Terminal().fit(
             result,
-            warnings=(*result.warnings, *diagnosis.warnings(), *cautions),
+            found=found,
+            cautions=cautions,
             out=output.out,
             everyone=output.everyone,
         )
+
+
+def _document(output: Output, cautions: tuple[str, ...], previous: "Fit | None") -> "Document":
+    # heavy, so not before it is needed
+    from raterlens.report.document import Document
+
+    found = Document(previous=previous, cautions=cautions)
+    return found if output.title is None else replace(found, title=output.title)
 
 
 def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:

@@ -219,6 +219,10 @@ class Output:
         Path | None,
         Parameter(help="Folder for raters.csv, items.csv, students.csv, fit.json and report.html."),
     ] = None
+    title: Annotated[str | None, Parameter(help="Title of the report.")] = None
+    previous: Annotated[
+        Path | None, Parameter(help="Earlier fit.json: the report says who has changed since.")
+    ] = None
     xlsx: Annotated[
         bool,
         Parameter(negative=(), show_default=False, help="Also write results.xlsx: formatted sheets."),
@@ -236,6 +240,10 @@ class Output:
     everyone: Annotated[
         bool, Parameter(name="--all", negative=(), show_default=False, help="List every rater.")
     ] = False
+
+    @property
+    def heads_a_report(self) -> bool:
+        return self.title is not None or self.previous is not None
 
 
 File = Annotated[

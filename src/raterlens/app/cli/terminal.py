@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from raterlens.app.cli.writing import abandon_stdout
-from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged
+from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged, shared_fault
 from raterlens.report.reproduce import as_flag
 from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 
 if TYPE_CHECKING:
+    from raterlens.diagnostics.findings import Findings
     from raterlens.export.gate import Gate
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
@@ -62,25 +63,35 @@ class Terminal:
         self._plain = "utf" not in console.encoding.lower()
 
     def fit(
-        self, fit: "Fit", *, warnings: tuple[str, ...], out: Path | None = None, everyone: bool = False
+        self,
+        fit: "Fit",
+        *,
+        found: "Findings",
+        cautions: tuple[str, ...] = (),
+        out: Path | None = None,
+        everyone: bool = False,
     ) -> None:
-        """What was read, the raters, cautions, and how the fit went."""
-        raters = judged(fit)
+        """What was read, what it means for students, the raters, cautions, and how the fit went."""
+        equal = found.differences.equal
+        raters = judged(fit).sort("rater", maintain_order=True) if equal else judged(fit)
         self._data(fit, fit.notes)
+        self._bullets("What it means", [*found.consequences.words(), *found.differences.words()])
         answer = headline(raters)
         self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))
         shown = everyone or raters.height <= ALL_SHOWN
         if shown:
             self._raters(raters)
         else:
-            self._line(f"The {ENDS} most capable:")
+            self._line(f"The {ENDS} {'first by name' if equal else 'most capable'}:")
             self._raters(raters.head(ENDS))
-            self._line(f"The {ENDS} least capable:")
+            self._line(f"The {ENDS} {'last by name' if equal else 'least capable'}:")
             self._raters(raters.tail(ENDS))
             where = f"see {out / 'raters.csv'}" if out else "add --all, or --out DIR for raters.csv"
             self._line(f"{counted(raters.height - 2 * ENDS, 'rater')} in between not shown; {where}.")
         self._advice(attention(raters))
-        self._bullets("Cautions", caveats(fit.model) + warnings)
+        common = shared_fault(raters)
+        known = (*caveats(fit.model), *fit.warnings, *found.warnings(), *cautions)
+        self._bullets("Cautions", (common, *known) if common else known)
         self._heading("Fit")
         self._line(
             f"{fit.model} by {fit.method}, {fit.link} link: log-likelihood {number(fit.loglik, 4)}, "

@@ -13,6 +13,7 @@ from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as side_by_side
+from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.errors import InputError, OptionError, RaterlensError
 from raterlens.estimation.optimiser import TOLERANCE, Progress
@@ -111,14 +112,14 @@ def fit(
     ratings = _read(path, name, request.read)
     result = fitted(ratings, request.fit, Run(_Share(progress)))
     progress({"phase": "checking", "share": 0.75})
-    diagnosis = result.diagnose(ratings)
+    found = find(result, ratings)
     progress({"phase": "writing", "share": 0.85})
     write_results(
         result,
         Path(folder),
         reproduction=request.reproduction(),
         ratings=ratings,
-        diagnosis=diagnosis,
+        found=found,
         xlsx=_fits_excel(ratings),
     )
     raters = judged(result)

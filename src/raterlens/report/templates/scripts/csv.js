@@ -18,11 +18,12 @@ function csvText(columns, values) {
 /** Columns and values of the raters' table; of another one as the page has it. */
 function tableData(name) {
   if (name !== "raters") return [data.tables[name].columns, data.tables[name].values];
-  const columns = ["rater", "n", "mean_score", "rho", "rho_se", "eta", "eta_se", "kappa", "kappa_low", "kappa_high"];
-  for (const more of ["sensitivity", "specificity", "infit", "outfit"]) if (raters[more]) columns.push(more);
-  const verdicts = raters.rater.map((_, place) => text("label", place));
+  const columns = ["rater", "n", "mean_score", "rho", "rho_se", "eta", "eta_se", "kappa", "kappa_low", "kappa_high", "sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high"];
+  for (const more of ["sensitivity", "specificity", "infit", "outfit", "fair_average", "fair_average_se"]) if (raters[more]) columns.push(more);
+  const coded = ["standard", "sharpness_verdict", "costs_most"];
+  const verdicts = [...coded, "label"].map((name) => raters.rater.map((_, place) => text(name, place)));
   const flags = raters.rater.map((_, place) => (raters.reasons[place] ?? []).map((reason) => reason.effect).join("; "));
-  return [[...columns, "verdict", "flags"], [...columns.map((name) => raters[name]), verdicts, flags]];
+  return [[...columns, ...coded, "verdict", "flags"], [...columns.map((name) => raters[name]), ...verdicts, flags]];
 }
 
 function download(name) {

@@ -1,13 +1,13 @@
 // A long table a page at a time.
 
-/** Turns the pages of a table: `draw(places)` writes rows, `pager` is the line below it. On paper a table of up to
- * `printed` rows is shown whole. */
+/** Turns the pages of a table: `draw(places)` writes rows, `pager` is the line below it. On paper all rows are shown, or
+ * the first `printed`. */
 class Pages {
   constructor(pager, draw, { size, printed }) {
     Object.assign(this, { pager, draw, size, printed, places: [], first: 0 });
     pager.querySelector("[name=previous]").addEventListener("click", () => this.turn(-1));
     pager.querySelector("[name=next]").addEventListener("click", () => this.turn(1));
-    addEventListener("beforeprint", () => this.places.length <= this.printed && this.draw(this.places));
+    addEventListener("beforeprint", () => this.write(0, Math.min(this.printed, this.places.length)));
     addEventListener("afterprint", () => this.show());
   }
 
@@ -23,13 +23,16 @@ class Pages {
   }
 
   show() {
+    this.write(this.first, Math.min(this.first + this.size, this.places.length));
+  }
+
+  write(first, last) {
     const count = this.places.length;
-    const last = Math.min(this.first + this.size, count);
-    this.draw(this.places.slice(this.first, last));
+    this.draw(this.places.slice(first, last));
     this.pager.hidden = count <= this.size;
-    this.pager.querySelector("[name=previous]").disabled = this.first === 0;
+    this.pager.querySelector("[name=previous]").disabled = first === 0;
     this.pager.querySelector("[name=next]").disabled = last === count;
-    this.pager.querySelector("span").textContent = say("shown", { from: whole(this.first + 1), to: whole(last), count: whole(count) });
+    this.pager.querySelector("span").textContent = say("shown", { from: whole(first + 1), to: whole(last), count: whole(count) });
   }
 }
 

@@ -11,9 +11,10 @@ function enableRanking() {
     rater: raters.rater,
     verdict: everyone.map((place) => text("label", place)),
     interval: raters.kappa_low,
+    standard: raters.passes,
   };
   let order = everyone;
-  const pages = new Pages(document.querySelector("#raters .pager"), draw, { size: data.rows.raters, printed: 1000 });
+  const pages = new Pages(document.querySelector("#raters .pager"), draw, { size: data.rows.raters, printed: Infinity });
 
   function draw(places) {
     table.tBodies[0].replaceChildren(...places.map((place) => rankingRow(pattern, place)));
@@ -37,6 +38,7 @@ function enableRanking() {
   });
   form.addEventListener("input", find);
   form.addEventListener("submit", (event) => event.preventDefault());
+  form.querySelector(".letters").addEventListener("click", () => printLetters(visited));
   form.hidden = false;
   for (const option of form.elements.show.options) {
     const count = everyone.filter((place) => text("notice", place) === option.value).length;
@@ -49,7 +51,7 @@ function enableRanking() {
 function rankingRow(pattern, place) {
   const row = pattern.cloneNode(true);
   const cell = Object.fromEntries([...row.cells].map((one) => [one.dataset.column, one]));
-  cell.rank.textContent = whole(place + 1);
+  if (cell.rank) cell.rank.textContent = whole(place + 1);
   cell.rater.querySelector("a").href = raterLink(place);
   cell.rater.querySelector("bdi").textContent = raters.rater[place];
   setSign(cell.verdict.querySelector("svg"), text("mark", place));
@@ -60,7 +62,11 @@ function rankingRow(pattern, place) {
     cell[name].querySelector("span").textContent = number(raters[name][place]);
     cell[name].querySelector("small").textContent = text(name + "_words", place);
   }
-  cell.mean_score.textContent = number(raters.mean_score[place]);
+  const passes = raters.passes[place];
+  for (const [name, value, verdict] of [["standard", number(passes === null ? null : 100 * passes, 0), "standard"], ["sharpness", number(raters.sharpness[place]), "sharpness_verdict"]]) {
+    cell[name].querySelector("span").textContent = value;
+    cell[name].querySelector("small").textContent = text(verdict, place);
+  }
   cell.n.textContent = whole(raters.n[place]);
   return row;
 }

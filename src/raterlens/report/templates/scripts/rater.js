@@ -10,6 +10,7 @@ class RaterPage {
     this.whatIf = new WhatIf(page.querySelector(".what-if"));
     this.title = document.title;
     page.querySelector("[name=copy]").addEventListener("click", () => this.copy());
+    page.querySelector("[name=print]").addEventListener("click", () => printLetters([this.place]));
     addEventListener("hashchange", () => this.follow());
     this.follow();
   }
@@ -51,13 +52,19 @@ class RaterPage {
       put(one + "_se", se === null ? "" : say("error", { se: number(se) }));
       put(one + "_words", text(one + "_words", place));
     }
-    for (const one of ["sensitivity", "specificity"]) {
+    for (const one of ["sensitivity", "specificity", "fair_average"]) {
       this.page.querySelector(`[data-only="${one}"]`).hidden = !raters[one];
       if (raters[one]) put(one, number(raters[one][place]));
     }
+    if (raters.fair_average) {
+      const se = raters.fair_average_se[place];
+      put("fair_average_se", se === null ? "" : say("error", { se: number(se) }));
+    }
     put("mean_score", number(raters.mean_score[place]));
     put("n", whole(raters.n[place]));
-    put("rank", say("of", { place: whole(place + 1), all: whole(raters.rater.length) }));
+    if (this.page.querySelector('[data-fill="rank"]')) put("rank", say("of", { place: whole(place + 1), all: whole(raters.rater.length) }));
+    fillMeasures(this.page, place);
+    for (const one of ["standard", "sharpness_verdict"]) put(one, text(one, place));
     this.turn(place);
     if (this.curve) drawCurve(this.curve, place);
     this.whatIf.show(place);

@@ -6,7 +6,7 @@ function enableTables() {
     const everyone = values[0].map((_, place) => place);
     const pager = table.closest(".scroll").nextElementSibling;
     const draw = (places) => table.tBodies[0].replaceChildren(...places.map((place) => plainRow(values, numeric, place)));
-    const pages = new Pages(pager, draw, { size: data.rows.others, printed: 100 });
+    const pages = new Pages(pager, draw, { size: data.rows.others, printed: 2000 });
     enableSorting(table, (column, down) => pages.list(sorted(everyone, values[column], down)));
     pages.list(everyone);
   }

@@ -3,7 +3,7 @@
 import pytest
 
 import raterlens as rl
-from raterlens.export.baseline import changes, in_words
+from raterlens.diagnostics.earlier_fit import changes, in_words
 
 
 def run(slope: list[float], seed: int) -> rl.Fit:

@@ -1,0 +1,62 @@
+"""A fit beside an earlier one: what has changed for each rater, and whether chance explains it."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
+from raterlens.result.record import Result
+
+COMPARED = {
+    "sharpness": "sharpness",
+    "standard": "passes",
+    "kappa": "kappa",
+    "severity": "eta",
+    "discrimination": "rho",
+}
+"""What two runs can be compared in, and the column that has it."""
+
+_NORMAL = 1.96
+_SCHEMA = {
+    "rater": pl.String, "measure": pl.String, "before": pl.Float64, "now": pl.Float64, "clear": pl.Boolean
+}  # fmt: skip
+
+
+def changes(now: Result, then: Result, measures: tuple[str, ...]) -> pl.DataFrame:
+    """A row per rater of both fits and measure: rater, measure, before, now, clear.
+
+    A change is clear where chance is ruled out among all raters (Benjamini-Hochberg, 5 %), the ratings of the two runs
+    being independent. Severity, discrimination and standard are each run's own, relative to its average rater or its
+    yardstick; sharpness is not.
+    """
+    one, two = (
+        {str(row["rater"]): row for row in fit.table("raters").iter_rows(named=True)} for fit in (then, now)
+    )
+    both = [rater for rater in two if rater in one]
+    rows: list[tuple[Any, ...]] = []
+    for measure in measures:
+        column = COMPARED[measure]
+        before, after = (np.array([run[rater][column] for rater in both], np.float64) for run in (one, two))
+        errors = [np.array([_error(run[rater], column) for rater in both]) for run in (one, two)]
+        spread = np.hypot(*errors)
+        z = np.divide(after - before, spread, out=np.full(len(both), np.nan), where=spread > 0)
+        clear = adjusted(two_sided(z)) <= LEVEL
+        rows += zip(both, [measure] * len(both), before, after, clear.tolist(), strict=True)
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def _error(row: dict[str, Any], column: str) -> float:
+    """The standard error, or what a symmetric interval says it is."""
+    if (known := row.get(f"{column}_se")) is not None:
+        return float(known)
+    low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
+    return float("nan") if low is None or high is None else float(high - low) / (2 * _NORMAL)
+
+
+def in_words(found: pl.DataFrame) -> list[str]:
+    """Changes that chance does not explain: "AM: sharpness was 0.71, is 0.52"."""
+    return [
+        f"{row['rater']}: {row['measure']} was {row['before']:.2f}, is {row['now']:.2f}"
+        for row in found.filter("clear").iter_rows(named=True)
+    ]

@@ -1,0 +1,32 @@
+"""What is known of a panel as a whole, found once for the report, the command line and the files."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from raterlens.diagnostics.consequences import Consequences, consequences
+from raterlens.diagnostics.differences import Differences, differences
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.facade import Fit
+    from raterlens.ratings.coded import Ratings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """What raters' differences mean, whether raters differ beyond chance, and what stands out."""
+
+    consequences: Consequences
+    differences: Differences
+    diagnosis: "Diagnosis | None" = None
+
+    def warnings(self) -> tuple[str, ...]:
+        """What diagnostics found, one sentence each."""
+        return () if self.diagnosis is None else self.diagnosis.warnings()
+
+
+def find(fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None) -> Findings:
+    """All of it; without ratings, what the estimates alone say."""
+    if diagnosis is None and ratings is not None:
+        diagnosis = fit.diagnose(ratings)
+    return Findings(consequences(fit, ratings), differences(fit, ratings, diagnosis), diagnosis)
