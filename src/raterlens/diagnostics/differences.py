@@ -154,8 +154,9 @@ def _wald(fit: "Fit", of: str, column: str) -> Hypothesis | None:
     if known is not None and isinstance(spread, np.ndarray):
         panel = known.panel()
         n, own = len(panel.slope), panel.slope if column == "slope" else panel.severity
-        rows = np.flatnonzero(~panel.aside & ~((panel.slope == 0) & (column == "slope")))
         first = 0 if column == "slope" else n
+        estimated = spread.diagonal()[first : first + n] > 0  # anchored ones are held
+        rows = np.flatnonzero(~panel.aside & estimated & ~((panel.slope == 0) & (column == "slope")))
         return _quadratic(of, own[rows], spread[np.ix_(first + rows, first + rows)])
     column = "rho" if column == "slope" and known is not None else column
     value, error = (raters[name].cast(pl.Float64).to_numpy() for name in (column, f"{column}_se"))
