@@ -71,14 +71,6 @@ def test_a_panel_without_fault_is_told_so(make_fit: MakeFit):
     assert words.ALL_WELL not in render(make_fit(16))
 
 
-def test_severity_is_called_severe_only_where_it_is_clear(make_fit: MakeFit):
-    fit = make_fit(16)
-    rows = panel(fit, None)
-    for eta, word in zip(rows["eta"], rows["eta_words"], strict=True):
-        side = 1 if eta > 1.96 * 0.15 else -1 if eta < -1.96 * 0.15 else 0
-        assert word == words.SEVERITY_WORDS[1 + side]
-
-
 def test_without_ranks_raters_stand_by_name(make_fit: MakeFit):
     rows = panel(make_fit(16), None, ranked=False)
     assert rows["rater"].is_sorted()

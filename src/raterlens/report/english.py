@@ -123,7 +123,7 @@ EQUAL = "Raters do not differ beyond chance"
 CHANGED = "{changed} of {students} would pass or fail differently with an average rater"
 NONE_CHANGED = "Nobody would pass or fail differently with an average rater"
 HALF_IS_A_PASS = "A pass is taken to be half of the marks."
-IF_ALIKE = "{value} if all raters were alike"
+IF_ALIKE = "{value} if all were alike"
 FACTS = {
     "agreement": "Two raters agree on the same work",
     "reliability": "Reliability of a mean score from {raters}",
@@ -244,9 +244,6 @@ SETTINGS = {
     "converged": "Converged",
 }
 NO_ERRORS = "Not computed: there are no intervals"
-
-SEVERITY_WORDS = ("more lenient", "about average", "more severe")
-DISCRIMINATION_WORDS = ((0.7, "high"), (0.4, "fair"), (0.2, "low"), (-1e9, "close to none"))
 
 AXES = {
     "theta": "Ability θ",

@@ -44,8 +44,6 @@ def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None
             "standard",
             "sharpness_verdict",
             "costs_most",
-            "eta_words",
-            "rho_words",
         )
     }
     columns: dict[str, Any] = {"rater": raters["rater"].to_list(), "n": raters["n"].to_list()}

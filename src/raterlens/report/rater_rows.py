@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from raterlens.charts.verdict_marks import mark
 from raterlens.diagnostics.panel_summary import judged
-from raterlens.report import english as words
 from raterlens.text import sentence
 
 if TYPE_CHECKING:
@@ -17,14 +15,12 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-_CLEAR = 1.96
-
 
 def panel(fit: "Result", diagnosis: "Diagnosis | None", *, ranked: bool = True) -> pl.DataFrame:
     """One row per rater, the most capable first (by name where chance explains all differences, and a rank would rank
     luck): the columns of the fit, those of the verdict, and
 
-    rank, notice (attention, flagged, borderline, unclear, fine), mark, eta_words, rho_words, reasons (flags).
+    rank, notice (attention, flagged, borderline, unclear, fine), mark, reasons (flags).
     """
     rows = judged(fit).with_columns(pl.col("rater").cast(pl.String))
     rows = (rows if ranked else rows.sort("rater", maintain_order=True)).with_row_index("rank", offset=1)
@@ -45,8 +41,6 @@ def panel(fit: "Result", diagnosis: "Diagnosis | None", *, ranked: bool = True) 
         pl.Series("notice", notice),
         pl.Series("advice", advice),
         pl.Series("mark", [mark(label).name for label in rows["label"]]),
-        pl.Series("eta_words", _severity_words(rows)),
-        pl.Series("rho_words", [_discrimination_words(value) for value in rows["rho"]]),
         pl.Series("reasons", reasons, dtype=pl.Object),
     )
 
@@ -57,16 +51,3 @@ def _reasons(flags: pl.DataFrame) -> dict[str, list[Row]]:
         reason = {name: row[name] for name in ("effect", "evidence", "next_step")}
         found.setdefault(str(row["rater"]), []).append(reason)
     return found
-
-
-def _severity_words(rows: pl.DataFrame) -> list[str]:
-    """Severe or lenient only if the interval excludes 0; without an interval, about average."""
-    eta, se = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in ("eta", "eta_se"))
-    side = np.where(np.abs(eta) > _CLEAR * se, np.sign(eta), 0)
-    return [words.SEVERITY_WORDS[1 + int(place)] if place == place else "" for place in side]
-
-
-def _discrimination_words(rho: float | None) -> str:
-    if rho is None or rho != rho:
-        return ""
-    return next(word for limit, word in words.DISCRIMINATION_WORDS if rho >= limit)

@@ -58,10 +58,7 @@ function rankingRow(pattern, place) {
   cell.verdict.querySelector("span").textContent = text("label", place);
   cell.kappa.textContent = number(raters.kappa[place]);
   cell.interval.textContent = interval(raters.kappa_low[place], raters.kappa_high[place]);
-  for (const name of ["eta", "rho"]) {
-    cell[name].querySelector("span").textContent = number(raters[name][place]);
-    cell[name].querySelector("small").textContent = text(name + "_words", place);
-  }
+  for (const name of ["eta", "rho"]) cell[name].textContent = number(raters[name][place]);
   const passes = raters.passes[place];
   for (const [name, value, verdict] of [["standard", number(passes === null ? null : 100 * passes, 0), "standard"], ["sharpness", number(raters.sharpness[place]), "sharpness_verdict"]]) {
     cell[name].querySelector("span").textContent = value;

@@ -50,7 +50,6 @@ class RaterPage {
       const se = raters[one + "_se"][place];
       put(one, number(raters[one][place]));
       put(one + "_se", se === null ? "" : say("error", { se: number(se) }));
-      put(one + "_words", text(one + "_words", place));
     }
     for (const one of ["sensitivity", "specificity", "fair_average"]) {
       this.page.querySelector(`[data-only="${one}"]`).hidden = !raters[one];
