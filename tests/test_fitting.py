@@ -242,3 +242,12 @@ def test_abilities_of_the_wrong_kind(theta: object) -> None:
     fit = rl.fit(rl.simulate(students=40, raters=3, items=2, seed=1).ratings)
     with pytest.raises(rl.RaterlensError, match="give an ability or a list of abilities, all finite"):
         fit.capability(theta=theta)  # type: ignore[arg-type]
+
+
+def test_a_dataframe_is_read_by_the_columns_that_are_named():
+    table = rl.simulate(students=40, raters=3, items=2, seed=1).ratings.table()
+    renamed = table.rename({"student": "a", "rater": "b", "item": "c", "score": "d"})
+    fit = rl.fit(renamed, student="a", rater="b", item="c", score="d", standard_errors=False)
+    assert fit.loglik == rl.fit(table, standard_errors=False).loglik
+    with pytest.raises(OptionError, match="have been read"):
+        rl.fit(rl.read(table), rater="rater")

@@ -230,6 +230,22 @@ class FurtherOptions(TypedDict, total=False):
     max_iterations: int
 
 
+class ColumnOptions(FurtherOptions, total=False):
+    """With those of `rl.read`, for a path or dataframe that is read first."""
+
+    student: Columns
+    rater: Columns
+    item: Columns
+    score: str
+    items: Columns
+    facets: Columns
+    cut: float
+    table: str
+    wide: str
+    format: str
+    encoding: str
+
+
 class FitOptions(FurtherOptions, total=False):
     """All of them."""
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from raterlens.config import FurtherOptions, fit_config
+from raterlens.config import READ_OPTIONS, ColumnOptions, fit_config
+from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.facade import Fit, fitted
 from raterlens.pipeline.carry_out import check
@@ -12,6 +13,7 @@ from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 from raterlens.result.saved import read_saved
+from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,14 +30,15 @@ def fit(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     client: "Client | None" = None,
-    **options: Unpack[FurtherOptions],
+    **options: Unpack[ColumnOptions],
 ) -> Fit:
     """Estimate every rater's capability.
 
     Parameters
     ----------
     ratings
-        From `rl.read`; a path or dataframe is read first, with its columns recognised.
+        From `rl.read`; a path or dataframe is read first, with its columns recognised, or named by `student`, `rater`,
+        `item`, `score`, `items`, `cut` and the other options of `rl.read`.
     model
         `gmf` (raters differ in severity and discrimination), `tfm` (in severity only), `probit` (raters see
         ability through noise), `hrm` (raters detect a true category, pass or fail, that depends on ability) or
@@ -108,11 +111,29 @@ def fit(
     True
     >>> fit.raters.columns[:4]
     ['rater', 'n', 'mean_score', 'rho']
+
+    From a dataframe:
+
+    >>> essays = rl.simulate(students=50, raters=3, items=2, seed=1).ratings.table().rename({"rater": "examiner"})
+    >>> rl.fit(essays, student="student", rater="examiner", item="item", score="score").n_raters
+    3
     """
-    config = fit_config(recorded({"model": model, "method": method, "link": link, **options}))
+    columns = {name: value for name, value in options.items() if name in READ_OPTIONS}
+    asked = {name: value for name, value in options.items() if name not in columns}
+    config = fit_config(recorded({"model": model, "method": method, "link": link, **asked}))
     run = Run(progress, checkpoint, resume, client, start)
     check(config, run)
-    return fitted(ratings if isinstance(ratings, Ratings) else read(ratings), config, run)
+    if not isinstance(ratings, Ratings):
+        ratings = read(ratings, **columns)  # type: ignore[arg-type]
+    elif columns:
+        name = next(iter(columns))
+        raise OptionError(
+            Message(Option(name), " says how to read a table, and these ratings have been read"),
+            "leave it out, or give rl.fit the table itself",
+            value=columns[name],
+            option=name,
+        )
+    return fitted(ratings, config, run)
 
 
 def load(path: str | Path) -> Fit:

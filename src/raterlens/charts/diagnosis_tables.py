@@ -22,7 +22,7 @@ _TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, 
 def diagnosis_table(fit: Result, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
     """`raters` (fit statistics) or `curves` (observed and expected), with labels as text."""
     if isinstance(ratings, Diagnosis):
-        found = ratings.table(table)
+        found = ratings.tables[table]
     else:
         calibration_of(fit, "it expects nothing")
         found = _TABLES[table](residuals(fit, ratings))

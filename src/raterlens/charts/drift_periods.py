@@ -89,7 +89,7 @@ def drift_data(
 def _clearest(found: Diagnosis, prefixes: Iterable[str], shown: int) -> list[str]:
     """The raters whose change is the least likely to be chance."""
     least = pl.min_horizontal(*(pl.col(f"{prefix}p").fill_nan(1.0) for prefix in prefixes))
-    order = found.table("change").sort(least, maintain_order=True, nulls_last=True)
+    order = found.tables["change"].sort(least, maintain_order=True, nulls_last=True)
     return order["rater"].cast(pl.String).head(shown).to_list()
 
 
@@ -101,8 +101,8 @@ def _changed(
     period = np.zeros(len(labels), np.int64)
     period[moment] = found.periods.period
     place = {label: at for at, label in enumerate(labels)}
-    changes = {str(row["rater"]): row for row in found.table("change").iter_rows(named=True)}
-    for rater, effect in found.flags.select("rater", "effect").iter_rows():
+    changes = {str(row["rater"]): row for row in found.tables["change"].iter_rows(named=True)}
+    for rater, effect in found.tables["flags"].select("rater", "effect").iter_rows():
         if effect in tested:
             ends = (changes[rater][f"{tested[effect]}since_{end}"] for end in ("low", "high"))
             first, last = (int(period[place[end]]) for end in ends)

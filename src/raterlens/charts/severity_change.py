@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -35,9 +36,10 @@ def what_if_data(fit: Fit, rater: object) -> pl.DataFrame:
     (`best`)."""
     not_for(fit, "what_if", "raters have a criterion and a slope instead of a severity", "severity")
     name = rater_name(fit, rater)
+    fit = replace(fit, backend="polars")
     place = fit.what_if(name, 0.0)
     reach = max(LEAST_REACH, 1.0 + max(abs(place.severity), abs(place.best_severity)))
-    curve = fit.what_if(name, np.linspace(-reach, reach, 121).tolist()).curve
+    curve: pl.DataFrame = fit.what_if(name, np.linspace(-reach, reach, 121).tolist()).curve
     points = {
         "point": [NOW, BEST],
         "severity": [place.severity, place.best_severity],

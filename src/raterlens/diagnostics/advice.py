@@ -13,6 +13,7 @@ import polars as pl
 from raterlens.capability.peak import peaks
 from raterlens.diagnostics.verdicts import verdicts
 from raterlens.errors import OptionError, choose
+from raterlens.ratings.backend import as_came
 from raterlens.result.record import Result
 from raterlens.text import Message, Option
 from raterlens.types import Array
@@ -34,8 +35,8 @@ class WhatIf:
     severity: float
     kappa: float
     """As estimated"""
-    curve: pl.DataFrame
-    """severity, kappa"""
+    curve: Any
+    """severity, kappa: a dataframe of the kind that came in"""
     best_severity: float
     best_kappa: float
 
@@ -75,7 +76,7 @@ def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = 
     kappa = _kappa(on, np.full(len(wanted), on.on.a[r]), wanted)
     best = _best(on, on.on.a[[r]])
     now, top = (float(_kappa(on, on.on.a[[r]], eta)[0]) for eta in (on.on.eta[[r]], best))
-    curve = pl.DataFrame({"severity": wanted, "kappa": kappa})
+    curve = as_came(pl.DataFrame({"severity": wanted, "kappa": kappa}), fit.backend)
     return WhatIf(labels[r], float(on.on.eta[r]), now, curve, float(best[0]), top)
 
 

@@ -4,14 +4,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy import stats
 
 from raterlens.errors import OptionError
+from raterlens.notebook import Point, intervals, lines, shown, table
+from raterlens.ratings.backend import Backend, as_came
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, listed
+from raterlens.text import Message, Option, counted, listed
 
 # Movers named in the summary.
 _NAMED = 5
@@ -21,33 +24,66 @@ _NAMED = 5
 class Comparison:
     """Fits of the same ratings, compared."""
 
-    models: pl.DataFrame
-    """A row per fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
-    fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
-    raters: pl.DataFrame
-    """A row per rater: kappa and rank in every fit (1 is the most capable), and the largest change of rank."""
-    agreement: pl.DataFrame
-    """A row per pair of fits: Spearman's and Kendall's correlation of their kappas."""
+    tables: Mapping[str, pl.DataFrame]
+    """`models`, `raters` and `agreement`, as polars has them."""
     warnings: tuple[str, ...]
     """Why numbers may not be comparable."""
+    backend: Backend = "polars"
+
+    @property
+    def models(self) -> Any:
+        """A row per fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
+        fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
+        return as_came(self.tables["models"], self.backend)
+
+    @property
+    def raters(self) -> Any:
+        """A row per rater: kappa and rank in every fit (1 is the most capable), and the largest change of rank."""
+        return as_came(self.tables["raters"], self.backend)
+
+    @property
+    def agreement(self) -> Any:
+        """A row per pair of fits: Spearman's and Kendall's correlation of their kappas."""
+        return as_came(self.tables["agreement"], self.backend)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.tables["models"]["fit"])
+        return f"<Comparison of {names[:120]}: see summary()>"
+
+    def _repr_html_(self) -> str:
+        models, raters = self.tables["models"], self.tables["raters"]
+        name = models.sort("aic")["fit"][0]
+        rows = raters.sort(f"kappa {name}", descending=True, nulls_last=True)
+        nothing = float("nan")
+        points: list[Point] = [
+            (str(label), nothing if kappa is None else kappa, nothing, nothing)
+            for label, kappa in rows.select("rater", f"kappa {name}").iter_rows()
+        ]
+        columns = ("fit", "loglik", "n_parameters", "aic", "bic", "p")
+        return shown(
+            f"{counted(models.height, 'fit')} compared",
+            table(columns, models.select(columns).iter_rows()),
+            lines([*self.words(), *self.warnings]),
+            intervals(points, (0.0, 1.0), f"capability, {name}"),
+        )
 
     def summary(self) -> str:
         """The comparison in plain words."""
-        width = max(len("fit"), *(len(name) for name in self.models["fit"])) + 2
+        width = max(len("fit"), *(len(name) for name in self.tables["models"]["fit"])) + 2
         lines = [f"{'fit':<{width}}{'log-likelihood':>16}{'parameters':>12}{'AIC':>11}{'BIC':>11}"]
-        for row in self.models.iter_rows(named=True):
+        for row in self.tables["models"].iter_rows(named=True):
             numbers = f"{row['loglik']:>16.4f}{row['n_parameters']:>12}{row['aic']:>11.1f}{row['bic']:>11.1f}"
             lines.append(f"{row['fit']:<{width}}{numbers}")
         return "\n".join([*lines, "", *self.words(), *(f"Warning: {warning}" for warning in self.warnings)])
 
     def words(self) -> list[str]:
         """What the numbers say, one sentence each."""
-        lines = [_tested(row) for row in self.models.iter_rows(named=True)]
+        lines = [_tested(row) for row in self.tables["models"].iter_rows(named=True)]
         if not self.warnings:
-            best = {name: self.models.sort(name)["fit"][0] for name in ("aic", "bic")}
+            best = {name: self.tables["models"].sort(name)["fit"][0] for name in ("aic", "bic")}
             lines.append(f"AIC is lowest for {best['aic']}, BIC for {best['bic']}.")
-        lines += [_agreed(row) for row in self.agreement.iter_rows(named=True)]
-        moved = self.raters.filter(pl.col("moved") > 0).sort("moved", descending=True).head(_NAMED)
+        lines += [_agreed(row) for row in self.tables["agreement"].iter_rows(named=True)]
+        moved = self.tables["raters"].filter(pl.col("moved") > 0).sort("moved", descending=True).head(_NAMED)
         if moved.height:
             names = [f"{row['rater']} ({row['moved']})" for row in moved.iter_rows(named=True)]
             lines.append(f"Largest changes of rank: {', '.join(names)}.")
@@ -97,7 +133,8 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
         )
     named = dict(zip(called, fits, strict=True))
     raters, warnings = _rankings(named), list(_warnings(named))
-    return Comparison(_models(named), raters, _agreement(raters, called), tuple(warnings))
+    tables = {"models": _models(named), "raters": raters, "agreement": _agreement(raters, called)}
+    return Comparison(tables, tuple(warnings), fits[0].backend)
 
 
 # -------------------------------------------------------------------------------------------------- models

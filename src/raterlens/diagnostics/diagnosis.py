@@ -28,6 +28,8 @@ from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.shared_flags import shared
 from raterlens.errors import OptionError, choose
 from raterlens.estimation.scoring import places_of
+from raterlens.notebook import Point, intervals, lines, shown
+from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
 from raterlens.result.record import Result
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """Tables (polars) by name: `flags`, `shared flags` (what many raters do alike), `item flags`, `raters`, `items`,
+    """Tables by name: `flags`, `shared flags` (what many raters do alike), `item flags`, `raters`, `items`,
     `students`, `effects`, `unexpected`, `curves`, `bias item` (and `bias NAME` for facets and groups), `reliability`,
     `agreement`, `rater pairs`; with a time also `change` and `bias period`."""
 
@@ -49,25 +51,27 @@ class Diagnosis:
     """What bias was asked for"""
     periods: Periods | None = None
     """What `drift` needs, where a time was given"""
+    backend: Backend = "polars"
 
     @property
-    def flags(self) -> pl.DataFrame:
+    def flags(self) -> Any:
         """A row per flag: rater, effect, size with its interval, evidence and next step."""
-        return self.tables["flags"]
+        return as_came(self.tables["flags"], self.backend)
 
-    def table(self, name: str) -> pl.DataFrame:
-        return self.tables[choose("table", name, self.tables)]
+    def table(self, name: str) -> Any:
+        """A table as the kind of dataframe that came in; `tables` has them all, as polars has them."""
+        return as_came(self.tables[choose("table", name, self.tables)], self.backend)
 
-    def curves(self, rater: str | None = None) -> pl.DataFrame:
+    def curves(self, rater: str | None = None) -> Any:
         """Observed and expected mean scores along ability, of one rater or all: rater, group (of abilities), n,
         ability, observed, expected, difference, se (of the difference under the model)."""
         table = self.tables["curves"]
-        if rater is None:
-            return table
-        names = table["rater"].cast(pl.String)
-        return table.filter(names == choose("rater", str(rater), names.unique(maintain_order=True)))
+        if rater is not None:
+            names = table["rater"].cast(pl.String)
+            table = table.filter(names == choose("rater", str(rater), names.unique(maintain_order=True)))
+        return as_came(table, self.backend)
 
-    def drift(self) -> pl.DataFrame:
+    def drift(self) -> Any:
         """Each rater's severity, discrimination and kappa-bar in every period, with intervals; takes another fit."""
         if self.periods is None:
             raise OptionError(
@@ -75,11 +79,11 @@ class Diagnosis:
                 Message("diagnose with ", Option("time")),
                 option="time",
             )
-        return self.periods.fitted()
+        return as_came(self.periods.fitted(), self.backend)
 
     def files(self) -> dict[str, pl.DataFrame]:
         """What to write, by the name of the file: flags, and bias, change and drift where they were asked for."""
-        found = {"flags.csv": self.flags}
+        found = {"flags.csv": self.tables["flags"]}
         if self.groups:
             parts = [
                 self.tables[f"bias {name}"]
@@ -89,7 +93,7 @@ class Diagnosis:
             ]
             found["bias.csv"] = pl.concat(parts)
         if self.periods is not None:
-            found |= {"change.csv": self.tables["change"], "drift.csv": self.drift()}
+            found |= {"change.csv": self.tables["change"], "drift.csv": self.periods.fitted()}
         return found
 
     def shared(self) -> tuple[str, ...]:
@@ -105,7 +109,7 @@ class Diagnosis:
             f"item {shortened(row['item'])} is {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
             for row in self.tables["item flags"].iter_rows(named=True)
         ]
-        for (effect,), rows in self.flags.group_by("effect", maintain_order=True):
+        for (effect,), rows in self.tables["flags"].group_by("effect", maintain_order=True):
             first = rows.row(0, named=True)
             others = rows["rater"][1:]
             also = f" (also {listed(others, 6)})" if len(others) else ""
@@ -116,12 +120,12 @@ class Diagnosis:
 
     def summary(self) -> str:
         """What stands out, in a few lines."""
-        flagged = self.flags["rater"].n_unique()
+        flagged = self.tables["flags"]["rater"].n_unique()
         raters = "rater" if self.n_raters == 1 else "raters"
         lines = [f"{flagged:,} of {self.n_raters:,} {raters} stand{'s' * (flagged == 1)} out"]
         lines += [
             f"  {row['rater']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
-            for row in self.flags.iter_rows(named=True)
+            for row in self.tables["flags"].iter_rows(named=True)
         ]
         lines += [f"  {text}" for text in self.shared()]
         lines += [
@@ -129,6 +133,23 @@ class Diagnosis:
             for row in self.tables["item flags"].iter_rows(named=True)
         ]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Diagnosis: {self.summary().splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        heading, *rest = self.summary().splitlines()
+        columns = ("rater", "infit", "infit_z")
+        points: list[Point] = []
+        for label, infit, z in self.tables["raters"].select(columns).iter_rows():
+            error = abs((infit - 1) / z) if z else float("nan")
+            points.append((str(label), infit, infit - 1.96 * error, infit + 1.96 * error))
+        points.sort(key=lambda point: -abs(point[1] - 1))
+        return shown(heading, lines(rest[:_LISTED]), intervals(points, (0.5, 1.5), "infit"))
+
+
+_LISTED = 12
+"""Flags that a notebook shows."""
 
 
 def diagnose(
@@ -173,7 +194,7 @@ def diagnose(
     found_flags = flags(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link))
     tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
-    return Diagnosis(tables, ratings.n_raters, tuple(levels), periods)
+    return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
 
 
 def _fair_averages(fit: Result, found: Residuals) -> tuple[Fair, Fair]:

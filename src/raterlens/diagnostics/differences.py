@@ -7,13 +7,14 @@ Benjamini and Hochberg's adjustment, which is Simes's test that nobody has any.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy import special
 
 from raterlens.diagnostics.score_tests import LEVEL, adjusted
+from raterlens.ratings.backend import Backend, as_came
 from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
@@ -42,9 +43,10 @@ class Differences:
     tests: tuple[Hypothesis, ...]
     prefers: str = ""
     """In words, where two models were compared."""
+    backend: Backend = "polars"
 
     @property
-    def table(self) -> pl.DataFrame:
+    def table(self) -> Any:
         """of, test, statistic, df, p"""
         schema = {
             "of": pl.String,
@@ -53,7 +55,7 @@ class Differences:
             "df": pl.Int64,
             "p": pl.Float64,
         }
-        return pl.DataFrame(self.tests, schema=schema, orient="row")
+        return as_came(pl.DataFrame(self.tests, schema=schema, orient="row"), self.backend)
 
     @property
     def equal(self) -> bool:
@@ -97,7 +99,7 @@ def differences(
     tests = [severity_test(fit), of_sharpness]
     if diagnosis is not None:
         tests += [halo_test(diagnosis), drift_test(diagnosis)]
-    return Differences(tuple(test for test in tests if test is not None), prefers)
+    return Differences(tuple(test for test in tests if test is not None), prefers, fit.backend)
 
 
 def severity_test(fit: "Fit") -> Hypothesis | None:

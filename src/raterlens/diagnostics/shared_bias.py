@@ -30,8 +30,8 @@ from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
+from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import as_came
 from raterlens.text import Message, Option, counted, listed
 from raterlens.types import Array, Indices
 

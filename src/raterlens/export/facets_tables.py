@@ -59,7 +59,7 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
             option="link",
         )
     found = fit.diagnose(ratings)
-    reliability = {row["of"]: row for row in found.table("reliability").iter_rows(named=True)}
+    reliability = {row["of"]: row for row in found.tables["reliability"].iter_rows(named=True)}
     student, rater, item = _origins(fit)
     facets = (
         ("students", "Students, by ability", "theta", fit.sigma, student),
@@ -68,7 +68,7 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
     )
     lines = [f"{fit.model} by {fit.method}: log-likelihood {fit.loglik:.4f}, {fit.n_ratings:,} ratings"]
     for number, (name, heading, measure, unit, origin) in enumerate(facets, 1):
-        statistics = found.table(name).drop("n").with_columns(pl.first().cast(pl.String))
+        statistics = found.tables[name].drop("n").with_columns(pl.first().cast(pl.String))
         table = (
             fit.table(name)
             .with_columns(

@@ -15,8 +15,9 @@ from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import OptionError, choose
 from raterlens.export.bounds import Bounds
 from raterlens.export.gate_files import junit, markdown
+from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result, as_came
+from raterlens.result.record import Result
 from raterlens.text import Message, Option, counted
 from raterlens.types import Array
 

@@ -8,15 +8,19 @@ import polars as pl
 
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.drafts import write_whole
-from raterlens.result.record import Result, as_came
+from raterlens.notebook import Point, intervals, lines, shown
+from raterlens.ratings.backend import as_came
+from raterlens.result.record import Result
 from raterlens.result.saved import to_json
 from raterlens.result.summary import summary
+from raterlens.text import counted, sentence
 from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from raterlens.diagnostics.advice import WhatIf
+    from raterlens.facade.plots import Plots
     from raterlens.uncertainty.rater_comparison import RaterComparison
 
 
@@ -156,7 +160,38 @@ class Estimates(Result):
 
         return as_came(assignment(self, abilities), self.backend)
 
+    @property
+    def plot(self) -> "Plots":
+        """Charts of this fit: `fit.plot.capability()`, `fit.plot.curves(["AM", "BE"])`; press Tab for all of them."""
+        from raterlens.facade.plots import Plots  # a fit alone does without
+
+        return Plots(self)
+
     # -- for people and for other programs --------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return (
+            f"<Fit of {self.model} by {self.method}: {counted(self.n_ratings, 'rating')} of "
+            f"{counted(self.n_students, 'student')} by {counted(self.n_raters, 'rater')}"
+            f"{'' if self.converged else ', NOT converged'}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from raterlens.diagnostics.panel_summary import headline, judged  # a fit alone does without
+
+        rows = judged(self)
+        points: list[Point] = [
+            (f"{label} ({verdict})", *numbers)
+            for label, verdict, *numbers in rows.select(
+                "rater", "label", "kappa", "kappa_low", "kappa_high"
+            ).iter_rows()
+        ]
+        answer = headline(rows)
+        aside = [sentence(answer.aside)] if answer.aside else []
+        cautions = [counted(len(self.warnings), "caution") + ": see fit.warnings"] if self.warnings else []
+        about = f"{repr(self)[1:-1]}, log-likelihood {self.loglik:.1f}"
+        domain = (min(0.0, *(point[1] for point in points)), max(1.0, *(point[1] for point in points)))
+        return shown(answer.text, lines([*aside, about, *cautions]), intervals(points, domain, "capability"))
 
     def summary(self) -> str:
         """The fit in a few lines: raters from most to least capable, then the model."""

@@ -12,9 +12,9 @@ from raterlens.facade.estimates import Estimates
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
+from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_ratings
-from raterlens.result.record import as_came
 from raterlens.result.saved import read_saved
 
 if TYPE_CHECKING:

@@ -3,20 +3,21 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
+from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.parallel.threads import BLOCK, in_blocks
+from raterlens.ratings.backend import Backend
 from raterlens.ratings.long_columns import distinct_counts, run_starts, run_sums
 from raterlens.text import counted, shortened
 
 T = TypeVar("T")
 Codes = NDArray[np.int32]
-Backend = Literal["polars", "pandas", "pyarrow"]
 ALL = slice(None)
 
 
@@ -212,6 +213,25 @@ class Ratings:
                 value=self.students[0],
                 option="student",
             )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._sizes()}>"
+
+    def _repr_html_(self) -> str:
+        own = self.tally("rater")
+        most = max(self.n_categories - 1, 1)
+        nothing = float("nan")
+        points: list[Point] = [
+            (str(self.raters[int(r)]), float(own.mean[r]), nothing, nothing) for r in np.argsort(-own.mean)
+        ]
+        picture = intervals(points, (0.0, float(most)), "mean score of each rater")
+        return shown(self._sizes(), lines(self.notes), picture)
+
+    def _sizes(self) -> str:
+        return (
+            f"{counted(self.n_ratings, 'rating')} of {counted(self.n_students, 'student')} by "
+            f"{counted(self.n_raters, 'rater')} on {counted(self.n_items, 'item')}"
+        )
 
     @property
     def n_ratings(self) -> int:

@@ -20,7 +20,7 @@ def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """Items with difficulty, and fit statistics if they are known."""
     items = fit.table("items")
     if diagnosis is not None:
-        fits = diagnosis.table("items").select("item", "infit", "outfit")
+        fits = diagnosis.tables["items"].select("item", "infit", "outfit")
         items = items.join(fits, on="item", how="left", maintain_order="left")
     return shown(items, ("item", "delta", "delta_se", "prevalence", "infit", "outfit", "mean_score", "n"))
 
@@ -29,7 +29,7 @@ def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[s
     """Students with their ability, and with what the average rater would have given them if that is known."""
     students = fit.table("students").head(MOST_STUDENTS)
     if diagnosis is not None and "students" in diagnosis.tables:
-        fair = diagnosis.table("students").select("student", "fair_average", "fair_average_se")
+        fair = diagnosis.tables["students"].select("student", "fair_average", "fair_average_se")
         students = students.join(fair, on="student", how="left", maintain_order="left")
     columns = ("student", "theta", "theta_se", "fair_average", "fair_average_se", "mean_score", "n")
     return shown(students, columns)

@@ -132,12 +132,12 @@ def _fit_statistics(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict
     """Infit, outfit, and the least expected ratings: student, item, score, expected, probability."""
     if diagnosis is None:
         return {}
-    statistics = diagnosis.table("raters").with_columns(pl.col("rater").cast(pl.String))
+    statistics = diagnosis.tables["raters"].with_columns(pl.col("rater").cast(pl.String))
     joined = raters.select("rater").join(statistics, on="rater", how="left", maintain_order="left")
     places = {name: place for place, name in enumerate(raters["rater"])}
     surprises: dict[int, list[tuple[Any, ...]]] = {}
     columns = ("rater", "student", "item", "score", "expected", "probability")
-    for rater, *rating in diagnosis.table("unexpected").select(columns).iter_rows():
+    for rater, *rating in diagnosis.tables["unexpected"].select(columns).iter_rows():
         student, item, score, expected, probability = rating
         listed = surprises.setdefault(places[str(rater)], [])
         if len(listed) < SURPRISES:

@@ -24,7 +24,7 @@ def panel(fit: "Result", diagnosis: "Diagnosis | None", *, ranked: bool = True) 
     """
     rows = judged(fit).with_columns(pl.col("rater").cast(pl.String))
     rows = (rows if ranked else rows.sort("rater", maintain_order=True)).with_row_index("rank", offset=1)
-    found = {} if diagnosis is None else _reasons(diagnosis.flags)
+    found = {} if diagnosis is None else _reasons(diagnosis.tables["flags"])
     reasons = [found.get(rater, []) for rater in rows["rater"]]
     notice = [
         "flagged" if flags and standing == "fine" else standing

@@ -12,7 +12,7 @@ from raterlens.config import FitConfig
 from raterlens.errors import OptionError, choose
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.calibration import Calibration
-from raterlens.ratings.coded import Backend
+from raterlens.ratings.backend import Backend, as_came
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,13 +96,3 @@ class Result:
                 option="model",
             )
         return self.calibration
-
-
-def as_came(table: pl.DataFrame, backend: Backend) -> Any:
-    """A dataframe of the kind that came in."""
-    if backend == "polars":
-        return table
-    import narwhals as nw  # polars in, polars out needs no other library
-
-    columns = {column: table[column].to_list() for column in table.columns}
-    return nw.from_dict(columns, backend=backend).to_native()

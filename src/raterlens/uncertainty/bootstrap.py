@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from raterlens.errors import OptionError, RaterlensError, choose
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
 from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
+from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.text import Message, Option
@@ -46,7 +47,7 @@ class Bootstrap:
     replicates: pl.DataFrame
     """A row for every replicate and rater: replicate, rater, kappa, rho, eta, sigma; null where not drawn."""
 
-    def raters(self, quantity: str = "kappa", level: float = 0.95) -> pl.DataFrame:
+    def raters(self, quantity: str = "kappa", level: float = 0.95) -> Any:
         """Standard error, bias and intervals of every rater.
 
         Parameters
@@ -79,7 +80,7 @@ class Bootstrap:
             rows.append((rater, value, *_intervals(drawn, value, level), len(drawn)))
         names = ["bias", "se", "low", "high", "percentile_low", "percentile_high", "replicates"]
         found = pl.DataFrame(rows, schema=["rater", quantity, *names], orient="row")
-        return found.cast({"rater": estimate["rater"].dtype})
+        return as_came(found.cast({"rater": estimate["rater"].dtype}), self.fit.backend)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

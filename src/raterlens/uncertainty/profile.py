@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
+from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option
 from raterlens.types import Array
@@ -44,9 +45,9 @@ _MOST_PARAMETERS = 1_500
 class Profiles:
     """Profile-likelihood intervals."""
 
-    raters: pl.DataFrame
-    """rater, kappa, low, high."""
-    points: pl.DataFrame
+    raters: Any
+    """rater, kappa, low, high: a dataframe of the kind that came in."""
+    points: Any
     """rater, kappa, deviance: the profile where it was evaluated."""
     level: float
 
@@ -140,11 +141,11 @@ def profile(
         rows.append((table["rater"][place], kappa, found.low, found.high))
         points += [(table["rater"][place], *point) for point in found.points.tolist()]
     kinds = {"rater": table["rater"].dtype}
-    return Profiles(
+    tables = (
         pl.DataFrame(rows, schema=["rater", "kappa", "low", "high"], orient="row", schema_overrides=kinds),
         pl.DataFrame(points, schema=["rater", "kappa", "deviance"], orient="row", schema_overrides=kinds),
-        level,
     )
+    return Profiles(as_came(tables[0], fit.backend), as_came(tables[1], fit.backend), level)
 
 
 def _check(fit: "Result", ratings: Ratings) -> Calibration:

@@ -1,7 +1,8 @@
 """Raters of one fit against each other: who differs, who is best, and who has too few ratings to say."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,8 @@ import polars as pl
 from raterlens.capability.yardstick import Yardstick
 from raterlens.errors import OptionError
 from raterlens.models.calibration import MOST_RATERS
+from raterlens.notebook import Point, intervals, lines, shown
+from raterlens.ratings.backend import Backend, as_came
 from raterlens.text import Message, Option, counted, listed
 from raterlens.types import Array
 from raterlens.uncertainty.measurement import Measurement, measured_fit
@@ -37,41 +40,53 @@ _COLUMNS = ("difference", "difference_se", "p", "p_holm", "p_fdr")
 class RaterComparison:
     """Raters compared with each other."""
 
-    raters: pl.DataFrame
-    """A row per rater: kappa with its interval; difference from the panel's mean with standard error, p and adjusted p
-    (p_holm, p_fdr); verdict; rank with its 95 % limits; probability of being among the best and the worst; whether the
-    ratings are too few to say anything, and how many more would bring the standard error to the target (null where
-    no number of this rater's own would)."""
-    pairs: pl.DataFrame
-    """A row per pair, the more capable first: difference with standard error, p and adjusted p; the clearest first.
-    Empty beyond 500 raters."""
+    tables: Mapping[str, pl.DataFrame]
+    """`raters` and `pairs`, as polars has them."""
     alpha: float
     k: int
     target_se: float
+    backend: Backend = "polars"
+
+    @property
+    def raters(self) -> Any:
+        """A row per rater: kappa with its interval; difference from the panel's mean with standard error, p and
+        adjusted p (p_holm, p_fdr); verdict; rank with its 95 % limits; probability of being among the best and the
+        worst; whether the ratings are too few to say anything, and how many more would bring the standard error to the
+        target (null where no number of this rater's own would)."""
+        return as_came(self.tables["raters"], self.backend)
+
+    @property
+    def pairs(self) -> Any:
+        """A row per pair, the more capable first: difference with standard error, p and adjusted p; the clearest
+        first. Empty beyond 500 raters."""
+        return as_came(self.tables["pairs"], self.backend)
 
     def summary(self) -> str:
         """The comparison in plain words."""
         above, below, unclear = (
-            self.raters.filter(pl.col("verdict") == verdict).sort("kappa", descending=True)["rater"].to_list()
+            self.tables["raters"]
+            .filter(pl.col("verdict") == verdict)
+            .sort("kappa", descending=True)["rater"]
+            .to_list()
             for verdict in ("above the mean", "below the mean", "no clear difference")
         )
-        n = self.raters.height
+        n = self.tables["raters"].height
         lines = [
             f"{counted(n, 'rater')}; findings at {self.alpha:.0%}, corrected for the number of comparisons (Holm).",
             f"More capable than the panel's mean: {listed(above) or 'nobody, for certain'}.",
             f"Less capable than the panel's mean: {listed(below) or 'nobody, for certain'}.",
             f"No clear difference from the mean: {listed(unclear) or 'nobody'}.",
         ]
-        if self.pairs.height:
+        if self.tables["pairs"].height:
             lines += self._pairs()
         group = "the best rater" if self.k == 1 else f"among the best {self.k}"
-        likely = self.raters.sort("p_best", "kappa", descending=True).head(min(self.k, _NAMED))
+        likely = self.tables["raters"].sort("p_best", "kappa", descending=True).head(min(self.k, _NAMED))
         for row in likely.iter_rows(named=True):
             lines.append(
                 f"{row['rater']}: rank {row['rank']} (between {row['rank_low']} and {row['rank_high']}), {group} with "
                 f"probability {row['p_best']:.0%}."
             )
-        few = self.raters.filter("too_few").sort("more", nulls_last=True)
+        few = self.tables["raters"].filter("too_few").sort("more", nulls_last=True)
         for row in few.head(_NAMED).iter_rows(named=True):
             wish = (
                 f"about {row['more']:,.0f} more ratings would bring the standard error to {self.target_se:g}"
@@ -85,9 +100,23 @@ class RaterComparison:
             )
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return f"<RaterComparison of {counted(self.tables['raters'].height, 'rater')}: see summary()>"
+
+    def _repr_html_(self) -> str:
+        heading, *rest = self.summary().splitlines()
+        rows = self.tables["raters"].sort("kappa", descending=True)
+        points: list[Point] = [
+            (str(label), *numbers)
+            for label, *numbers in rows.select("rater", "kappa", "kappa_low", "kappa_high").iter_rows()
+        ]
+        return shown(heading, lines(rest), intervals(points, (0.0, 1.0), "capability"))
+
     def _pairs(self) -> list[str]:
-        clear = self.pairs.filter(pl.col("p_holm") < self.alpha).sort("p")
-        lines = [f"{clear.height:,} of {counted(self.pairs.height, 'pair')} of raters clearly differ."]
+        clear = self.tables["pairs"].filter(pl.col("p_holm") < self.alpha).sort("p")
+        lines = [
+            f"{clear.height:,} of {counted(self.tables['pairs'].height, 'pair')} of raters clearly differ."
+        ]
         if clear.height:
             named = [
                 f"{row['rater']} over {row['other']} ({row['difference']:.2f})"
@@ -142,7 +171,8 @@ def compare_raters(
             "more": pl.Series(more).replace(np.inf, None),
         }
     )
-    return RaterComparison(raters, _pairs(table["rater"], found.kappa, spread), alpha, int(k), target_se)
+    tables = {"raters": raters, "pairs": _pairs(table["rater"], found.kappa, spread)}
+    return RaterComparison(tables, alpha, int(k), target_se, fit.backend)
 
 
 def _check(k: int, n: int, alpha: float, target_se: float) -> None:

@@ -131,12 +131,13 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
     found = side_by_side(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
     return {
         "models": [
-            {name: _plain(value) for name, value in row.items()} for row in found.models.iter_rows(named=True)
+            {name: _plain(value) for name, value in row.items()}
+            for row in found.tables["models"].iter_rows(named=True)
         ],
         "words": found.words(),
         "warnings": [sentence(worded(warning, label)) for warning in found.warnings],
         "pictures": {
-            kind: svg(compared(found.raters, names, width=width), name=kind)
+            kind: svg(compared(found.tables["raters"], names, width=width), name=kind)
             for kind, width in (("wide", WIDE), ("narrow", NARROW))
         },
         "raters": [
@@ -146,7 +147,9 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
                 "ranks": [row[f"rank {name}"] for name in names],
                 "moved": row["moved"],
             }
-            for row in found.raters.sort("moved", descending=True, maintain_order=True).iter_rows(named=True)
+            for row in found.tables["raters"]
+            .sort("moved", descending=True, maintain_order=True)
+            .iter_rows(named=True)
         ],
     }
 

@@ -8,7 +8,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.errors import InputError
-from raterlens.ratings.coded import Backend
+from raterlens.ratings.backend import Backend
 from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of, series_of
 from raterlens.text import shortened
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError, choose
-from raterlens.ratings.coded import Backend
+from raterlens.ratings.backend import Backend
 from raterlens.text import Message, Option, listed
 
 
