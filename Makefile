@@ -19,7 +19,7 @@ BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 KERNELS = tests/kernels tests/engine
 
-.PHONY: demo test test-fast kernels test-lowest lint browser docs pictures bench bench-quick clean
+.PHONY: demo test test-fast kernels test-lowest lint browser docs pictures bench bench-quick fuzz mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
@@ -79,6 +79,19 @@ bench: $(VENV)/.installed-bench
 bench-quick: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.quick $(BASE)
 
+# Damaged files, tiny designs, wrong options, killed and failing commands, web requests, made by chance: an hour by hand, a
+# third of a minute in `make test`. Failures are printed as commands.
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m audit --seconds $(or $(SECONDS),60)
+
+# Do the tests notice faults put into engine, capability and uncertainty? SAMPLE faults each; takes an hour or so.
+mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray
+	$(BIN)/python -m audit.mutants .venv-mutants/bin/cosmic-ray --sample $(or $(SAMPLE),50)
+
+.venv-mutants/bin/cosmic-ray:
+	$(PYTHON) -m venv .venv-mutants
+	.venv-mutants/bin/python -m pip install --quiet --disable-pip-version-check cosmic-ray
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Raterlens needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -105,4 +118,4 @@ $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:
-	rm -rf $(VENV) .venv-lowest .docs_cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-lowest .venv-mutants .docs_cache .pytest_cache .mypy_cache .ruff_cache

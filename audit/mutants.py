@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 HERE = Path(__file__).parents[1]
-COPIED = ("src", "tests", "pyproject.toml")
+COPIED = ("src", "tests", "benchmarks", "pyproject.toml")
 TOO_LONG = 240.0
 """Seconds: a fault that makes the tests run on is noticed."""
 FAULTS = (

@@ -22,6 +22,7 @@ SLOW_PLACES = (
     "tests/app/cli/test_study_command.py",
     "tests/app/cli/test_terminal.py",
     "tests/app/web/",
+    "tests/audit/",
     "tests/capability/test_yardstick.py::test_a_report",
     "tests/capability/test_yardstick.py::test_items_with_slopes",
     "tests/charts/test_every_chart.py",

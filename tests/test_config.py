@@ -99,6 +99,8 @@ def test_every_field_has_a_default():
             "cut='3' is not a finite number; give the lowest passing score, for example cut=3",
         ),
         ({"cut": float("nan")}, "cut", "cut=nan is not a finite number"),
+        ({"cut": 2**63}, "cut", "cut=9223372036854775808 is beyond any score"),
+        ({"wide": False}, "wide", "wide=False; give text"),
         (
             {"items": ["a"], "score": "b"},
             "score",

@@ -7,7 +7,6 @@ where that is known, before any work.
 """
 
 import codecs
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -23,6 +22,8 @@ Scale = Literal["rating scale", "partial credit", "graded"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
 Columns = str | Sequence[str] | None
 """A column, several that are combined, or one to be recognised."""
+LARGEST_CUT = 1e15
+"""Beyond it, whole numbers are no longer told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,8 @@ class ReadConfig:
                 )
             object.__setattr__(self, "score", "".join(self.score) or None)
         object.__setattr__(self, "cut", _checked_cut(self.cut))
+        for name in ("table", "wide", "format"):
+            _check_text(name, getattr(self, name))
         if self.wide is not None:
             pattern_fields(self.wide)
         _check_encoding(self.encoding)
@@ -296,6 +299,11 @@ def _check_switch(name: str, value: object) -> None:
         raise OptionError(Message(Option(name, value)), "give True or False", value=value, option=name)
 
 
+def _check_text(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise OptionError(Message(Option(name, value)), "give text", value=value, option=name)
+
+
 def _check_whole(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise OptionError(
@@ -312,9 +320,10 @@ def _checked_cut(cut: object) -> float | None:
     """The lowest passing score, a whole number where it is one."""
     if cut is None:
         return None
-    if not isinstance(cut, Real) or isinstance(cut, bool) or not math.isfinite(cut):
+    large = isinstance(cut, Real) and LARGEST_CUT <= abs(cut) < float("inf")
+    if not isinstance(cut, Real) or isinstance(cut, bool) or not abs(cut) < LARGEST_CUT:
         raise OptionError(
-            Message(Option("cut", cut), " is not a finite number"),
+            Message(Option("cut", cut), " is not a finite number" if not large else " is beyond any score"),
             Message("give the lowest passing score, for example ", Option("cut", 3)),
             value=cut,
             option="cut",

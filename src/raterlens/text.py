@@ -18,7 +18,8 @@ class Option:
     """None where only the option itself is meant."""
 
     def __str__(self) -> str:
-        return f"{self.name}=" if self.value is None else f"{self.name}={self.value!r}"
+        shown = "" if self.value is None else repr(self.value)
+        return f"{self.name}={shown if len(shown) <= QUOTED else shortened(self.value)}"
 
 
 class Message(str):
@@ -47,8 +48,14 @@ def worded(text: str, mention: Callable[[Option], str]) -> str:
     if not isinstance(text, Message):
         return text
     return "".join(
-        mention(part) if isinstance(part, Option) else worded(part, mention) for part in text.parts
+        _mentioned(part, mention) if isinstance(part, Option) else worded(part, mention)
+        for part in text.parts
     )
+
+
+def _mentioned(option: Option, mention: Callable[[Option], str]) -> str:
+    shown = mention(option)
+    return shown if len(shown) <= 2 * QUOTED else f"{shown[:QUOTED]}…"
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

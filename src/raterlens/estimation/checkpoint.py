@@ -18,12 +18,14 @@ import struct
 import time
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
+from raterlens.drafts import reason
 from raterlens.engine.protocol import Nodes
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.quasi_newton import Value
@@ -53,7 +55,7 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, *, resume: bool = False) -> None:
         self.path, self._resume = Path(path), resume
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._known: dict[bytes, Value] = {}
         self._saved = time.monotonic()
         if resume and not self.path.exists():
@@ -84,14 +86,16 @@ class Checkpoint:
         """Open the journal for ratings and a model with these digests."""
         if self._resume:
             whole = self._read(ratings, model)
-            self._file = self.path.open("r+b")
-            self._file.truncate(whole)
-            self._file.seek(whole)
+            with self._writable():
+                self._file = self.path.open("r+b", buffering=0)
+                self._file.truncate(whole)
+                self._file.seek(whole)
         else:
-            self._file = self.path.open("xb")
             head = json.dumps({"version": VERSION, "ratings": ratings, "model": model}).encode()
-            self._file.write(MARK + _SIZES.pack(len(head), zlib.crc32(head)) + head)
-            self._file.flush()
+            with self._writable():
+                self._file = self.path.open("xb", buffering=0)
+            self._append(MARK + _SIZES.pack(len(head), zlib.crc32(head)) + head)
+        assert self._file is not None
         weakref.finalize(self, self._file.close)
 
     def value(self, parameters: Array, nodes: Nodes, compute: Callable[[Array, Nodes], Value]) -> Value:
@@ -114,14 +118,33 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _write(self, key: bytes, value: Value) -> None:
-        assert self._file is not None
         numbers = np.concatenate([[value.loglik, value.objective], value.gradient]).astype("<f8")
         record = key + numbers.tobytes()
-        self._file.write(_SIZES.pack(len(record), zlib.crc32(record)) + record)
-        self._file.flush()
+        self._append(_SIZES.pack(len(record), zlib.crc32(record)) + record)
         if time.monotonic() - self._saved > _SAFE:
+            assert self._file is not None
             os.fsync(self._file.fileno())
             self._saved = time.monotonic()
+
+    def _append(self, content: bytes) -> None:
+        assert self._file is not None
+        with self._writable():
+            while content:
+                content = content[self._file.write(content) :]
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OptionError(
+                f"cannot write the checkpoint {str(self.path)!r}: {reason(error)}",
+                Message(
+                    "make room on its disk and fit again, with ", Option("resume", True), " if it exists"
+                ),
+                value=self.path,
+                option="checkpoint",
+            ) from error
 
     def _read(self, ratings: str, model: str) -> int:
         """Take in all whole records; return where they end."""

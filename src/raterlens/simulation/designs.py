@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import OptionError
 from raterlens.reading.levels import Levels, code
+from raterlens.text import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +107,7 @@ def _check_count(name: str, value: int, least: int) -> None:
     """Raise unless `value` is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         remedy = f"give a whole number of at least {least}"
-        raise OptionError(f"{name} is {value!r}", remedy, value=value, option=name)
+        raise OptionError(f"{name} is {shortened(value)}", remedy, value=value, option=name)
 
 
 def _check_sizes(students: int, raters: int, items: int) -> None:

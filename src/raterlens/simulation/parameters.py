@@ -14,7 +14,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.truth import Truth
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, shortened
 from raterlens.types import Array
 
 # What each model calls its raters' two parameters: how well they tell students apart, and where they draw the line.
@@ -109,7 +109,7 @@ class Parameters:
             values = np.atleast_2d(np.asarray(given, dtype=np.float64))
         except (TypeError, ValueError):
             remedy = "give numbers, the same number of them for every item"
-            raise _wrong("thresholds", given, f"thresholds is {given!r}", remedy) from None
+            raise _wrong("thresholds", given, f"thresholds is {shortened(given)}", remedy) from None
         if values.ndim != 2 or len(values) not in (1, n_items) or not np.isfinite(values).all():
             remedy = f"give finite numbers, one row for all or one for each of the {n_items} items"
             raise _wrong("thresholds", given, f"thresholds has the shape {np.shape(values)}", remedy)
@@ -162,7 +162,9 @@ def _values(name: str, given: ArrayLike | None, each: str, drawn: Array) -> Arra
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise _wrong(name, given, f"{name} is {given!r}", f"give a number, or one for each {each}") from None
+        raise _wrong(
+            name, given, f"{name} is {shortened(given)}", f"give a number, or one for each {each}"
+        ) from None
     if not np.isfinite(values).all():
         bad = float(values[~np.isfinite(values)].flat[0])
         raise _wrong(name, bad, f"{name} has the value {bad:g}", "give finite numbers")

@@ -13,6 +13,7 @@ from raterlens.simulation.designs import Plan, crossed, linked, written
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.parameters import Parameters
 from raterlens.simulation.truth import Truth
+from raterlens.text import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,5 +191,8 @@ def _streams(seed: int | Sequence[int]) -> list[Generator]:
         return [default_rng(child) for child in SeedSequence(seed).spawn(6)]
     except (TypeError, ValueError):
         raise OptionError(
-            f"seed is {seed!r}", "give a whole number of at least 0, or several", value=seed, option="seed"
+            f"seed is {shortened(seed)}",
+            "give a whole number of at least 0, or several",
+            value=seed,
+            option="seed",
         ) from None

@@ -105,4 +105,6 @@ def rows_of(columns: Sequence[pl.Series]) -> Rows:
         notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
         text = [None if value is None else str(value) for value in values]
         plain.append(pl.Series(column.name, text, dtype=pl.String))
-    return Rows(pl.DataFrame(plain), lambda row: f"row {row + 1:,}", tuple(notes))
+    # By name: of a list, polars would name a column without one.
+    frame = pl.DataFrame({column.name: column for column in plain})
+    return Rows(frame, lambda row: f"row {row + 1:,}", tuple(notes))

@@ -1,0 +1,183 @@
+"""`make fuzz SECONDS=60`: try Raterlens on cases made by chance, and print every failure, minimised, as a command.
+
+`python -m audit --case SUBJECT CASE` tries one case again. Cases run in a process of their own: one that ends it, or
+takes more than 20 seconds of its time, is a failure like any other.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from audit.subject import Case
+from audit.subjects import SUBJECTS
+from audit.worker import UNDER_WAY, try_case
+from raterlens.text import counted
+
+LONGEST = 20.0
+"""Seconds of processor time that a case may take."""
+SAME = 60
+"""Characters in which two failures agree that are one."""
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
+
+
+@dataclass
+class Findings:
+    """What came of the cases so far."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in SUBJECTS})
+    failures: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Each kind once: a fault that many cases meet is one."""
+
+    @property
+    def tried(self) -> int:
+        return sum(counts.total() for counts in self.counts.values())
+
+    def take(self, told: dict[str, Any]) -> None:
+        """What a worker says of a turn."""
+        self.counts[told["subject"]].update(told["counts"])
+        if told["failed"]:
+            self.fail(told["subject"], *told["failed"])
+
+    def fail(self, subject: str, case: Case, why: str) -> None:
+        self.counts[subject]["failed"] += 1
+        kind = (subject, why[:SAME])
+        if kind not in self.failures:
+            self.failures[kind] = f"{command(subject, case)}\n    {why}"
+            print(f"FAILED {self.failures[kind]}", flush=True)
+
+
+def command(subject: str, case: Case) -> str:
+    """What tries a case again."""
+    quoted = json.dumps(case).replace("'", "\\u0027")
+    return f"python -m audit --case {subject!r} '{quoted}'"
+
+
+def fuzz(seconds: float, seed: int, subjects: list[str] | None = None) -> Findings:
+    """Try cases until the time is up."""
+    found, end = Findings(), time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        with TemporaryDirectory() as folder:
+            _session(found, left, seed, Path(folder), subjects or list(SUBJECTS))
+        seed += 1_000_000
+    return found
+
+
+def _session(found: Findings, seconds: float, seed: int, folder: Path, subjects: list[str]) -> None:
+    """One worker, from its start to its end."""
+    words = ["--seconds", str(seconds), "--seed", str(seed), "--folder", str(folder), "--subjects", *subjects]
+    with (folder / "said").open("wb") as said, (folder / "errors").open("wb") as errors:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "audit.worker", *words],
+            stdout=said,
+            stderr=errors,
+            env=os.environ | ENVIRONMENT,
+        )
+        hung = _watch(worker, folder, found)
+    if hung or worker.returncode != 0:
+        last = (folder / "errors").read_text(errors="replace").strip().splitlines()[-1:]
+        why = (
+            f"more than {LONGEST:g} s"
+            if hung
+            else f"the process ended with {worker.returncode}: {''.join(last)}"
+        )
+        subject, case = _under_way(folder)
+        if subject not in found.counts:
+            raise SystemExit(f"the worker did not start: {why}")
+        found.fail(subject, _smaller(subject, case), why)
+
+
+def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> bool:
+    """Take down what the worker says; end it where a case takes too long, and say so."""
+    case, since, read = "", 0.0, 0
+    ended = False
+    while not ended:
+        ended = worker.poll() is not None
+        for line in (folder / "said").read_text()[read:].splitlines(keepends=True):
+            if line.endswith("\n"):
+                read += len(line)
+                found.take(json.loads(line))
+        time.sleep(0 if ended else 0.2)
+        now, used = (
+            (folder / UNDER_WAY).read_text() if (folder / UNDER_WAY).exists() else "",
+            _used(worker.pid),
+        )
+        if now != case:
+            case, since = now, used
+        elif used - since > LONGEST and case:
+            worker.kill()
+            worker.wait()
+            return True
+    return False
+
+
+def _used(pid: int) -> float:
+    """Processor time of a process and of those that it waited for, in seconds."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _under_way(folder: Path) -> tuple[str, Case]:
+    try:
+        subject, case = json.loads((folder / UNDER_WAY).read_text())
+    except (OSError, ValueError):
+        return "", None
+    return subject, case
+
+
+def _smaller(subject: str, case: Case) -> Case:
+    """Leave out what a case that ends the process does without: Hypothesis cannot, as it ended too."""
+    for key, parts in case.items() if isinstance(case, dict) else ():
+        for part in list(parts) if isinstance(parts, list) else ():
+            fewer = case | {key: [other for other in case[key] if other is not part]}
+            if not _passes(subject, fewer):
+                case = fewer
+    return case
+
+
+def _passes(subject: str, case: Case) -> bool:
+    words = [sys.executable, "-m", "audit", "--case", subject, json.dumps(case)]
+    try:
+        done = subprocess.run(
+            words, capture_output=True, env=os.environ | ENVIRONMENT, timeout=90, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--subjects", nargs="+", default=list(SUBJECTS), choices=list(SUBJECTS))
+    parser.add_argument("--case", nargs=2, metavar=("SUBJECT", "CASE"))
+    given = parser.parse_args()
+    if given.case:
+        subject, case = given.case
+        with TemporaryDirectory() as folder:
+            print(try_case(SUBJECTS[subject], json.loads(case), Path(folder)))
+        return 0
+    print(f"seed {given.seed}", flush=True)
+    found = fuzz(given.seconds, given.seed, given.subjects)
+    for name in given.subjects:
+        counts = found.counts[name]
+        outcomes = ", ".join(f"{n:,} {what}" for what, n in counts.most_common())
+        print(f"{name}: {counts.total():,} cases ({outcomes})")
+    print(f"{found.tried:,} cases, {counted(len(found.failures), 'kind')} of failure")
+    return int(bool(found.failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Commands that are killed, or whose writes fail: nothing half-written, nothing lost, the same digits afterwards."""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from shutil import copytree, rmtree
+from tempfile import TemporaryDirectory
+
+import polars as pl
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+import raterlens as rl
+from audit.subject import Case, Subject
+from raterlens.drafts import PREFIX
+
+KILLED = -9
+RUNS: dict[str, list[str]] = {
+    "fit": ["fit", "ratings.csv", "--out", "results", "--quiet"],
+    "fit with a checkpoint": ["fit", "ratings.csv", "--out", "results", "--quiet", "--checkpoint", "so-far"],
+    "pack": ["pack", "ratings.csv", "--out", "ratings.rlpack"],
+    "convert": ["convert", "ratings.csv", "--out", "ratings.parquet"],
+    "control file": ["convert", "ratings.csv", "--to", "facets", "--out", "study.txt"],
+    "plot": ["plot", "capability", "fit.json", "--out", "capability.svg"],
+    "simulate": ["simulate", "--students", "9", "--out", "simulated.csv", "--truth", "truth.csv"],
+    "study": ["study", "noise", "--replications", "1", "--workers", "1", "--out", "noise"],
+}
+EARLIER = ["fit", "ratings.csv", "--out", "results", "--quiet", "--model", "tfm", "--groups", "school"]
+"""What stands where a fit writes: other numbers, and files that only it has."""
+GIVEN = ("ratings.csv", "fit.json")
+
+Files = dict[str, bytes]
+
+
+def cases() -> SearchStrategy[Case]:
+    changes = st.tuples(st.sampled_from(["fail", "kill"]), st.integers(1, 40))
+    sizes = st.tuples(st.just("limit"), st.integers(0, 1 << 17))
+    fault = (changes | changes | sizes).map(list)
+    runs = [*RUNS, *(name for name in RUNS if name != "study")]
+    return st.fixed_dictionaries({"run": st.sampled_from(runs), "fault": fault, "earlier": st.booleans()})
+
+
+@cache
+def runner() -> "subprocess.Popen[str]":
+    process = subprocess.Popen(
+        [sys.executable, "-m", "audit.runner"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    atexit.register(process.kill)
+    return process
+
+
+def run(words: list[str], folder: Path, fault: str = "", at: int = 0) -> tuple[int, str]:
+    """How a command ended, and what it said to standard error."""
+    process = runner()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    asked = {"words": words, "folder": str(folder), "fault": fault, "at": at}
+    print(json.dumps(asked), file=process.stdin, flush=True)
+    code, said = json.loads(process.stdout.readline())
+    return code, said
+
+
+def files(folder: Path) -> Files:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in GIVEN[:1] and path != folder / "fit.json"
+    }
+
+
+@cache
+def start() -> Path:
+    """A folder with what the commands need, and one with earlier results as well."""
+    place = TemporaryDirectory()
+    atexit.register(place.cleanup)
+    folder = Path(place.name)
+    ratings = rl.simulate(students=12, raters=3, items=2, seed=1).ratings
+    for name in ("empty", "earlier"):
+        (folder / name).mkdir()
+        with_schools = ratings.table().with_columns(school=pl.int_range(pl.len()) % 3)
+        with_schools.write_csv(folder / name / "ratings.csv")
+        rl.fit(ratings).save(folder / name / "fit.json")
+    assert run(EARLIER, folder / "earlier")[0] == 0
+    return folder
+
+
+@cache
+def expected(name: str, before: str) -> Files:
+    """What a command writes when nothing goes wrong."""
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "work"
+        copytree(start() / before, folder)
+        code, said = run(RUNS[name], folder)
+        assert code == 0, said
+        return files(folder)
+
+
+def check(case: Case, folder: Path) -> str:
+    before = "earlier" if case["earlier"] else "empty"
+    work = folder / "work"
+    copytree(start() / before, work)
+    old, new = files(work), expected(case["run"], before)
+    words = RUNS[case["run"]]
+    fault, at = case["fault"]
+    code, said = run(words, work, fault, at)
+    _whole(files(work), old, new, resumable=case["run"] == "study")
+    if code == 0:
+        assert _visible(files(work)) == new, f"done, but {_differing(files(work), new)}"
+        return "done"
+    if code != KILLED:
+        _complained(code, said)
+        _all_or_nothing(case["run"], files(work), old, new)
+    if (work / "so-far").exists():
+        words = [*words, "--resume"]
+    code, said = run(words, work)
+    if "damaged checkpoint" in said or "not a checkpoint" in said:  # killed before its head was written
+        os.unlink(work / "so-far")
+        code, said = run(RUNS[case["run"]], work)
+    assert code == 0, f"afterwards: {said}"
+    assert files(work) == new, f"afterwards: {_differing(files(work), new)}"
+    rmtree(work)
+    return "killed" if fault == "kill" else "failed"
+
+
+def _visible(found: Files) -> Files:
+    return {name: content for name, content in found.items() if PREFIX not in name}
+
+
+def _whole(found: Files, old: Files, new: Files, resumable: bool) -> None:
+    """Every file under its own name is as it was, or as it will be; nothing of before is lost."""
+    for name, content in _visible(found).items():
+        if (resumable and name not in new) or name == "so-far" or ".draft" in name:
+            continue  # what a study or a fit goes on from
+        assert content in (old.get(name), new.get(name)), f"{name} is half-written ({len(content)} bytes)"
+    for name in old:
+        assert name in found or name not in new, f"{name} is lost"
+
+
+def _complained(code: int, said: str) -> None:
+    assert code in (1, 2), f"ended with {code}: {said[-300:]}"
+    assert "Traceback" not in said, said
+    assert "bug in Raterlens" not in said, said
+    assert said.count("raterlens: ") == 1, said
+    assert "None" not in said, said
+
+
+def _all_or_nothing(name: str, found: Files, old: Files, new: Files) -> None:
+    """Where nobody killed it, a command cleans up; results belong together."""
+    assert _visible(found) == found, f"left behind: {sorted(set(found) - set(_visible(found)))}"
+    if name != "study":
+        kept = {file: content for file, content in found.items() if file != "so-far"}
+        assert kept in (old, new), f"half of the results: {_differing(kept, old)}"
+
+
+def _differing(one: Files, other: Files) -> list[str]:
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
+SUBJECT = Subject("interrupted runs", cases, check, share=0.15, batch=4)

@@ -1,0 +1,109 @@
+"""A process with everything imported, which forks a copy of itself per command: it starts once.
+
+A command may be made to fail: the k-th change to a file raises "no space left", no file can grow beyond so many bytes,
+or the process is killed at the k-th change, as by a loss of power.
+"""
+
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+IMPORTED = (
+    "fit_command",
+    "pack_command",
+    "convert_command",
+    "plot_command",
+    "simulate_command",
+    "study_command",
+)
+ALSO = (
+    *(
+        "raterlens.fitting",
+        "raterlens.report",
+        "raterlens.export.folder",
+        "raterlens.charts.capability_ranking",
+    ),
+    *("raterlens.reading.packing", "raterlens.diagnostics.panel_summary", "raterlens.studies.run", "altair"),
+    *("raterlens.studies.study_noise", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"),
+)
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def changes(event: str, arguments: tuple[Any, ...], folder: str) -> bool:
+    """Whether an event of the interpreter is a change to a file below the folder that could fail."""
+    if event == "open":
+        path, _, flags = arguments
+        return isinstance(flags, int) and bool(flags & WRITING) and _inside(path, folder)
+    return event in ("os.rename", "os.mkdir", "os.truncate") and _inside(arguments[0], folder)
+
+
+def _inside(path: object, folder: str) -> bool:
+    if not isinstance(path, str | bytes | os.PathLike):
+        return False
+    name = os.fsdecode(path)
+    return name.startswith(folder) or not os.path.isabs(name)
+
+
+def arrange(fault: str, at: int, folder: str) -> None:
+    """Make the fault happen."""
+    if fault == "limit":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (at, at))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    count = 0
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal count
+        if not changes(event, arguments, folder):
+            return
+        count += 1
+        if count == at and fault == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if count == at and fault == "fail":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if fault in ("fail", "kill"):
+        sys.addaudithook(hook)
+
+
+def run(words: list[str], folder: str, fault: str, at: int, errors: int) -> NoReturn:
+    """In the copy: run a command and end."""
+    from raterlens.app.cli.main import main
+
+    os.chdir(folder)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(errors, 2)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    arrange(fault, at, folder)
+    code = main(words)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def serve() -> None:
+    """A line asks for a command; the answer is how it ended, and what it said to standard error."""
+    for name in (*(f"raterlens.app.cli.{command}" for command in IMPORTED), *ALSO):
+        import_module(name)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        said, errors = os.pipe()  # not a file, whose size might be limited
+        child = os.fork()
+        if child == 0:
+            try:
+                run(**asked, errors=errors)
+            finally:
+                os._exit(99)
+        os.close(errors)
+        with open(said, errors="replace") as complaints:
+            text = complaints.read()
+        _, status = os.waitpid(child, 0)
+        print(json.dumps([os.waitstatus_to_exitcode(status), text]), flush=True)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,101 @@
+"""The audit itself: it finds faults that are there, makes them small, and prints a command that shows them again."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from audit import worker
+from audit.__main__ import Findings, command, fuzz
+from audit.damaged_files import KINDS, edited, whole
+from audit.damaged_files import check as check_file
+from audit.subject import Subject, refusal
+from audit.subjects import SUBJECTS
+from raterlens.errors import InputError
+
+SECONDS = float(os.environ.get("RATERLENS_FUZZ_SECONDS", "20"))
+
+
+def test_cases_made_by_chance_show_no_fault() -> None:
+    """The same ones each time; `make fuzz` tries others."""
+    found = fuzz(SECONDS, seed=20261116)
+    assert found.failures == {}
+    assert found.tried > 50
+
+
+def faulty(case: dict, _: Path) -> str:
+    assert sum(case["numbers"]) < 100, "too much"
+    return "fine"
+
+
+def test_a_fault_is_found_and_made_small(tmp_path: Path) -> None:
+    numbers = st.fixed_dictionaries({"numbers": st.lists(st.integers(0, 1000))})
+    subject = Subject("sums", lambda: numbers, faulty, 1.0, 200)
+    counts = Counter[str]()
+    failed = worker.turn(subject, 1, tmp_path, counts)
+    assert failed is not None
+    case, error = failed
+    assert case == {"numbers": [100]}
+    assert "too much" in str(error)
+    assert counts["fine"] > 0
+
+
+def test_a_fault_that_many_cases_meet_is_told_once(capsys: pytest.CaptureFixture) -> None:
+    found = Findings()
+    for number in range(3):
+        found.fail("damaged files", {"number": number}, "ValueError: the same")
+    assert capsys.readouterr().out.count("FAILED") == 1
+    assert found.counts["damaged files"]["failed"] == 3
+
+
+@pytest.mark.parametrize(("place", "code"), [([], 0), ([["cut", 0, 0, ""]], 0)])
+def test_the_command_tries_a_case_again(place: list, code: int) -> None:
+    case = {"kind": "csv", "edits": place}
+    assert command("damaged files", case).startswith("python -m audit --case 'damaged files' ")
+    done = subprocess.run(
+        [sys.executable, "-m", "audit", "--case", "damaged files", json.dumps(case)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.returncode, done.stdout.strip()) == (code, "refused" if place else "read")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_file_is_good_before_it_is_damaged(kind: str, tmp_path: Path) -> None:
+    assert check_file({"kind": kind, "edits": []}, tmp_path) == "read"
+    assert edited(whole(kind)[1], []) == whole(kind)[1]
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (["cut", 2, 0, ""], b"ab"),
+        (["flip", 1, 0, ""], b"accd"),
+        (["set", 1, 65, ""], b"aAcd"),
+        (["insert", 1, 0, "é"], b"a\xc3\xa9bcd"),
+        (["remove", 1, 2, ""], b"ad"),
+        (["double", 1, 2, ""], b"abcbcd"),
+        (["blank", 2, 9, ""], b"ab\0\0"),
+        (["cut", 7, 0, ""], b"ab"),
+    ],
+)
+def test_edits(edit: list, expected: bytes) -> None:
+    assert edited(b"abcd", [edit]) == expected
+
+
+def test_refusals_are_one_short_line() -> None:
+    assert refusal(InputError("what", "remedy")) == "refused"
+    for said in ("two\nlines", "long" * 500):
+        with pytest.raises(AssertionError):
+            refusal(InputError(said))
+
+
+def test_shares_of_the_time_add_up() -> None:
+    assert sum(subject.share for subject in SUBJECTS.values()) == pytest.approx(1.0)
