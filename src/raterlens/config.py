@@ -7,6 +7,7 @@ where that is known, before any work.
 """
 
 import codecs
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -320,15 +321,18 @@ def _checked_cut(cut: object) -> float | None:
     """The lowest passing score, a whole number where it is one."""
     if cut is None:
         return None
-    large = isinstance(cut, Real) and LARGEST_CUT <= abs(cut) < float("inf")
-    if not isinstance(cut, Real) or isinstance(cut, bool) or not abs(cut) < LARGEST_CUT:
+    try:
+        number = float(cut) if isinstance(cut, Real) and not isinstance(cut, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not abs(number) < LARGEST_CUT:
+        why = " is beyond any score" if math.isfinite(number) else " is not a finite number"
         raise OptionError(
-            Message(Option("cut", cut), " is not a finite number" if not large else " is beyond any score"),
+            Message(Option("cut", cut), why),
             Message("give the lowest passing score, for example ", Option("cut", 3)),
             value=cut,
             option="cut",
         )
-    number = float(cut)
     return int(number) if number.is_integer() else number
 
 
