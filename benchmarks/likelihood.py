@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec

@@ -21,6 +21,7 @@ Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
 Scale = Literal["rating scale", "partial credit", "graded"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
+HaloKind = Literal["none", "common", "rater"]
 Columns = str | Sequence[str] | None
 """A column, several that are combined, or one to be recognised."""
 LARGEST_CUT = 1e15
@@ -110,6 +111,8 @@ class FitConfig:
     origin: str | float | None = None
     shrink: bool = False
     allow_reversed: bool = False
+    halo: HaloKind | None = None
+    """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
     starts: int = 8
     seed: int = 0
     standard_errors: bool = True
@@ -125,6 +128,8 @@ class FitConfig:
             choose(name, getattr(self, name), options)
         if self.link is not None:
             choose("link", self.link, get_args(LinkName))
+        if self.halo is not None:
+            choose("halo", self.halo, get_args(HaloKind))
         for name in ("item_slopes", "shrink", "allow_reversed", "standard_errors"):
             _check_switch(name, getattr(self, name))
         for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):
@@ -227,6 +232,7 @@ class FurtherOptions(TypedDict, total=False):
     origin: str | float | None
     shrink: bool
     allow_reversed: bool
+    halo: str | None
     starts: int
     seed: int
     standard_errors: bool

@@ -81,6 +81,12 @@ def fit(
         panel or with few ratings each; leave it out where a single rater is to be judged by its own ratings alone.
     allow_reversed
         Let a slope be negative: a rater who scores against ability, with negative kappa.
+    halo
+        What all scores of a student by a rater share besides ability, the impression of one reading: `"common"`, as
+        strong for every rater, or `"rater"`, each rater's own. `fit.raters` then has its spread (`halo`), and intervals
+        allow for it. `"none"` leaves it out. By default it is left out as well, and a warning says where the ratings
+        clearly show it. Where the same student, rater and item occur again, they are of the next reading. For method
+        `mml` and every link but `log`.
     starts, seed
         For `hrm` and `dawid-skene`: starting values to try at most, and the seed of the random ones.
     covariance

@@ -91,6 +91,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         origin: Any = _DEFAULT.origin,
         shrink: bool = _DEFAULT.shrink,
         allow_reversed: bool = _DEFAULT.allow_reversed,
+        halo: str | None = _DEFAULT.halo,
         starts: int = _DEFAULT.starts,
         seed: int = _DEFAULT.seed,
         standard_errors: bool = _DEFAULT.standard_errors,

@@ -1,12 +1,15 @@
 """Students in parts, on disk: the same fit as of all at once, to rounding."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens.engine.cells import essays
 from raterlens.engine.disk_engine import DiskEngine
 from raterlens.engine.protocol import Nodes, Tables
-from raterlens.engine.selection import cell_engine, essay_engine
+from raterlens.engine.selection import cell_engine, kind_engine
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
@@ -29,13 +32,14 @@ def test_parts_add_up_to_the_whole(packed, kind):
     assert len(Contexts.of(parts)) == len(contexts)
     random = np.random.default_rng(0)
     if kind == "essays":
-        one, sets = essay_engine(whole, contexts, contexts.rater, 2)
-        other, by_parts = essay_engine(parts, contexts, contexts.rater, 2)
-        np.testing.assert_array_equal(sets.keys, by_parts.keys)
-        np.testing.assert_array_equal(sets.given, by_parts.given)
-        assert sets.n_essays == by_parts.n_essays
-        np.testing.assert_array_equal(sets.members.toarray(), by_parts.members.toarray())
-        tables = Tables(-random.random((len(sets.keys), len(nodes.points))), random.random(12))
+        grouping = partial(essays, slope_of_context=contexts.rater, n_categories=2)
+        one, kinds = kind_engine(whole, contexts, grouping)
+        other, by_parts = kind_engine(parts, contexts, grouping)
+        np.testing.assert_array_equal(kinds.keys, by_parts.keys)
+        np.testing.assert_array_equal(kinds.given, by_parts.given)
+        assert kinds.n_groups == by_parts.n_groups
+        np.testing.assert_array_equal(kinds.members.toarray(), by_parts.members.toarray())
+        tables = Tables(-random.random((len(kinds.keys), len(nodes.points))), random.random(12))
     else:
         one, other = cell_engine(whole, contexts, 2), cell_engine(parts, contexts, 2)
         tables = Tables(-random.random((2 * len(contexts), len(nodes.points))), None)
@@ -78,7 +82,6 @@ def test_fits_of_data_on_disk(packed, options, monkeypatch):
 def test_fits_of_students_marked_once(tmp_path, monkeypatch):
     """Most of them have the same ratings as others, and are gone over once: in memory, and on disk."""
     from raterlens.engine.arrangement import Arrangement
-    from raterlens.engine.cells import essays
 
     ratings = rl.simulate(students=3000, raters=8, items=4, raters_per_student=1, seed=3).ratings
     contexts = Contexts.of(ratings)

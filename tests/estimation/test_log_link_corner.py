@@ -4,7 +4,7 @@ import pytest
 from raterlens.capability.links import get_link
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.log_link_corner import corner_step
-from raterlens.estimation.marginal import marginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.models.build import Options, build
 from raterlens.models.capped_log import CORNER
 from raterlens.models.registry import facets_spec

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import CellMarginal, marginal
+from raterlens.estimation.marginal import CellMarginal
+from raterlens.estimation.marginal_forms import marginal
 from tests.support.facets_models import assert_gradient, setting
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal import marginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.uncertainty.information import observed_information
 from tests.support.facets_models import SHIFTED, by_differences, make, ordered, somewhere, with_facet
 

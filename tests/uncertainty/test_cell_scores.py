@@ -3,7 +3,7 @@ import pytest
 
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.marginal import marginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.uncertainty.cell_scores import cell_scores, few_kinds
 from tests.support.facets_models import KINDS, make, ordered, somewhere, with_facet
 
@@ -28,7 +28,7 @@ def test_scores_of_the_expected_cells_add_up_to_the_gradient(small, kind):
     found = np.bincount(scores.parameter, each, scores.n_parameters)
     if expected.linear is not None:
         found += scores.slopes.T @ expected.linear
-        found += model.pullback(x, np.zeros(len(model.contexts)), problem.sets.given[:, 1:].astype(float))  # type: ignore[attr-defined]
+        found += model.pullback(x, np.zeros(len(model.contexts)), problem.kinds.given[:, 1:].astype(float))  # type: ignore[attr-defined]
     np.testing.assert_allclose(found, problem.value(x, NODES).gradient, atol=1e-8)
 
 
@@ -36,6 +36,6 @@ def test_essays_of_many_kinds_are_noticed(small):
     model, response = make(small, "gmf")
     nobody = Pseudo(np.zeros((len(model.contexts), 2)))
     problem = marginal(small, model, response, nobody)
-    size = 3 * problem.sets.members.nnz * len(NODES.points)  # type: ignore[attr-defined]
+    size = 3 * problem.kinds.members.nnz * len(NODES.points)  # type: ignore[attr-defined]
     assert few_kinds(problem, NODES, largest=size)
     assert not few_kinds(problem, NODES, largest=size - 1)

@@ -7,7 +7,7 @@ from scipy import sparse
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal import marginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy

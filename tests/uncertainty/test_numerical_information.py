@@ -2,7 +2,7 @@ import numpy as np
 
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal import marginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.models.redundancy import redundancy
 from raterlens.uncertainty.covariance import in_full
 from raterlens.uncertainty.information import observed_information

@@ -7,7 +7,7 @@ import pytest
 import raterlens as rl
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal import marginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.sandwich import sandwich, student_scores
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere

@@ -288,7 +288,7 @@ def gmf_gradient(
 
     Examples
     --------
-    >>> by_slope, by_severity, by_sigma = gmf_gradient(1.0, 0.5, 2.0)
+    >>> by_slope, by_severity, by_sigma, by_halo = gmf_gradient(1.0, 0.5, 2.0)
     >>> print(by_slope.round(4), by_severity.round(4), by_sigma.round(4))
     0.4766 -0.0987 -0.1313
     """
@@ -296,7 +296,7 @@ def gmf_gradient(
     severity = number("eta", eta, "leave out raters without an estimate")
     scale = positive("sigma", sigma, "it is the slope of the most discriminating rater")
     students, curve = normal_students(mean, sd), PassCurve(get_link(link))
-    rate, by_slope, by_severity = students.sensitivity(curve, a, severity)
+    rate, by_slope, by_severity, by_halo = students.sensitivity(curve, a, severity)
     best, rise = students.best(curve, scale), students.best_rise(curve, scale)
-    parts = (by_slope / best, by_severity / best, -rate * rise / best**2)
+    parts = (by_slope / best, by_severity / best, -rate * rise / best**2, by_halo / best)
     return Gradient(*(plain(part) for part in np.broadcast_arrays(*parts)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from raterlens.capability.curves import Curve
 from raterlens.capability.perfect_rater import sharpness_gradient, sharpness_of, standard_of
-from raterlens.capability.population import Population
+from raterlens.capability.population import Population, over_readings
 from raterlens.types import Array
 
 # A slope that stands for 0 where its best severity is looked for.
@@ -18,16 +18,18 @@ _FLAT = 1e-6
 
 
 class Gradient(NamedTuple):
-    """Derivatives in the slope, the severity and sigma."""
+    """Derivatives in the slope, the severity, sigma and the variance of the reading effect."""
 
     slope: Array
     severity: Array
     sigma: Array
+    halo: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
-    """For raters with slope a and severity eta, where the yardstick has slope sigma.
+    """For raters with slope a, severity eta and a reading effect of variance `halo`; the yardstick has slope sigma and
+    no halo.
 
     Discrimination and capability may exceed 1 where the yardstick is not the most discriminating rater.
     """
@@ -45,28 +47,28 @@ class Index:
             steep, most = np.maximum(np.abs(a), _FLAT), self.population.densest
             best = np.where(a == 0, 0.0, np.sign(a) * self.population.best(self.curve, steep))
             return best / most, Gradient(
-                self.population.best_rise(self.curve, steep) / most, nothing, nothing
+                self.population.best_rise(self.curve, steep) / most, nothing, nothing, nothing
             )
-        return a / sigma, Gradient(1 / sigma, nothing, -a / sigma**2)
+        return a / sigma, Gradient(1 / sigma, nothing, -a / sigma**2, nothing)
 
-    def kappa(self, a: Array, eta: Array, sigma: Array) -> Array:
+    def kappa(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Mean capability kappa-bar."""
-        return self.population.rate(self.curve, a, eta) / self.best(sigma)
+        return self.population.rate(self.curve, a, eta, halo) / self.best(sigma)
 
-    def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array) -> Array:
+    def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Capability at one ability."""
-        return self.rate_at(theta, a, eta) / self.best(sigma)
+        return self.rate_at(theta, a, eta, halo) / self.best(sigma)
 
-    def rate_at(self, theta: float, a: Array, eta: Array) -> Array:
+    def rate_at(self, theta: float, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How fast the expected score rises at one ability."""
-        return np.asarray(a * self.curve.density(a * theta - eta))
+        return over_readings(lambda shift: np.asarray(a * self.curve.density(a * theta - eta + shift)), halo)
 
-    def gradient(self, a: Array, eta: Array, sigma: Array) -> Gradient:
+    def gradient(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Gradient:
         """Of kappa-bar."""
-        rate, by_slope, by_severity = self.population.sensitivity(self.curve, a, eta)
+        rate, by_slope, by_severity, by_halo = self.population.sensitivity(self.curve, a, eta, halo)
         best = self.best(sigma)
         rise = 0.0 if self.perfect else self.population.best_rise(self.curve, sigma)
-        return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2)
+        return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2, by_halo / best)
 
     def best(self, sigma: Array) -> Array:
         """Delta"""
@@ -74,13 +76,14 @@ class Index:
             return np.full_like(sigma, self.population.densest)
         return self.population.best(self.curve, sigma)
 
-    def sharpness(self, a: Array, eta: Array) -> Array:
+    def sharpness(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How closely scores follow ability, as a share of what is possible; no yardstick matters to it."""
-        return sharpness_of(self.curve, self.population, a, eta)
+        return sharpness_of(self.curve, self.population, a, eta, halo)
 
-    def sharpness_gradient(self, a: Array, eta: Array) -> Gradient:
-        return Gradient(*sharpness_gradient(self.curve, self.population, a, eta), np.zeros_like(a))
+    def sharpness_gradient(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Gradient:
+        by_slope, by_severity, by_halo = sharpness_gradient(self.curve, self.population, a, eta, halo)
+        return Gradient(by_slope, by_severity, np.zeros_like(a), by_halo)
 
-    def standard(self, a: Array, eta: Array) -> Array:
+    def standard(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """Share of students who pass where the average rater, from whom eta is counted, passes half."""
-        return standard_of(self.curve, self.population, a, eta)
+        return standard_of(self.curve, self.population, a, eta, halo)

@@ -54,37 +54,47 @@ def sharpness(
     return plain(sharpness_of(PassCurve(get_link(link)), normal_students(mean, sd), a, eta))
 
 
-def sharpness_of(curve: Curve, population: Population, a: Array, eta: Array) -> Array:
-    """Sharpness of raters with slope a and severity eta."""
+def sharpness_of(
+    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+) -> Array:
+    """Sharpness of raters with slope a, severity eta and a reading effect of variance `halo`."""
     a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
     if isinstance(curve, PassCurve) and curve.link.name == "log":
         # Where nearly everybody passes, the few fails that the slope adds count for much, however flat it is. Against
         # the perfect rater at the best severity, sharpness goes to 0 with the slope, as for every other link.
         return np.asarray(np.sign(a) * _at_best_severity(curve, population, np.abs(a)))
-    share, follows = population.follows(curve, a, eta)
+    share, follows = population.follows(curve, a, eta, halo)
     most = np.tensordot(curve.step_weights, population.top(share), 1)
     ratio = np.divide(follows, most, out=np.zeros(a.shape), where=most > 0)
     return np.asarray(np.clip(ratio, -1.0, 1.0))
 
 
-def sharpness_gradient(curve: Curve, population: Population, a: Array, eta: Array) -> tuple[Array, Array]:
-    """Derivatives of sharpness in the slope and in the severity."""
+def sharpness_gradient(
+    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+) -> tuple[Array, Array, Array]:
+    """Derivatives of sharpness in the slope, the severity and the variance of the reading effect."""
 
-    def rise(by_slope: float, by_severity: float) -> Array:
+    def rise(by_slope: float, by_severity: float, by_halo: float) -> Array:
+        variances = [np.maximum(halo + sign * by_halo, 0.0) for sign in (1, -1)]
         above, below = (
-            sharpness_of(curve, population, a + sign * by_slope, eta + sign * by_severity) for sign in (1, -1)
+            sharpness_of(curve, population, a + sign * by_slope, eta + sign * by_severity, variance)
+            for sign, variance in zip((1, -1), variances, strict=True)
         )
-        return (above - below) / (2 * _STEP)
+        width = variances[0] - variances[1] if by_halo else 2 * _STEP
+        return np.asarray((above - below) / width)
 
-    return rise(_STEP, 0.0), rise(0.0, _STEP)
+    by_halo = rise(0.0, 0.0, _STEP) if np.any(halo) else np.zeros_like(a)
+    return rise(_STEP, 0.0, 0.0), rise(0.0, _STEP, 0.0), by_halo
 
 
-def standard_of(curve: Curve, population: Population, a: Array, eta: Array) -> Array:
+def standard_of(
+    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+) -> Array:
     """Expected score as a share of its range (pass or fail: share of passes) where the average rater's is a half.
 
     `eta` is counted from the average rater, and students from the ability at which that rater is undecided.
     """
-    share, _ = population.centred().follows(curve, a, eta - _undecided(curve))
+    share, _ = population.centred().follows(curve, a, eta - _undecided(curve), halo)
     return np.tensordot(curve.step_weights, share[0], 1)
 
 

@@ -2,6 +2,9 @@
 
 For a rater with slope a and severity η, T(a, η) = E[a f(a θ − η)] over the population is how fast the expected
 score rises with ability. Δ(σ) is the supremum of T over severity at the yardstick's slope σ.
+
+A reading effect of variance v (halo) is averaged over, too: T = E[a f(a θ − η + √v u)]. In a normal population
+a θ + √v u is normal itself, so that a rater with halo is one of slope √(a² + v), of which a share a / √(a² + v) counts.
 """
 
 from collections.abc import Callable
@@ -31,12 +34,23 @@ _STUDENTS_AT_A_TIME = 4096
 _STEP = 1e-4
 
 
+def _normal_rule(step: float, end: float) -> tuple[Array, Array]:
+    """Trapezoidal, for averages over a standard normal variable."""
+    points = np.arange(-end, end + step / 2, step)
+    weights = np.exp(-0.5 * points**2)
+    return points, weights / weights.sum()
+
+
+_READINGS = _normal_rule(0.5, 6.0)
+
+
 class Sensitivity(NamedTuple):
     """T and its derivatives, in the common shape of slopes and severities."""
 
     rate: Array
     by_slope: Array
     by_severity: Array
+    by_halo: Array
 
 
 class Population(Protocol):
@@ -52,9 +66,10 @@ class Population(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def rate(self, curve: Curve, a: Array, eta: Array) -> Array: ...
+    def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        """T; `halo` is the variance of the reading effect, here and below"""
 
-    def sensitivity(self, curve: Curve, a: Array, eta: Array) -> Sensitivity: ...
+    def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity: ...
 
     def best(self, curve: Curve, sigma: Array) -> Array:
         """Δ(σ)"""
@@ -62,7 +77,7 @@ class Population(Protocol):
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         """dΔ/dσ"""
 
-    def follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
+    def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         """(2, steps, ...): how often each step of the scores is reached, and how often not; and Cov(score, θ)."""
 
     def top(self, share: Array) -> Array:
@@ -104,12 +119,21 @@ class Normal:
 
     # θ = mean + sd t: T = T₀(a sd, η − a mean) / sd with T₀ of the standard normal population (moments.py).
 
-    def rate(self, curve: Curve, a: Array, eta: Array) -> Array:
-        return np.asarray(a * curve.moments(a * self.sd, eta - a * self.mean)[0])
+    def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        return np.asarray(a * curve.moments(self._reach(a, halo), eta - a * self.mean)[0])
 
-    def sensitivity(self, curve: Curve, a: Array, eta: Array) -> Sensitivity:
-        m0, m1, m2 = curve.moments(a * self.sd, eta - a * self.mean, 2)
-        return Sensitivity(a * m0, m2 + self.mean * m1 / self.sd, -m1 / self.sd)
+    def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity:
+        reach = self._reach(a, halo)
+        m0, m1, m2 = curve.moments(reach, eta - a * self.mean, 2)
+        # With c = √(a² sd² + v), by parts: c dm0/dc = m2 − m0, and dm0/dη = −m1 / c.
+        inverse = np.divide(1.0, reach, out=np.zeros_like(reach), where=reach > 0)
+        share = np.where(reach > 0, a * inverse, 1 / self.sd)
+        by_slope = m0 + (share * self.sd) ** 2 * (m2 - m0) + self.mean * share * m1
+        return Sensitivity(a * m0, by_slope, -share * m1, share * inverse * (m2 - m0) / 2)
+
+    def _reach(self, a: Array, halo: Array | float) -> Array:
+        """The slope of a rater without halo whose predictor varies as much."""
+        return np.sqrt(np.asarray((a * self.sd) ** 2 + halo, np.float64))
 
     def best(self, curve: Curve, sigma: Array) -> Array:
         if isinstance(curve, PassCurve):
@@ -126,10 +150,10 @@ class Normal:
             return np.asarray(moments(sigma * self.sd, severity, curve.link, 2)[2])
         return _rise(self, curve, sigma, self._span)
 
-    def follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
+    def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         # Stein's identity: Cov(y, θ) = Var(θ) E[dy/dθ].
-        standing = curve.rates(a * self.sd, eta - a * self.mean)
-        return standing, self.sd**2 * self.rate(curve, a, eta)
+        standing = curve.rates(self._reach(a, halo), eta - a * self.mean)
+        return standing, self.sd**2 * self.rate(curve, a, eta, halo)
 
     def top(self, share: Array) -> Array:
         z = special.ndtri(np.minimum(share[0], share[1]))
@@ -169,15 +193,18 @@ class Histogram:
     def densest(self) -> float:
         return float(np.max(self.share / np.diff(self.edges)))
 
-    def rate(self, curve: Curve, a: Array, eta: Array) -> Array:
-        return self._across(curve.mean(self._predictors(a, eta)))
+    def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        return over_readings(lambda shift: self._across(curve.mean(self._predictors(a, eta - shift))), halo)
 
-    def sensitivity(self, curve: Curve, a: Array, eta: Array) -> Sensitivity:
-        s = self._predictors(a, eta)
-        density = curve.density(s)
-        return Sensitivity(
-            self._across(curve.mean(s)), self._across(self.edges * density), -self._across(density)
-        )
+    def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity:
+        def by(weight: Array | float) -> Array:
+            return over_readings(
+                lambda shift: self._across(weight * curve.density(self._predictors(a, eta - shift))), halo
+            )
+
+        more, less = (self.rate(curve, a, eta, np.maximum(halo + sign * _STEP, 0.0)) for sign in (1, -1))
+        width = np.asarray(halo) + _STEP - np.maximum(np.asarray(halo) - _STEP, 0.0)
+        return Sensitivity(self.rate(curve, a, eta, halo), by(self.edges), -by(1.0), (more - less) / width)
 
     def best(self, curve: Curve, sigma: Array) -> Array:
         return _best(self, curve, sigma, self._span)
@@ -185,7 +212,10 @@ class Histogram:
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         return _rise(self, curve, sigma, self._span)
 
-    def follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
+    def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
+        if np.any(halo):
+            share = over_readings(lambda shift: self.follows(curve, a, eta - shift)[0], halo)
+            return share, over_readings(lambda shift: self.follows(curve, a, eta - shift)[1], halo)
         a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
         (theta, weight), flat = self._points(), (a.ravel(), eta.ravel())
         off, steps = weight * (theta - self._mean), curve.step_weights
@@ -257,6 +287,14 @@ def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads 
         )
     edges = np.array([centre - half_width, centre + half_width], np.float64)
     return Histogram(edges, np.ones(1), f"window {centre:.12g} {half_width:.12g}")
+
+
+def over_readings(value: Callable[[Array | float], Array], halo: Array | float) -> Array:
+    """The average of what follows from a predictor that is shifted by a reading effect of variance `halo`."""
+    if not np.any(halo):
+        return value(0.0)
+    points, weights = _READINGS
+    return np.asarray(sum(w * value(u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)))
 
 
 def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:

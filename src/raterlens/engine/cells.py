@@ -1,6 +1,8 @@
 """Ratings to the sparse matrices an engine works on. Time and memory are linear in the ratings."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -10,6 +12,7 @@ from scipy import sparse
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
+from raterlens.ratings.repeats import occurrence
 
 
 def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> sparse.csr_array:
@@ -20,89 +23,166 @@ def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> spa
 
 
 @dataclass(frozen=True, slots=True)
-class Sets:
-    """The distinct essays that occur: which items of which rater, and how often each."""
+class Kinds:
+    """The kinds of groups of ratings (essays, readings) that occur, each of which is one cell."""
 
     keys: NDArray[np.uint64]
-    """(item sets,): sorted; a set has the same key wherever it occurs."""
+    """(kinds,): sorted; a kind has the same key wherever it occurs."""
     members: sparse.csr_array
-    """(item sets, contexts): how often a context occurs in the set."""
+    """(kinds, contexts or contexts x categories): how often a context, or one with a score, occurs in a group."""
+    total: NDArray[np.float64]
+    """(kinds,): sum of the scores of a group, where it belongs to the kind; else 0."""
     given: NDArray[np.float64]
     """(contexts, categories): how often each score was given."""
-    n_essays: int
-    """Essays of all students, whatever their sets."""
+    n_groups: int
+    """Groups of all students, whatever their kinds."""
 
     @staticmethod
-    def merged(parts: "list[Sets]") -> "Sets":
-        """The sets of all parts of the students."""
+    def merged(parts: "list[Kinds]") -> "Kinds":
+        """The kinds of all parts of the students."""
         keys, first = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
         members = sparse.csr_array(sparse.vstack([part.members for part in parts], format="csr")[first])
+        total = np.concatenate([part.total for part in parts])[first]
         given = np.sum([part.given for part in parts], axis=0)
-        return Sets(keys, members, given, sum(part.n_essays for part in parts))
+        return Kinds(keys, members, total, given, sum(part.n_groups for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
-class Essays:
-    """All ratings of a student by a rater as one cell: which items (and how often each), and their sum."""
+class Grouped:
+    """Students by the kinds of their groups of ratings."""
 
     counts: sparse.csr_array
-    """(students, item sets)"""
-    sums: sparse.csr_array
-    """(students, slopes): sum of a student's scores among the ratings that share a slope."""
-    sets: Sets
+    """(students, kinds)"""
+    sums: sparse.csr_array | None
+    """(students, slopes): sum of a student's scores among the ratings that share a slope, where cells leave it out."""
+    kinds: Kinds
+
+
+KindsOf: TypeAlias = Callable[[Ratings, Contexts], Grouped]
+"""How ratings are grouped; can be sent to the workers of a cluster."""
 
 
 def essays(
     ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64], n_categories: int
-) -> Essays:
-    """Collapse ratings whose log-probability depends on the scores only through their sum."""
-    # A multiset of items is known by the sum of its items' random 64-bit keys (two differ with probability 1 - 2^-64).
-    keys = np.random.default_rng(0).integers(2**64, size=len(contexts), dtype=np.uint64)
+) -> Grouped:
+    """All ratings of a student by a rater as one cell, known by the items (and how often each): for log-probabilities
+    that depend on the scores only through their sum, linearly."""
     context, student = contexts.places(ratings), ratings.student
-    by_rater = run_starts(student, ratings.rater)
-    key = run_sums(looked_up(keys, context), by_rater, np.uint64)
-    shape = ratings.n_students, ratings.n_raters
-    per_rater = _summed(student[by_rater], ratings.rater[by_rater], key, shape)
-    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
-    which = np.searchsorted(distinct, per_rater.data).astype(np.int32)
-    shown_by = np.empty(len(distinct), dtype=np.int64)
-    shown_by[which] = np.arange(len(which))
-    counts = sparse.csr_array(
-        (np.ones(per_rater.nnz), which, per_rater.indptr), shape=(ratings.n_students, len(distinct))
-    )
+    columns = Columns(ratings.rater, ratings.n_raters)
+    per_rater = _keys_of_groups(ratings, columns, looked_up(_random_keys(len(contexts)), context))
     slope = looked_up(slope_of_context.astype(np.int32), context)
     by_slope = run_starts(student, slope)
     total = run_sums(ratings.score, by_slope, np.float64)
     shape = ratings.n_students, int(slope_of_context.max()) + 1
     sums = _summed(student[by_slope], slope[by_slope], total, shape)
-    members = _members(ratings, context, len(contexts), per_rater, shown_by)
+    counts, keys, shown_by = _kinds(per_rater)
+    members = _members(ratings, columns, context, len(contexts), per_rater, shown_by)
     given = _given(ratings, contexts, n_categories)
-    return Essays(counts, sums, Sets(distinct, members, given, counts.nnz))
+    return Grouped(counts, sums, Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz))
+
+
+def readings(ratings: Ratings, contexts: Contexts, n_categories: int, *, by_total: bool) -> Grouped:
+    """The same where something else than ability is shared within a reading, so that the sum of the scores is part of
+    the kind (`by_total`), or else every single score."""
+    row = contexts.places(ratings)
+    size = len(contexts)
+    if not by_total:
+        row, size = (
+            (row.astype(np.int64) * n_categories + ratings.score).astype(np.int32),
+            size * n_categories,
+        )
+    random = _random_keys(size + 1)
+    key = looked_up(random, row)
+    if by_total:
+        key = key + ratings.score.astype(np.uint64) * random[-1]
+    columns = reading_columns(ratings)
+    per_reading = _keys_of_groups(ratings, columns, key)
+    counts, keys, shown_by = _kinds(per_reading)
+    members = _members(ratings, columns, row, size, per_reading, shown_by)
+    total = np.zeros(len(keys))
+    if by_total:
+        score = ratings.score.astype(np.float64)
+        total = _summed(ratings.student, columns.of, score, per_reading.shape).data[shown_by]
+    return Grouped(
+        counts, None, Kinds(keys, members, total, _given(ratings, contexts, n_categories), counts.nnz)
+    )
+
+
+class Columns(NamedTuple):
+    """Which of a student's groups each rating is in."""
+
+    of: Codes
+    """(ratings,)"""
+    number: int
+    """All that a student could have."""
+
+
+def reading_columns(ratings: Ratings) -> Columns:
+    """A student's ratings by a rater are one reading; where the same item occurs again, it is of the next one."""
+    again = occurrence(ratings.student, ratings.rater, ratings.item)
+    if again is None:
+        return Columns(ratings.rater, ratings.n_raters)
+    column = (again * ratings.n_raters + ratings.rater).astype(np.int32)
+    return Columns(column, (int(again.max()) + 1) * ratings.n_raters)
+
+
+def has_long_readings(ratings: Ratings) -> bool:
+    """Whether any reading has two ratings or more."""
+    column = reading_columns(ratings).of
+    reading = column.astype(np.int64) * ratings.n_students + ratings.student
+    return bool(pl.Series(reading).n_unique() < len(reading))
+
+
+def _random_keys(size: int) -> NDArray[np.uint64]:
+    """A multiset is known by the sum of its members' random 64-bit keys (two differ with probability 1 - 2^-64)."""
+    return np.random.default_rng(0).integers(2**64, size=size, dtype=np.uint64)
+
+
+def _keys_of_groups(ratings: Ratings, columns: Columns, key: NDArray[np.uint64]) -> sparse.csr_array:
+    """(students, columns): the sum of the keys of the ratings of each group."""
+    runs = run_starts(ratings.student, columns.of)
+    shape = ratings.n_students, columns.number
+    return _summed(ratings.student[runs], columns.of[runs], run_sums(key, runs, np.uint64), shape)
+
+
+def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.uint64], NDArray[np.int64]]:
+    """(students, kinds) how often each occurs, their keys, and for each of them a group that shows it."""
+    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
+    which = np.searchsorted(distinct, per_rater.data).astype(np.int32)
+    shown_by = np.empty(len(distinct), dtype=np.int64)
+    shown_by[which] = np.arange(len(which))
+    shape = (per_rater.shape[0], len(distinct))
+    return (
+        sparse.csr_array((np.ones(per_rater.nnz), which, per_rater.indptr), shape=shape),
+        distinct,
+        shown_by,
+    )
 
 
 def _members(
     ratings: Ratings,
-    context: Codes,
-    n_contexts: int,
-    per_rater: sparse.csr_array,
+    columns: Columns,
+    row: Codes,
+    n_rows: int,
+    groups: sparse.csr_array,
     shown_by: NDArray[np.int64],
 ) -> sparse.csr_array:
-    """Spell out each set from one of the (student, rater) that show it."""
-    student = np.repeat(np.arange(ratings.n_students), np.diff(per_rater.indptr))[shown_by]
-    shown = student * ratings.n_raters + per_rater.indices[shown_by]
+    """Spell out each kind from one of the groups that show it."""
+    student = np.repeat(np.arange(ratings.n_students), np.diff(groups.indptr))[shown_by]
+    shown = student * columns.number + groups.indices[shown_by]
     order = np.argsort(shown)
     showing = np.zeros(ratings.n_students, dtype=bool)
     showing[student] = True
     rating = np.flatnonzero(showing[ratings.student])
-    essay = ratings.student[rating].astype(np.int64) * ratings.n_raters + ratings.rater[rating]
-    place = np.minimum(np.searchsorted(shown[order], essay), len(shown) - 1)
-    inside = shown[order][place] == essay
-    sets = sparse.coo_array(
-        (np.ones(int(inside.sum())), (order[place[inside]], context[rating[inside]])),
-        shape=(len(shown_by), n_contexts),
+    group = ratings.student[rating].astype(np.int64) * columns.number + columns.of[rating]
+    place = np.minimum(np.searchsorted(shown[order], group), len(shown) - 1)
+    inside = shown[order][place] == group
+    members = sparse.coo_array(
+        (np.ones(int(inside.sum())), (order[place[inside]], row[rating[inside]])),
+        shape=(len(shown_by), n_rows),
     ).tocsr()
-    sets.sum_duplicates()
-    return sets
+    members.sum_duplicates()
+    return members
 
 
 def _given(ratings: Ratings, contexts: Contexts, n_categories: int) -> NDArray[np.float64]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.drafts import reason
-from raterlens.engine.cells import Sets, essays, rating_cells
-from raterlens.engine.disk_engine import Part, add, among, cell_part, essay_part
+from raterlens.engine.cells import Kinds, KindsOf, rating_cells
+from raterlens.engine.disk_engine import Part, add, among, cell_part, kinds_part
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.errors import InputError, RaterlensError
 from raterlens.models.contexts import Contexts
@@ -193,20 +193,20 @@ def cells_on_cluster(client: "Client", ratings: Ratings, contexts: Contexts, n_c
     return DaskEngine(client, parts, build, [source.last - source.first for source in sources])
 
 
-def essays_on_cluster(
-    client: "Client", ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
-) -> tuple[DaskEngine, Sets]:
-    """An engine whose cells are essays, and what these are."""
+def kinds_on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, kinds_of: KindsOf
+) -> tuple[DaskEngine, Kinds]:
+    """An engine whose cells are kinds of essays or readings, and what these are."""
     if not isinstance(ratings, StoredRatings):
-        found = essays(ratings, contexts, slope_of_context, n_categories)
-        return _from_memory(client, found.counts, found.sums, ratings), found.sets
-    sources, model = _on_file(ratings), share(client, (contexts, slope_of_context, n_categories))
-    # Which essays there are is known when all parts have been looked at; parts then learn the places of theirs.
+        found = kinds_of(ratings, contexts)
+        return _from_memory(client, found.counts, found.sums, ratings), found.kinds
+    sources, model = _on_file(ratings), share(client, (contexts, kinds_of))
+    # Which kinds there are is known when all parts have been looked at; parts then learn the places of theirs.
     built = [
-        client.submit(_essays, source, model, pure=False, **home)
+        client.submit(_kinds, source, model, pure=False, **home)
         for source, home in zip(sources, homes(client, len(sources)), strict=True)
     ]
-    whole = Sets.merged(client.gather([client.submit(_sets, one, pure=False) for one in built]))
+    whole = Kinds.merged(client.gather([client.submit(_own_kinds, one, pure=False) for one in built]))
     known = share(client, whole)
     parts = [client.submit(_among, one, known, pure=False) for one in built]
 
@@ -259,20 +259,20 @@ def _cells(source: OnFile, shared: tuple[Contexts, int]) -> Part:
     return cell_part(source.ratings(), *shared)
 
 
-def _essays(source: OnFile, shared: tuple[Contexts, Indices, int]) -> tuple[Part, Sets]:
-    return essay_part(source.ratings(), *shared)
+def _kinds(source: OnFile, shared: tuple[Contexts, KindsOf]) -> tuple[Part, Kinds]:
+    return kinds_part(source.ratings(), *shared)
 
 
-def _sets(built: tuple[Part, Sets]) -> Sets:
+def _own_kinds(built: tuple[Part, Kinds]) -> Kinds:
     return built[1]
 
 
-def _among(built: tuple[Part, Sets], whole: Sets) -> Part:
+def _among(built: tuple[Part, Kinds], whole: Kinds) -> Part:
     return among(whole, *built)
 
 
-def _placed(source: OnFile, shared: tuple[Contexts, Indices, int], whole: Sets) -> Part:
-    return _among(_essays(source, shared), whole)
+def _placed(source: OnFile, shared: tuple[Contexts, KindsOf], whole: Kinds) -> Part:
+    return _among(_kinds(source, shared), whole)
 
 
 # One thread, so that sums have one order; a worker's threads take parts side by side.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
-from raterlens.engine.cells import Sets, essays, rating_cells
+from raterlens.engine.cells import Kinds, KindsOf, rating_cells
 from raterlens.engine.compiled_engine import CompiledEngine
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
@@ -160,29 +160,25 @@ def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
     return Part.of(rating_cells(ratings, contexts, n_categories), None)
 
 
-def essays_by_parts(
-    ratings: StoredRatings, contexts: Contexts, slope_of_context: Indices, n_categories: int
-) -> tuple[DiskEngine, Sets]:
-    """An engine whose cells are essays, and what these are."""
-    scratch, parts, sets = Scratch(), [], []
+def kinds_by_parts(ratings: StoredRatings, contexts: Contexts, kinds_of: KindsOf) -> tuple[DiskEngine, Kinds]:
+    """An engine whose cells are kinds of essays or readings, and what these are."""
+    scratch, parts, kinds = Scratch(), [], []
     for part in ratings.parts():
-        found, own = essay_part(part, contexts, slope_of_context, n_categories)
+        found, own = kinds_part(part, contexts, kinds_of)
         parts.append(found.on_disk(scratch))
-        sets.append(own)
-    whole = Sets.merged(sets)
-    return DiskEngine([among(whole, part, own) for part, own in zip(parts, sets, strict=True)]), whole
+        kinds.append(own)
+    whole = Kinds.merged(kinds)
+    return DiskEngine([among(whole, part, own) for part, own in zip(parts, kinds, strict=True)]), whole
 
 
-def essay_part(
-    ratings: Ratings, contexts: Contexts, slope_of_context: Indices, n_categories: int
-) -> tuple[Part, Sets]:
-    """Students whose cells are the essays that occur among them."""
-    found = essays(ratings, contexts, slope_of_context, n_categories)
-    return Part.of(found.counts, found.sums), found.sets
+def kinds_part(ratings: Ratings, contexts: Contexts, kinds_of: KindsOf) -> tuple[Part, Kinds]:
+    """Students whose cells are the kinds that occur among them."""
+    found = kinds_of(ratings, contexts)
+    return Part.of(found.counts, found.sums), found.kinds
 
 
-def among(whole: Sets, part: Part, own: Sets) -> Part:
-    """The part with its sets known by their places among all."""
+def among(whole: Kinds, part: Part, own: Kinds) -> Part:
+    """The part with its kinds known by their places among all."""
     places = None if len(own.keys) == len(whole.keys) else np.searchsorted(whole.keys, own.keys)
     return replace(part, own=places, n_cells=len(whole.keys))
 

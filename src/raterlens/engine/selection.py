@@ -2,11 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.cells import Sets, essays, rating_cells
+from raterlens.engine.cells import Kinds, KindsOf, rating_cells
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Engine
 from raterlens.kernels.break_even import compiling_pays
@@ -50,21 +48,17 @@ def cell_engine(
     return engine_for(rating_cells(ratings, contexts, n_categories))
 
 
-def essay_engine(
-    ratings: Ratings,
-    contexts: Contexts,
-    slope_of_context: NDArray[np.int64],
-    n_categories: int,
-    client: "Client | None" = None,
-) -> tuple[Engine, Sets]:
-    """An engine whose cells are essays, and what these are."""
+def kind_engine(
+    ratings: Ratings, contexts: Contexts, kinds_of: KindsOf, client: "Client | None" = None
+) -> tuple[Engine, Kinds]:
+    """An engine whose cells are kinds of essays or readings, and what these are."""
     if client is not None:
-        from raterlens.engine.dask_engine import essays_on_cluster  # an optional package
+        from raterlens.engine.dask_engine import kinds_on_cluster  # an optional package
 
-        return essays_on_cluster(client, ratings, contexts, slope_of_context, n_categories)
+        return kinds_on_cluster(client, ratings, contexts, kinds_of)
     if isinstance(ratings, StoredRatings):
-        from raterlens.engine.disk_engine import essays_by_parts  # loads the compiler
+        from raterlens.engine.disk_engine import kinds_by_parts  # loads the compiler
 
-        return essays_by_parts(ratings, contexts, slope_of_context, n_categories)
-    found = essays(ratings, contexts, slope_of_context, n_categories)
-    return engine_for(found.counts, found.sums), found.sets
+        return kinds_by_parts(ratings, contexts, kinds_of)
+    found = kinds_of(ratings, contexts)
+    return engine_for(found.counts, found.sums), found.kinds

@@ -1,12 +1,14 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raterlens.engine.cells import essays
 from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
-from raterlens.engine.selection import cell_engine, essay_engine, large_fit
+from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.quasi_newton import Value
@@ -30,6 +32,8 @@ class Derivatives:
     """(contexts, categories - 1)"""
     counts: Array
     """(contexts, categories or 1, nodes): expected ratings of each context at each node."""
+    d_halo: Array | None = None
+    """(raters,): in the variances of the reading effect, where the model has one."""
 
 
 class FacetsMarginal:
@@ -59,7 +63,7 @@ class FacetsMarginal:
 
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
         found = self.derivatives(parameters, nodes)
-        gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts)
+        gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
         extra, extra_gradient = self.pseudo.value(self.model, self.response, parameters)
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
@@ -114,14 +118,15 @@ class EssayMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(model, response, pseudo)
-        self.engine, self.sets = essay_engine(
-            ratings, model.contexts, model.slope_of_context, response.n_categories, client
+        grouping = partial(
+            essays, slope_of_context=model.slope_of_context, n_categories=response.n_categories
         )
+        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client)
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
-        self._totals = self.sets.given[:, 1:]
+        self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
         self._client = client
-        self._compiled = response.n_categories == 2 and large_fit(self.sets.n_essays)
+        self._compiled = response.n_categories == 2 and large_fit(self.kinds.n_groups)
 
     def by_ratings(self, ratings: Ratings) -> CellMarginal:
         """The same problem with single ratings as cells: for where essays are of too many kinds."""
@@ -134,11 +139,11 @@ class EssayMarginal(FacetsMarginal):
             partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
             partition = self.response.log_partition(predictor, nodes.points)
-        return Tables(-(self.sets.members @ partition), predictor.slope[self.shown_by])
+        return Tables(-(self.kinds.members @ partition), predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts = np.asarray(self.sets.members.T @ expected.counts)
+        counts = np.asarray(self.kinds.members.T @ expected.counts)
         by_ability, given = self._given(predictor, nodes.points, counts)
         d_slope = -by_ability
         d_slope[self.shown_by] += np.asarray(expected.linear)
@@ -155,16 +160,3 @@ class EssayMarginal(FacetsMarginal):
         given = self.response.probabilities(predictor, points)
         given *= counts[:, None]
         return (given @ points) @ self.response.lever, given.sum(axis=2)
-
-
-def marginal(
-    ratings: Ratings,
-    model: FacetsModel,
-    response: Response,
-    pseudo: Pseudo,
-    client: "Client | None" = None,
-) -> FacetsMarginal:
-    """The cheapest form of the marginal likelihood that the response allows."""
-    if isinstance(response, Adjacent):
-        return EssayMarginal(ratings, model, response, pseudo, client)
-    return CellMarginal(ratings, model, response, pseudo, client)

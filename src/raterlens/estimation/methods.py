@@ -17,7 +17,8 @@ from raterlens.estimation.grid import nodes_for, reached
 from raterlens.estimation.hierarchical import fit_hierarchical
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
-from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.quadrature import fit_mml
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths

@@ -6,11 +6,13 @@ import numpy as np
 import polars as pl
 
 from raterlens.capability.links import get_link
+from raterlens.config import HaloKind
 from raterlens.engine.protocol import Moments
 from raterlens.errors import InputError
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.grid import first_nodes, nodes_for
-from raterlens.estimation.marginal import FacetsMarginal, marginal
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.starting_values import starting_widths
 from raterlens.models.build import Options, build
@@ -52,7 +54,9 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     coded = with_scores(ratings, calibration.scores)
     # A slope for every rater, wherever the calibration's slopes came from.
     spec = replace(facets_spec(calibration.model), slopes=own_slopes)
-    options = Options(spec, get_link(calibration.link), calibration.scale, calibration.item_slopes)
+    halo: HaloKind = "rater" if "halo" in calibration.effects else "none"
+    link = get_link(calibration.link)
+    options = Options(spec, link, calibration.scale, calibration.item_slopes, halo=halo)
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = ShiftedModel.of(model)
@@ -93,6 +97,8 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         effects["severity"][rater],
     )
     x[model.blocks["difficulty"]] = effects["difficulty"][item]
+    if model.halo is not None:
+        x[model.blocks["halo"]] = effects["halo"][rater]
     if calibration.item_slopes:
         x[model.blocks["item_slope"]] = effects["item_slope"][item]
     wanted = {name.removeprefix("facet ") for name in effects if name.startswith("facet ")}

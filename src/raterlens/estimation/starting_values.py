@@ -9,6 +9,8 @@ from raterlens.ratings.coded import Ratings, Tally
 from raterlens.types import Array
 
 _SLOPE = 1.0
+# Of the reading effect.
+_SPREAD = 0.5
 # Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.
 _INFORMATION = 0.15
 
@@ -26,6 +28,9 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     start[blocks["severity"]] = model.severity.invert(-stretch * _through(link, _rates(rater, most)))
     # On the scale of ability, divided by the slope, which starts at 1.
     start[blocks["difficulty"]] = stretch * (overall - _through(link, _rates(item, most)))
+    if model.halo is not None:
+        # Away from 0, where the likelihood is level in the spread.
+        start[blocks["halo"]] = model.halo.invert(np.full(n, _SPREAD**2))
     if model.thresholds is not None:
         start[blocks["threshold"]] = _first_thresholds(model.thresholds)
     return start
@@ -35,7 +40,16 @@ def information_scale(model: FacetsModel, start: Array) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
     given = model.contexts.given.sum(axis=1)
     per_row = _INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
-    return np.asarray(model.jacobian(start).power(2).T @ per_row)
+    found = np.asarray(model.jacobian(start).power(2).T @ per_row)
+    if model.halo is not None:
+        # Of a reading of n ratings about the variance, half the square of what they tell about its effect.
+        of_rater, n = np.bincount(model.contexts.rater, given), model.contexts.n_items
+        told = _INFORMATION * n * float(model.lever[-1]) ** 2
+        each = 0.5 * (told / (1 + _SPREAD**2 * told)) ** 2
+        found[model.blocks["halo"]] = model.halo.jacobian(start[model.blocks["halo"]]).T @ (
+            each * of_rater / n
+        )
+    return found
 
 
 def starting_widths(ratings: Ratings) -> Array:

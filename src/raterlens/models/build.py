@@ -1,10 +1,12 @@
 """From a model's name and options to a model on the data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from raterlens.capability.links import Link
+from raterlens.config import HaloKind
 from raterlens.models.capped_log import Capped
 from raterlens.models.contexts import Contexts
 from raterlens.models.effects import Linear
@@ -27,6 +29,8 @@ class Options:
     item_slopes: bool = False
     covariates: Array | None = None
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""
+    halo: HaloKind = "none"
+    """Whether the scores of a reading share more than ability, as much by every rater (`common`) or not (`rater`)."""
 
 
 def build(
@@ -61,8 +65,16 @@ def build(
         item_slopes=options.item_slopes,
         difficulty_on_ability_scale=options.spec.difficulty_on_ability_scale,
         thresholds=thresholds,
+        halo=_HALO[options.halo](contexts.n_raters),
     )
     return model, response
+
+
+_HALO: dict[HaloKind, Callable[[int], Linear | None]] = {
+    "none": lambda n_raters: None,
+    "common": Linear.common,
+    "rater": Linear.own,
+}
 
 
 def _response(n_categories: int, options: Options) -> Response:

@@ -34,11 +34,12 @@ class Calibration:
     labels: Mapping[str, pl.Series]
     """`rater`, `item`, and `facet NAME` for each further facet."""
     effects: Mapping[str, Array]
-    """`slope` and `severity` per rater, `difficulty` per item; where the model has them `item_slope` (its logarithm),
-    `facet NAME`, `threshold` of shape (scales, steps) with NaN beyond an item's highest score, and `population`, the
-    students' mean and standard deviation where they are not 0 and 1."""
+    """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the variance
+    of the reading effect), `item_slope` (its logarithm), `facet NAME`, `threshold` of shape (scales, steps) with NaN
+    beyond an item's highest score, and `population`, the students' mean and standard deviation where they are not 0
+    and 1."""
     covariance: Array | sparse.csr_array | None
-    """Of slopes, severities, difficulties and item slopes; None where no standard errors were computed."""
+    """Of slopes, severities, halos, difficulties and item slopes; None where no standard errors were computed."""
     falling: Array
     """How fast the log-likelihood falls as a slope that is held at 0 rises."""
     covariates: tuple[str, ...] = ()
@@ -65,16 +66,19 @@ class Calibration:
         """The raters on an average item, or on the one named."""
         a, b = self.effects["slope"], self.effects["severity"]
         n, spread = len(a), self.covariance
+        halo, of_halo = self.effects.get("halo"), None
         if item is None:
             own_spread = None if spread is None else spread[: 2 * n, : 2 * n]
-            return Panel(a, b, own_spread, self.falling, self.at_limit, self.apart)
+            if spread is not None and halo is not None:
+                of_halo = spread[2 * n : 3 * n, : 3 * n]
+            return Panel(a, b, own_spread, self.falling, self.at_limit, self.apart, halo, of_halo)
         place = self._item(item)
         difficulty = float(self.effects["difficulty"][place])
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
         on_ability = facets_spec(self.model).difficulty_on_ability_scale
         weight = a if on_ability else np.ones(n)
         if spread is not None:
-            # Rows: slope a g and severity b + w delta; columns: a, b, delta, log g.
+            # Rows: slope a g, severity b + w delta, and halo; columns: a, b, halo, delta, log g.
             own, n_items = sparse.eye_array(n), len(self.effects["difficulty"])
             blocks = [
                 [stretch * own, None, None],
@@ -83,10 +87,16 @@ class Calibration:
             if self.item_slopes:
                 blocks[0].append(_column(stretch * a, place, n_items))
                 blocks[1].append(None)
+            if halo is not None:
+                for row in blocks:
+                    row.insert(2, None)
+                blocks.append([None, None, own, *[None] * (len(blocks[0]) - 3)])
             through = sparse.block_array(blocks, format="csr")
-            spread = through @ (through @ spread).T
-        severity = b + weight * difficulty
-        return Panel(stretch * a, severity, spread, self.falling / stretch, self.at_limit, self.apart)
+            whole = through @ (through @ spread).T
+            spread = whole[: 2 * n, : 2 * n]
+            of_halo = None if halo is None else whole[2 * n :]
+        severity, falling = b + weight * difficulty, self.falling / stretch
+        return Panel(stretch * a, severity, spread, falling, self.at_limit, self.apart, halo, of_halo)
 
     def curve(self, item: str | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named."""
@@ -107,9 +117,13 @@ class Calibration:
         spread, n = self.covariance, len(self.effects["slope"])
         if n <= MOST_RATERS or spread is None:
             return self
-        both = spread.diagonal(n).copy()
-        both[n:] = 0.0
-        kept = sparse.diags_array([spread.diagonal(), both, both], offsets=[0, n, -n], format="csr")
+        kinds = 3 if "halo" in self.effects else 2
+        offsets, diagonals = [0], [spread.diagonal()]
+        for apart in range(1, kinds):
+            both = spread.diagonal(apart * n).copy()
+            both[(kinds - apart) * n :] = 0.0
+            offsets, diagonals = [*offsets, apart * n, -apart * n], [*diagonals, both, both]
+        kept = sparse.diags_array(diagonals, offsets=offsets, format="csr")
         return replace(self, covariance=kept)
 
     # -- as JSON ----------------------------------------------------------------------------------------------
@@ -175,8 +189,14 @@ class Calibration:
         )
 
 
-_LABELLED = {"slope": "rater", "severity": "rater", "difficulty": "item", "item_slope": "item"}
-COVARYING = ("slope", "severity", "difficulty", "item_slope")
+_LABELLED = {
+    "slope": "rater",
+    "severity": "rater",
+    "halo": "rater",
+    "difficulty": "item",
+    "item_slope": "item",
+}
+COVARYING = ("slope", "severity", "halo", "difficulty", "item_slope")
 
 
 def _column(values: Array, place: int, width: int) -> sparse.csr_array:

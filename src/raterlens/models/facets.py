@@ -24,6 +24,8 @@ from raterlens.types import Array, Mask
 SMALLEST_COMMON_SLOPE = 0.01
 # Slopes below it change no probability that could be seen: they are 0 within rounding.
 NO_SLOPE = 1e-4
+# Of the spread of the reading effect: at 10, the scores of a reading are all but the same, whoever wrote it.
+LARGEST_HALO = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ class FacetsModel:
     rater_group: NDArray[np.int64]
     """Groups of raters and items that share no rating; severity and difficulty are confounded between them."""
     item_group: NDArray[np.int64]
+    halo: Effect | None = None
+    """From parameters to each rater's variance of the reading effect, which all scores of a reading share; None where
+    the model has none."""
 
     @staticmethod
     def build(
@@ -53,8 +58,12 @@ class FacetsModel:
         item_slopes: bool = False,
         difficulty_on_ability_scale: bool = False,
         thresholds: Thresholds | None = None,
+        halo: Effect | None = None,
     ) -> "FacetsModel":
-        sizes = {"slope": slope.size, "severity": severity.size, "difficulty": contexts.n_items}
+        sizes = {"slope": slope.size, "severity": severity.size}
+        if halo is not None:
+            sizes["halo"] = halo.size
+        sizes["difficulty"] = contexts.n_items
         if item_slopes:
             sizes["item_slope"] = contexts.n_items
         sizes |= {f"facet {name}": size for name, size in contexts.facet_sizes.items()}
@@ -74,13 +83,19 @@ class FacetsModel:
             blocks=Blocks(sizes),
             rater_group=rater_group,
             item_group=item_group,
+            halo=halo,
         )
 
     @property
     def effects(self) -> Blocks:
-        """Layout of effects: one slope and severity a rater, then the other parameters as they are."""
-        n = self.contexts.n_raters
-        return Blocks(self.blocks.sizes | {"slope": n, "severity": n})
+        """Layout of effects: one slope, severity and halo a rater, then the other parameters as they are."""
+        return Blocks(self.blocks.sizes | dict.fromkeys(self._of_raters, self.contexts.n_raters))
+
+    @property
+    def _of_raters(self) -> dict[str, Effect]:
+        """The blocks that effects of raters come from; they stand first."""
+        own = {"slope": self.slope, "severity": self.severity}
+        return own if self.halo is None else own | {"halo": self.halo}
 
     @property
     def of_single_raters(self) -> NDArray[np.int64]:
@@ -99,9 +114,17 @@ class FacetsModel:
     # -- the map from parameters to slopes and intercepts ---------------------------------------------------
 
     def effects_at(self, parameters: Array) -> Array:
-        slope, severity = self.blocks["slope"], self.blocks["severity"]
-        rest = parameters[severity.stop :]
-        return np.concatenate([self.slope(parameters[slope]), self.severity(parameters[severity]), rest])
+        found = [effect(parameters[self.blocks[name]]) for name, effect in self._of_raters.items()]
+        return np.concatenate([*found, parameters[self._rest :]])
+
+    @property
+    def _rest(self) -> int:
+        """Where the parameters begin that are effects themselves."""
+        return int(self.blocks["difficulty"].start)
+
+    def halo_variances(self, parameters: Array) -> Array:
+        """(raters,): of the reading effect."""
+        return self.effects_at(parameters)[self.effects["halo"]]
 
     def predictor(self, parameters: Array) -> Predictor:
         parts = self._parts(parameters)
@@ -113,8 +136,11 @@ class FacetsModel:
             intercepts[self.thresholds.beyond] = IMPOSSIBLE
         return Predictor(parts.slope * parts.stretch, intercepts)
 
-    def pullback(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> Array:
-        """Derivatives in the contexts' slopes and intercepts -> derivatives in the parameters."""
+    def pullback(
+        self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
+    ) -> Array:
+        """Derivatives in the contexts' slopes and intercepts, and in the raters' variances of the reading effect ->
+        derivatives in the parameters."""
         parts, contexts, at = self._parts(parameters), self.contexts, self.effects
         d_base = d_intercepts @ self.lever
         d_effect = np.zeros(at.size)
@@ -130,14 +156,13 @@ class FacetsModel:
             d_effect[at["item_slope"]] = np.bincount(contexts.item, d_log, contexts.n_items)
         if self.thresholds is not None:
             d_effect[at["threshold"]] = -(self.thresholds.design.T @ d_intercepts.ravel())
-        slope, severity = self.blocks["slope"], self.blocks["severity"]
-        return np.concatenate(
-            [
-                self.slope.jacobian(parameters[slope]).T @ d_effect[at["slope"]],
-                self.severity.jacobian(parameters[severity]).T @ d_effect[at["severity"]],
-                d_effect[at["severity"].stop :],
-            ]
-        )
+        if d_halo is not None:
+            d_effect[at["halo"]] = d_halo
+        found = [
+            effect.jacobian(parameters[self.blocks[name]]).T @ d_effect[at[name]]
+            for name, effect in self._of_raters.items()
+        ]
+        return np.concatenate([*found, d_effect[at["difficulty"].start :]])
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.
@@ -193,10 +218,9 @@ class FacetsModel:
 
     def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
         """(effects, parameters)"""
-        slope, severity = self.blocks["slope"], self.blocks["severity"]
-        rest = sparse.eye_array(self.blocks.size - severity.stop)
-        parts = (self.slope.jacobian(parameters[slope]), self.severity.jacobian(parameters[severity]), rest)
-        return sparse.block_diag(parts, format="csr")
+        own = [effect.jacobian(parameters[self.blocks[name]]) for name, effect in self._of_raters.items()]
+        rest = sparse.eye_array(self.blocks.size - self._rest)
+        return sparse.block_diag((*own, rest), format="csr")
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         """Where estimates may be: beyond, data cannot tell parameters apart, and an optimiser would go on for ever."""
@@ -215,6 +239,8 @@ class FacetsModel:
         if self.item_slopes:
             upper[self.blocks["item_slope"]] = np.log(LARGEST_ITEM_SLOPE)
             lower[self.blocks["item_slope"]] = -np.log(LARGEST_ITEM_SLOPE)
+        if self.halo is not None:
+            lower[self.blocks["halo"]], upper[self.blocks["halo"]] = 0.0, LARGEST_HALO**2
         if self.thresholds is not None:
             at = self.blocks["threshold"]
             lower[at] = np.maximum(lower[at], self.thresholds.lower_bounds())
@@ -226,11 +252,14 @@ class FacetsModel:
         return bool((np.abs(self.slope(parameters[self.blocks["slope"]])) <= least).all())
 
     def at_limit(self, parameters: Array) -> Mask:
-        """Parameters that ran as far as they may. A slope of 0 and thresholds that meet are no limits in this sense."""
+        """Parameters that ran as far as they may. A slope or a halo of 0 and thresholds that
+        meet are no limits in this sense."""
         lower, upper = self.bounds(allow_reversed=True)
         if self.thresholds is not None and self.thresholds.graded:
             lower[self.blocks["threshold"]] = -LARGEST_EFFECT
         found = np.asarray((parameters <= lower) | (parameters >= upper))
+        if self.halo is not None:
+            found[self.blocks["halo"]] = parameters[self.blocks["halo"]] >= LARGEST_HALO**2
         if isinstance(self.slope, Linear) and self.slope.size == 1:
             found[self.blocks["slope"]] = parameters[self.blocks["slope"]] >= LARGEST_SLOPE
         return found

@@ -32,6 +32,10 @@ class Panel:
     """Raters whose slope or severity ran to its limit; None: those whose slope is as large as may be."""
     apart: Mask | None = None
     """Raters in a small group that shares no student with the rest; None: nobody."""
+    halo: Array | None = None
+    """Variances of the reading effect; None where the model has none."""
+    halo_covariance: Covarying | None = None
+    """(raters, 3 raters): of these variances with the slopes, the severities and each other."""
 
     @property
     def at_limit(self) -> Mask:

@@ -42,11 +42,13 @@ class ShiftedModel(FacetsModel):
             sd * inner.slope, inner.intercepts + mean * np.multiply.outer(inner.slope, self.lever)
         )
 
-    def pullback(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> Array:
+    def pullback(
+        self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
+    ) -> Array:
         slope = super().predictor(parameters).slope
         mean, sd = self.population(parameters)
         d_base = d_intercepts @ self.lever
-        found = super().pullback(parameters, sd * d_slope + mean * d_base, d_intercepts)
+        found = super().pullback(parameters, sd * d_slope + mean * d_base, d_intercepts, d_halo)
         found[self.blocks[POPULATION]] = slope @ d_base, sd * (slope @ d_slope)
         return found
 

@@ -5,12 +5,13 @@ import numpy as np
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
+from raterlens.engine.cells import has_long_readings
 from raterlens.errors import InputError, OptionError
 from raterlens.models.build import Options
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option
-from raterlens.uncertainty.covariance_kinds import check_kind
+from raterlens.uncertainty.covariance_kinds import EXPECTED, OBSERVED, check_kind
 
 
 def check_together(config: FitConfig) -> None:
@@ -40,7 +41,52 @@ def check_together(config: FitConfig) -> None:
             "leave one of them out",
             option="covariates",
         )
+    if config.halo not in (None, "none"):
+        _check_halo(config, link)
     check_kind(config.covariance, method, get_link(link))
+
+
+def _check_halo(config: FitConfig, link: str) -> None:
+    """Raise where a reading effect is not offered, whatever the ratings."""
+    if config.method != "mml":
+        raise OptionError(
+            Message(
+                Option("halo", config.halo), f" with method {config.method!r}, which knows no reading effect"
+            ),
+            Message("use ", Option("method", "mml")),
+            value=config.method,
+            option="method",
+        )
+    if link == "log":
+        raise OptionError(
+            Message(Option("halo", config.halo), " with link 'log', whose probabilities have a corner"),
+            Message("use ", Option("link", "cloglog")),
+            value=link,
+            option="link",
+        )
+    if config.covariance not in (OBSERVED, EXPECTED):
+        raise OptionError(
+            Message(Option("covariance", config.covariance), " with ", Option("halo", config.halo)),
+            Message("use ", Option("covariance", OBSERVED)),
+            value=config.covariance,
+            option="covariance",
+        )
+
+
+def check_readings(ratings: Ratings, halo: str | None) -> None:
+    """Raise where no reading has two ratings: what they share cannot be told from what each is."""
+    if halo in (None, "none") or any(has_long_readings(part) for part in ratings.parts()):
+        return
+    raise InputError(
+        Message(
+            Option("halo", halo),
+            " needs readings of at least 2 items, and here no rater scores a student on more than one item: what the "
+            "scores of a reading share cannot be seen in a single score",
+        ),
+        Message("leave out ", Option("halo")),
+        value=halo,
+        option="halo",
+    )
 
 
 _WHY_MML = {
@@ -52,7 +98,8 @@ _WHY_MML = {
 def model_options(config: FitConfig) -> Options:
     """The model with its link and scale."""
     spec = facets_spec(config.model)
-    return Options(spec, get_link(config.link or spec.links[0]), config.scale, config.item_slopes)
+    link = get_link(config.link or spec.links[0])
+    return Options(spec, link, config.scale, config.item_slopes, halo=config.halo or "none")
 
 
 def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:

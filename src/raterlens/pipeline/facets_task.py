@@ -21,7 +21,13 @@ from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.redundancy import redundancy
-from raterlens.pipeline.facets_checks import check_scores, default_yardstick, known_scores, model_options
+from raterlens.pipeline.facets_checks import (
+    check_readings,
+    check_scores,
+    default_yardstick,
+    known_scores,
+    model_options,
+)
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
@@ -59,6 +65,7 @@ class FacetsTask:
         scores = known_scores(config, ratings)
         coded = with_scores(ratings, scores)
         check_scores(ratings, len(scores), options, config.method)
+        check_readings(ratings, config.halo)
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,

@@ -13,6 +13,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.halo_interval import halo_estimates
 from raterlens.uncertainty.intervals import RaterEstimates, Standards
 from raterlens.uncertainty.measurement import RATER_COLUMNS
 
@@ -44,6 +45,11 @@ def tabulate(
             {"theta": found.moments.mean, "theta_se": found.moments.sd},
         ),
     }
+    if found.model.halo is not None:
+        halos = halo_estimates(found, spread)
+        tables["raters"] = tables["raters"].with_columns(
+            pl.Series(name, each) for name, each in halos.items()
+        )
     if found.model.item_slopes:
         slope = np.exp(x[blocks["item_slope"]])
         tables["items"] = tables["items"].with_columns(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.links import get_link
+from raterlens.ratings.repeats import readings_of
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.truth import Truth
 from raterlens.types import Array
@@ -15,17 +16,27 @@ from raterlens.types import Array
 Scores = NDArray[np.int16]
 
 
-def facets(plan: Plan, truth: Truth, random: Generator) -> Scores:
-    """S = a_r θ_n − η_r − δ_i + α, passed with probability F(S); ordered where the truth has thresholds."""
+def facets(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
+    """S = a_r θ_n − η_r − δ_i + α + τ_r u, passed with probability F(S); ordered where the truth has thresholds."""
     student, rater, item = plan.student.codes, plan.rater.codes, plan.item.codes
     predictor = truth.slope[rater]
     predictor *= truth.ability[student]
     predictor -= truth.severity[rater]
     predictor -= (truth.difficulty - truth.alpha)[item]
+    predictor += _halo(plan, truth, impressions)
     if truth.thresholds is None:
         chance = np.exp(get_link(truth.link).log_pass(predictor))
         return (random.random(len(chance)) < chance).astype(np.int16)
     return _ordered(predictor, item, truth, random)
+
+
+def _halo(plan: Plan, truth: Truth, random: Generator) -> Array:
+    """(ratings,): the rater's impression of the reading, shared by all its scores."""
+    if not truth.halo.any():
+        return np.zeros(1)
+    rater = plan.rater.codes
+    reading, number = readings_of(plan.student.codes, rater, plan.item.codes)
+    return np.asarray(truth.halo[rater] * random.standard_normal(number)[reading])
 
 
 def _ordered(predictor: Array, item: NDArray[np.int32], truth: Truth, random: Generator) -> Scores:
@@ -41,15 +52,16 @@ def _ordered(predictor: Array, item: NDArray[np.int32], truth: Truth, random: Ge
     return np.asarray(np.sum(random.random((len(steps), 1)) < at_least, axis=1), np.int16)
 
 
-def probit(plan: Plan, truth: Truth, random: Generator) -> Scores:
+def probit(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
     """A pass where θ_n − δ_i + noise_r ε exceeds the rater's threshold: S = a_r (θ_n − δ_i) − η_r."""
     seen = truth.ability[plan.student.codes] - truth.difficulty[plan.item.codes]
     predictor = truth.slope[plan.rater.codes] * seen - truth.severity[plan.rater.codes]
+    predictor += _halo(plan, truth, impressions)
     chance = np.exp(get_link("probit").log_pass(predictor))
     return (random.random(len(chance)) < chance).astype(np.int16)
 
 
-def hierarchical(plan: Plan, truth: Truth, random: Generator) -> Scores:
+def hierarchical(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
     """A true category ξ per student and item, common to all raters: P(y = 1 | ξ) = 1 − F(c_r − a_r ξ)."""
     level = truth.spread * truth.ability[:, None] - truth.difficulty + truth.alpha
     category = random.random(level.shape) < special.expit(level)
@@ -59,7 +71,7 @@ def hierarchical(plan: Plan, truth: Truth, random: Generator) -> Scores:
     return (random.random(len(chance)) < chance).astype(np.int16)
 
 
-RESPONSES: dict[str, Callable[[Plan, Truth, Generator], Scores]] = {
+RESPONSES: dict[str, Callable[[Plan, Truth, Generator, Generator], Scores]] = {
     "gmf": facets,
     "tfm": facets,
     "probit": probit,

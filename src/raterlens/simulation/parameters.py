@@ -40,6 +40,7 @@ class Parameters:
     sigma: float | None
     thresholds: ArrayLike | None
     scale: str
+    halo: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
         """All that can be checked before the design is known."""
@@ -56,6 +57,10 @@ class Parameters:
         if self.sigma is not None and self.model != "hrm":
             what = f"sigma is {self.sigma!r}, but only model 'hrm' takes it"
             raise _wrong("sigma", self.sigma, what, f"give the raters' {known[0]}s")
+        if self.model == "hrm" and np.any(np.asarray(self.halo) != 0):
+            raise _wrong(
+                "halo", self.halo, "halo is given, but model 'hrm' has none", "use model 'gmf' or 'tfm'"
+            )
         if self.thresholds is None:
             return
         if self.model not in ("gmf", "tfm"):
@@ -84,7 +89,15 @@ class Parameters:
             ability=_values("ability", self.ability, "student", streams[3].normal(0.0, 1.0, n_students)),
             thresholds=tau,
             scale=self.scale,
+            halo=self._halo(n_raters),
         )
+
+    def _halo(self, n_raters: int) -> Array:
+        spread = _values("halo", self.halo, "rater", np.zeros(n_raters))
+        if (spread < 0).any():
+            what = f"halo has the value {spread.min():g}"
+            raise _wrong("halo", float(spread.min()), what, "give spreads of at least 0")
+        return spread
 
     def _rater_values(self, n_raters: int, streams: Sequence[Generator]) -> tuple[Array, Array]:
         first, second = _RATER_PARAMETERS[self.model]

@@ -45,13 +45,14 @@ def simulate(
     sigma: float | None = None,
     thresholds: ArrayLike | None = None,
     scale: str = "rating scale",
+    halo: ArrayLike = 0.0,
     seed: int | Sequence[int] = 0,
 ) -> Simulated:
     r"""Draw ratings from any of the models that can be fitted.
 
     .. math::
 
-        \text{gmf, tfm:}\quad & P(y_{nri} = 1) = F(a_r \theta_n - \eta_r - \delta_i + \alpha) \\
+        \text{gmf, tfm:}\quad & P(y_{nri} = 1) = F(a_r \theta_n - \eta_r - \delta_i + \alpha + \tau_r u_{nr}) \\
         \text{probit:}\quad & y_{nri} = 1 \text{ where } \theta_n - \delta_i + \alpha + \sigma_r \varepsilon
             > \alpha_r \\
         \text{hrm:}\quad & P(\xi_{ni} = 1) = \operatorname{logistic}(\sigma\theta_n - \delta_i + \alpha), \quad
@@ -94,6 +95,9 @@ def simulate(
     scale
         ``rating scale`` or ``partial credit`` (adjacent categories, thresholds common to all items or one set per
         item), or ``graded`` (cumulative).
+    halo
+        :math:`\\tau`, one for all raters or one per rater (not for the HRM): the spread of what all scores of a student
+        by a rater share besides ability. Where the same item occurs again, it is of the next reading.
     seed
         A number, or several (of a study and a replication, say). The same seed gives the same ratings.
 
@@ -144,15 +148,16 @@ def simulate(
         sigma=sigma,
         thresholds=thresholds,
         scale=scale,
+        halo=halo,
     )
-    layout, *values, chance = _streams(seed)
+    layout, *values, chance, impressions = _streams(seed)
     plan = _plan(design, students, raters, items, raters_per_student, common_students, layout)
     truth = parameters.truth(plan, values)
     ratings = Ratings(
         student=plan.student.codes,
         rater=plan.rater.codes,
         item=plan.item.codes,
-        score=RESPONSES[model](plan, truth, chance),
+        score=RESPONSES[model](plan, truth, chance, impressions),
         students=plan.student.labels.alias("student"),
         raters=plan.rater.labels.alias("rater"),
         items=plan.item.labels.alias("item"),
@@ -186,9 +191,10 @@ def _plan(
 
 
 def _streams(seed: int | Sequence[int]) -> list[Generator]:
-    """Independent streams: for the design, the raters' two parameters, the items, the students and the ratings."""
+    """Independent streams: for the design, the raters' two parameters, the items, the students, the ratings and the
+    impressions."""
     try:
-        return [default_rng(child) for child in SeedSequence(seed).spawn(6)]
+        return [default_rng(child) for child in SeedSequence(seed).spawn(7)]
     except (TypeError, ValueError):
         raise OptionError(
             f"seed is {shortened(seed)}",

@@ -1,6 +1,6 @@
 """The truth behind simulated ratings, as a fit reports it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class Truth:
     scale: str = "rating scale"
     spread: float = np.nan
     """HRM: how strongly the true category follows ability."""
+    halo: Array = field(default_factory=lambda: np.zeros(1))
+    """τ, per rater: the spread of what all scores of a reading share besides ability."""
 
     @property
     def sigma(self) -> float:
@@ -55,14 +57,13 @@ class Truth:
         """κ-bar of every rater over standard normal abilities; 0 for all if no slope is above 0."""
         if self.model == "hrm":
             return capability.hrm(criterion=self.severity, slope=self.slope, link=self.link)
-        if self.model == "probit":
-            return capability.probit(noise=1 / self.slope, threshold=self.severity / self.slope)
         if self.sigma == 0:
             return np.zeros_like(self.slope)
-        if self.thresholds is not None:
+        if self.thresholds is not None or self.halo.any():
             curve = curve_of(get_link(self.link), self.thresholds, graded=self.scale == "graded")
             students = Normal()
-            return students.rate(curve, self.slope, self.severity) / students.best(
-                curve, np.array(self.sigma)
-            )
+            most = students.densest if self.model == "probit" else students.best(curve, np.array(self.sigma))
+            return students.rate(curve, self.slope, self.severity, self.halo**2) / most
+        if self.model == "probit":
+            return capability.probit(noise=1 / self.slope, threshold=self.severity / self.slope)
         return capability.gmf(rho=self.rho, eta=self.severity, sigma=self.sigma, link=self.link)

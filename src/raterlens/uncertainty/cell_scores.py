@@ -15,7 +15,7 @@ LARGEST = 2**26
 def few_kinds(problem: FacetsMarginal, nodes: Nodes, largest: int = LARGEST) -> bool:
     """Whether the problem's own cells will do: all but essays of which there are too many kinds."""
     return (
-        not isinstance(problem, EssayMarginal) or 3 * problem.sets.members.nnz * len(nodes.points) <= largest
+        not isinstance(problem, EssayMarginal) or 3 * problem.kinds.members.nnz * len(nodes.points) <= largest
     )
 
 
@@ -25,7 +25,7 @@ def cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Cel
     n, steps, jacobian = len(model.contexts), len(response.lever), model.jacobian(parameters)
     predictor = model.predictor(parameters)
     if isinstance(problem, EssayMarginal):
-        members, context = problem.sets.members, np.arange(n)
+        members, context = problem.kinds.members, np.arange(n)
         scores = -problem.response.probabilities(predictor, t).transpose(1, 0, 2)
         slopes = jacobian[problem.shown_by]
     else:
@@ -40,7 +40,7 @@ def cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Cel
     np.maximum.at(
         steepest, np.repeat(np.arange(len(steepest)), np.diff(members.indptr)), reach[members.indices]
     )
-    return CellScores(*_rows(members, terms, jacobian.shape[1]), sparse.csr_array(slopes), steepest)
+    return CellScores(*score_rows(members, terms, jacobian.shape[1]), sparse.csr_array(slopes), steepest)
 
 
 def slope_reach(response: Response, predictor: Predictor) -> Array:
@@ -51,7 +51,7 @@ def slope_reach(response: Response, predictor: Predictor) -> Array:
     return np.asarray(np.maximum(np.abs(predictor.slope) * len(response.lever), 1e-3))
 
 
-def _rows(
+def score_rows(
     members: sparse.csr_array, terms: list[tuple[sparse.csr_array, Array]], n_parameters: int
 ) -> tuple[Indices, Indices, Array]:
     """For every cell, a row for each parameter that one of its members depends on."""

@@ -10,11 +10,14 @@ from scipy import sparse
 
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.extremes import PSEUDO_NODES
+from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
-from raterlens.models.responses import Predictor, Response, counted_scores
+from raterlens.models.responses import counted_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 from raterlens.uncertainty.cell_scores import cell_scores, few_kinds
+from raterlens.uncertainty.context_curvature import context_curvature
+from raterlens.uncertainty.halo_information import halo_information
 
 
 def observed_information(
@@ -24,6 +27,8 @@ def observed_information(
 
     Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
     """
+    if isinstance(problem, HaloMarginal):
+        return halo_information(problem, parameters, nodes)
     model = problem.model
     predictor = model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
@@ -43,22 +48,3 @@ def observed_information(
     if isinstance(information, np.ndarray):
         return information
     return sparse.csr_array((information + information.T) / 2)
-
-
-def context_curvature(
-    response: Response, predictor: Predictor, nodes: Nodes, counts: Array
-) -> sparse.csr_array:
-    """Expected second derivatives in the slopes, then the intercepts, of the contexts."""
-    t, lever = nodes.points, response.lever
-    curvature = response.curvature(predictor, t, counts)
-    n, steps = len(predictor.slope), len(lever)
-    slopes = np.einsum("cqjk,j,k,q->c", curvature, lever, lever, t**2, optimize=True)
-    mixed = np.einsum("cqjk,k,q->cj", curvature, lever, t, optimize=True)
-    context = np.arange(n)
-    intercept = n + context[:, None] * steps + np.arange(steps)
-    across, down = np.broadcast_arrays(intercept[:, None, :], intercept[:, :, None])
-    slope = np.broadcast_to(context[:, None], intercept.shape)
-    values = np.concatenate([slopes, mixed.ravel(), mixed.ravel(), curvature.sum(axis=1).ravel()])
-    rows = np.concatenate([context, slope.ravel(), intercept.ravel(), down.ravel()])
-    columns = np.concatenate([context, intercept.ravel(), slope.ravel(), across.ravel()])
-    return sparse.csr_array((values, (rows, columns)), shape=(n * (1 + steps),) * 2)

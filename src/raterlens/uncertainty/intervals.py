@@ -1,8 +1,8 @@
 """From slopes and severities to each rater's capability, with standard errors and intervals.
 
-kappa-bar depends on a rater's slope a and severity eta and on sigma, the yardstick's slope. All three are
-estimated; the delta method carries their covariances, and intervals come from kappa-bar of normal draws of
-(a, eta, sigma), so that they stay within the index's range and follow its curvature.
+kappa-bar depends on a rater's slope a and severity eta, on the variance of the reading effect where there is one, and
+on sigma, the yardstick's slope. All are estimated; the delta method carries their covariances, and intervals come from
+kappa-bar of normal draws of them, so that they stay within the index's range and follow its curvature.
 
 Where the yardstick is whoever discriminates best, a rater's draws compete with the best of the others: the rater who
 came out on top might not be the best, so its rho of 1 is uncertain, too. Its rival is the runner-up.
@@ -38,7 +38,7 @@ class Measured:
     sigma: float
     origin: float
     joint: Array | None
-    """(raters, 3, 3): covariance of (a_r, eta_r, sigma)."""
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma); with a fourth, the variance of the reading effect, if any."""
     falling: Array
     most: float
     """No slope is above it."""
@@ -46,6 +46,12 @@ class Measured:
     """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
     rival: "Rival | None" = None
     """Whom the yardstick competes with, where it is one of the raters and the best of them."""
+    halo: Array | None = None
+    """Variances of the reading effect; None where the model has none."""
+
+    @property
+    def halos(self) -> Array | float:
+        return 0.0 if self.halo is None else self.halo
 
     @property
     def sigmas(self) -> Array:
@@ -64,6 +70,7 @@ class Measured:
             joint=None if self.joint is None else self.joint[rows],
             falling=self.falling[rows],
             rival=rival,
+            halo=None if self.halo is None else self.halo[rows],
         )
 
 
@@ -125,26 +132,27 @@ def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool)
         most=most,
         is_most=is_most,
         rival=_rival(panel, yardstick, origin) if is_most and panel.covariance is not None else None,
+        halo=panel.halo,
     )
 
 
 def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
     """Capability of every rater."""
-    a, eta, sigmas = on.a, on.eta, on.sigmas
+    a, eta, sigmas, halos = on.a, on.eta, on.sigmas, on.halos
     rho, rho_gradient = index.rho(a, sigmas)
     rho_se = eta_se = kappa_se = sharpness_se = np.full_like(a, np.nan)
     low = high = np.full((2, len(a)), np.nan)
     sigma_se = np.nan
 
-    def indices(a: Array, eta: Array, sigma: Array) -> Iterator[Array]:
-        yield index.kappa(a, eta, sigma)
-        yield index.sharpness(a, eta)
+    def indices(a: Array, eta: Array, sigma: Array, halo: Array | float) -> Iterator[Array]:
+        yield index.kappa(a, eta, sigma, halo)
+        yield index.sharpness(a, eta, halo)
 
-    kappa, sharpness = indices(a, eta, sigmas)
+    kappa, sharpness = indices(a, eta, sigmas, halos)
     if on.joint is not None:
         rho_se = _standard_error(rho_gradient, on.joint)
-        kappa_se = _standard_error(index.gradient(a, eta, sigmas), on.joint)
-        sharpness_se = _standard_error(index.sharpness_gradient(a, eta), on.joint)
+        kappa_se = _standard_error(index.gradient(a, eta, sigmas, halos), on.joint)
+        sharpness_se = _standard_error(index.sharpness_gradient(a, eta, halos), on.joint)
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
         low, high = _intervals(on, indices)
@@ -183,22 +191,22 @@ class Standards:
 
 def standards(on: Measured, index: Index) -> Standards:
     """Standards of a panel whose severities are counted from the average rater."""
-    found = index.standard(on.a, on.eta)
+    found = index.standard(on.a, on.eta, on.halos)
     if on.joint is None:
         return Standards(found, *(np.full_like(found, np.nan),) * 2)
-    low, high = _quantiles(on, lambda a, eta, sigma: [index.standard(a, eta)], found[None])
+    low, high = _quantiles(on, lambda a, eta, sigma, halo: [index.standard(a, eta, halo)], found[None])
     return Standards(found, low[0], high[0])
 
 
 def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
     """kappa(theta) of every rater with pointwise intervals."""
 
-    def at(a: Array, eta: Array, sigma: Array) -> Iterator[Array]:
+    def at(a: Array, eta: Array, sigma: Array, halo: Array | float) -> Iterator[Array]:
         best = index.best(sigma)
         for theta in abilities:
-            yield index.rate_at(float(theta), a, eta) / best
+            yield index.rate_at(float(theta), a, eta, halo) / best
 
-    kappa = np.stack(list(at(on.a, on.eta, on.sigmas)), axis=1)
+    kappa = np.stack(list(at(on.a, on.eta, on.sigmas, on.halos)), axis=1)
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
     if on.joint is not None:
         low, high = (ends.T for ends in _intervals(on, at))
@@ -206,20 +214,28 @@ def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstima
 
 
 def _joint(panel: Panel, yardstick: Measure, origin: Measure) -> Array:
-    """(raters, 3, 3): covariance of (a_r, eta_r, sigma), sigma and the origin being linear in the panel."""
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma), sigma and the origin being linear in the panel; with halo,
+    (raters, 4, 4)."""
     n, covariance = len(panel.slope), panel.covariance
     assert covariance is not None
     nothing = np.zeros(n)
     of_sigma = covariance @ np.concatenate([yardstick.weights * np.sign(panel.slope), nothing])
     of_origin = covariance @ np.concatenate([nothing, origin.weights])
     variance = covariance.diagonal()
-    joint = np.empty((n, 3, 3))
+    joint = np.empty((n, *(3 if panel.halo_covariance is None else 4,) * 2))
     joint[:, 0, 0] = variance[:n]
     joint[:, 1, 1] = variance[n:] - 2 * of_origin[n:] + origin.weights @ of_origin[n:]
     joint[:, 2, 2] = (yardstick.weights * np.sign(panel.slope)) @ of_sigma[:n]
     joint[:, 0, 1] = joint[:, 1, 0] = covariance.diagonal(n) - of_origin[:n]
     joint[:, 0, 2] = joint[:, 2, 0] = of_sigma[:n]
     joint[:, 1, 2] = joint[:, 2, 1] = of_sigma[n:] - origin.weights @ of_sigma[n:]
+    if (halo := panel.halo_covariance) is not None:
+        with_sigma = halo @ np.concatenate([yardstick.weights * np.sign(panel.slope), nothing, nothing])
+        with_origin = halo @ np.concatenate([nothing, origin.weights, nothing])
+        joint[:, 0, 3] = joint[:, 3, 0] = halo.diagonal()
+        joint[:, 1, 3] = joint[:, 3, 1] = halo.diagonal(n) - with_origin
+        joint[:, 2, 3] = joint[:, 3, 2] = with_sigma
+        joint[:, 3, 3] = halo.diagonal(2 * n)
     return joint
 
 
@@ -237,27 +253,28 @@ def _rival(panel: Panel, yardstick: Measure, origin: Measure) -> Rival | None:
 
 
 def _standard_error(gradient: Gradient, joint: Array) -> Array:
-    by = np.stack(gradient, axis=1)
+    by = np.stack(gradient, axis=1)[:, : joint.shape[1]]
     return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
 
 
-Values = Callable[[Array, Array, Array], Iterable[Array]]
+Values = Callable[[Array, Array, Array, Array | float], Iterable[Array]]
 
 
 def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
     """(values, raters) twice: of what is 0 where a slope is; one-sided there."""
-    low, high = _quantiles(on, values, np.stack(list(values(on.a, on.eta, on.sigmas))))
+    low, high = _quantiles(on, values, np.stack(list(values(on.a, on.eta, on.sigmas, on.halos))))
     zero = np.flatnonzero(on.a == 0)
     low[:, zero] = 0.0
     highest, sigma = _highest_slope(on, zero), on.sigmas[zero]
     if on.is_most:
         sigma = np.maximum(sigma, highest)
-    high[:, zero] = np.stack(list(values(highest, on.eta[zero], sigma)))
+    halo = 0.0 if on.halo is None else on.halo[zero]
+    high[:, zero] = np.stack(list(values(highest, on.eta[zero], sigma, halo)))
     return low, high
 
 
 def _quantiles(on: Measured, values: Values, found: Array) -> tuple[Array, Array]:
-    """(values, raters) twice: over draws of (a, eta, sigma), stretched where what was found is beyond them."""
+    """(values, raters) twice: over draws, stretched where what was found is beyond them."""
     tail = (1 - _LEVEL) / 2
     low, high = np.empty_like(found), np.empty_like(found)
     drawn = _draws(on)
@@ -268,25 +285,27 @@ def _quantiles(on: Measured, values: Values, found: Array) -> tuple[Array, Array
     return np.minimum(low, found), np.maximum(high, found)
 
 
-def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array]]:
-    """For some of the raters, draws of (a, eta, sigma): the same normal numbers for everyone."""
+def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array | float]]:
+    """For some of the raters, draws of (a, eta, sigma, halo): the same normal numbers for everyone."""
     assert on.joint is not None
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 3))
+    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, on.joint.shape[1]))
     normal = np.concatenate([half, -half])
-    joint, centre = on.joint.copy(), np.stack([on.a, on.eta, on.sigmas], axis=1)
+    numbers = [on.a, on.eta, on.sigmas, *(() if on.halo is None else (on.halo,))]
+    joint, centre = on.joint.copy(), np.stack(numbers, axis=1)
     if on.rival is not None:
         joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
     values, vectors = np.linalg.eigh(joint)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
     reversible = (on.a < 0).any()
 
-    def of(rows: slice) -> tuple[Array, Array, Array]:
+    def of(rows: slice) -> tuple[Array, Array, Array, Array | float]:
         draws = centre[rows, None] + normal @ root[rows].transpose(0, 2, 1)
         a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
         sigma = np.abs(draws[..., 2])
         if on.is_most:
             sigma = np.maximum(np.abs(a), sigma)
-        return a, draws[..., 1], np.maximum(sigma, _FLATTEST)
+        halo = 0.0 if on.halo is None else np.maximum(draws[..., 3], 0.0)
+        return a, draws[..., 1], np.maximum(sigma, _FLATTEST), halo
 
     return of
 

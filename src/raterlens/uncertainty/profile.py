@@ -157,6 +157,13 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             "use fit.bootstrap(ratings) for others",
             option="model",
         )
+    if "halo" in known.effects:
+        raise OptionError(
+            Message("profile takes a fit without halo, not ", Option("halo", fit.config.halo)),
+            "use the intervals in fit.raters, or fit.bootstrap(ratings)",
+            value=fit.config.halo,
+            option="halo",
+        )
     mixed = yardstick.reference != MAX and str(yardstick.reference).split()[0] in ("quantile", "max")
     if yardstick.shrink or mixed:
         raise OptionError(

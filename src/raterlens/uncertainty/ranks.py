@@ -60,9 +60,9 @@ class Ranks:
 
 
 def kappa_covariance(panel: Panel, on: Measured, origin: Measure, index: Index) -> Array | sparse.csr_array:
-    """(raters, raters): covariance of all kappas by the delta method, the yardstick taken as given."""
+    """(raters, raters): covariance of all kappas by the delta method, the yardstick and halos taken as given."""
     n = len(on.a)
-    by_slope, by_severity, _ = index.gradient(on.a, on.eta, on.sigmas)
+    by_slope, by_severity, *_ = index.gradient(on.a, on.eta, on.sigmas, on.halos)
     slopes, severities = sparse.diags_array(by_slope), sparse.diags_array(by_severity)
     assert panel.covariance is not None
     if isinstance(panel.covariance, np.ndarray):
@@ -95,7 +95,7 @@ def each_pair(kappa: Array, covariance: Array) -> tuple[NDArray[np.int64], NDArr
 def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> Ranks:
     """Ranks over joint draws of all raters' slopes and severities from their normal approximation."""
     n, random = len(on.a), np.random.default_rng(_SEED)
-    kappa = index.kappa(on.a, on.eta, on.sigmas)
+    kappa = index.kappa(on.a, on.eta, on.sigmas, on.halos)
     drawn = np.empty((_DRAWS, n), dtype=np.int64)
     root = _root(panel)
     reversible = bool((on.a < 0).any())
@@ -105,7 +105,8 @@ def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> 
         moved = np.asarray(root @ random.standard_normal((2 * n, size))).T
         a = on.a + moved[:, :n]
         eta = on.eta + moved[:, n:] - moved[:, n:] @ origin.weights[:, None]
-        value = index.kappa(a if reversible else np.maximum(a, 0.0), eta, np.full_like(a, on.sigmas[0]))
+        slope = a if reversible else np.maximum(a, 0.0)
+        value = index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), on.halos)
         drawn[first : first + size] = stats.rankdata(-value, axis=1, method="ordinal")
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
     return Ranks(

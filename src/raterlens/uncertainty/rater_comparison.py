@@ -214,7 +214,7 @@ def _measured(fit: "Result", shrink: bool | None) -> Measurement:
 def _own_se(where: Measurement) -> Array:
     """The part of each kappa's standard error that the rater's own ratings decide."""
     on, panel = where.on, where.panel
-    by_slope, by_severity, _ = where.index.gradient(on.a, on.eta, on.sigmas)
+    by_slope, by_severity, *_ = where.index.gradient(on.a, on.eta, on.sigmas, on.halos)
     by = np.stack([by_slope, by_severity], axis=1)
     blocks = own_error(panel, common_error(panel))
     return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, blocks, by), 0.0)))

@@ -11,6 +11,7 @@ from raterlens.errors import InputError
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.repeats import readings_of
 from raterlens.types import Array
 
 if TYPE_CHECKING:
@@ -23,15 +24,21 @@ _BLOCK = 2**20
 def redrawn(
     ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
 ) -> Ratings:
-    """New abilities from the standard normal population, and new scores from the model, for every rating."""
+    """New abilities from the standard normal population, new impressions where the model has them, and new scores from
+    the model, for every rating."""
     ability = random.standard_normal(ratings.n_students)
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     contexts = model.contexts.places(ratings)
+    impression = np.zeros(ratings.n_ratings)
+    if model.halo is not None:
+        reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
+        spread = np.sqrt(model.halo_variances(parameters))
+        impression = spread[ratings.rater] * random.standard_normal(number)[reading]
     for first in range(0, ratings.n_ratings, _BLOCK):
         rows = slice(first, first + _BLOCK)
         context = contexts[rows]
-        reach = predictor.slope[context] * ability[ratings.student[rows]]
+        reach = predictor.slope[context] * ability[ratings.student[rows]] + impression[rows]
         # At ability 0 with the ability in the intercepts: any response, one rating per row.
         at = Predictor(
             np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever)

@@ -1,0 +1,28 @@
+"""Which form the marginal likelihood of a facets model takes."""
+
+from typing import TYPE_CHECKING
+
+from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.halo_marginal import HaloMarginal
+from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
+from raterlens.models.facets import FacetsModel
+from raterlens.models.responses import Adjacent, Response
+from raterlens.ratings.coded import Ratings
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def marginal(
+    ratings: Ratings,
+    model: FacetsModel,
+    response: Response,
+    pseudo: Pseudo,
+    client: "Client | None" = None,
+) -> FacetsMarginal:
+    """The cheapest form that the model and the response allow."""
+    if model.halo is not None:
+        return HaloMarginal(ratings, model, response, pseudo, client)
+    if isinstance(response, Adjacent):
+        return EssayMarginal(ratings, model, response, pseudo, client)
+    return CellMarginal(ratings, model, response, pseudo, client)

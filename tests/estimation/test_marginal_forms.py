@@ -1,0 +1,21 @@
+import numpy as np
+import pytest
+
+from raterlens.capability.links import get_link
+from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.halo_marginal import HaloMarginal
+from raterlens.estimation.marginal import CellMarginal, EssayMarginal
+from raterlens.estimation.marginal_forms import marginal
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+
+
+@pytest.mark.parametrize(
+    ("link", "halo", "form"),
+    [("logit", "none", EssayMarginal), ("probit", "none", CellMarginal), ("probit", "common", HaloMarginal)],
+)
+def test_the_cheapest_form_that_will_do(small, link, halo, form):
+    model, response = build(small, Options(facets_spec("gmf"), get_link(link), halo=halo))
+    problem = marginal(small, model, response, Pseudo(np.zeros((len(model.contexts), 2))))
+    assert type(problem) is form
+    assert problem.n_students == small.n_students

@@ -1,0 +1,139 @@
+"""Fits with a reading effect, on disk, anchored, scored, saved and refused; and on real marking."""
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.errors import InputError, OptionError
+
+ESTIMATES = {"rtol": 1e-5, "atol": 1e-6}
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return rl.simulate(students=200, raters=5, items=4, raters_per_student=2, halo=1.0, seed=3)
+
+
+@pytest.fixture(scope="module")
+def fit(drawn):
+    return rl.fit(drawn.ratings, halo="common")
+
+
+def test_halo_is_found_and_costs_capability(drawn, fit):
+    plain = rl.fit(drawn.ratings, halo="none")
+    assert fit.n_parameters == plain.n_parameters + 1
+    assert fit.loglik > plain.loglik + 10
+    row = fit.raters.row(0, named=True)
+    assert row["halo_low"] < 1.0 < row["halo_high"]
+    assert "halo" not in plain.raters.columns
+    # Wider intervals of severity, and abilities that are known less well.
+    assert (fit.raters["eta_se"] > plain.raters["eta_se"]).all()
+    assert fit.students["theta_se"].mean() > 1.1 * plain.students["theta_se"].mean()
+
+
+def test_kappa_averages_over_the_reading_effect():
+    """a = 1.5 and tau = 0, 1, 2: by brute force over ability and impression."""
+    from raterlens.capability.curves import PassCurve
+    from raterlens.capability.index import Index
+    from raterlens.capability.links import get_link
+    from raterlens.capability.population import Normal
+
+    index = Index(PassCurve(get_link("logit")), Normal(), perfect=True)
+    halo = np.array([0.0, 1.0, 4.0])
+    found = index.kappa(np.full(3, 1.5), np.zeros(3), np.ones(3), halo)
+    t, u = np.meshgrid(np.arange(-8, 8, 0.05), np.arange(-8, 8, 0.05))
+    weight = np.exp(-(t**2 + u**2) / 2) * 0.05**2 / (2 * np.pi)
+    for variance, value in zip(halo, found, strict=True):
+        p = 1 / (1 + np.exp(-(1.5 * t + np.sqrt(variance) * u)))
+        assert value == pytest.approx(np.sqrt(2 * np.pi) * 1.5 * np.sum(weight * p * (1 - p)), abs=1e-8)
+    np.testing.assert_allclose(found, [0.665, 0.605, 0.493], atol=1e-3)
+
+
+def test_each_rater_by_itself(drawn):
+    own = rl.fit(drawn.ratings, halo="rater")
+    assert own.raters["halo"].n_unique() > 2
+    assert own.n_parameters == 4 + rl.fit(drawn.ratings, halo="common", standard_errors=False).n_parameters
+
+
+def test_parts_on_disk_give_the_same(drawn, fit, tmp_path, monkeypatch):
+    from raterlens.ratings.packed_file import open_packed
+    from raterlens.ratings.stored import StoredRatings
+
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    packed = rl.pack(drawn.ratings.table(), tmp_path / "halo.rlpack")
+    found = rl.fit(StoredRatings(open_packed(packed), part=500), halo="common")
+    assert found.loglik == pytest.approx(fit.loglik, rel=1e-9)
+    for name in ("kappa", "kappa_se", "halo", "halo_se"):
+        np.testing.assert_allclose(found.raters[name], fit.raters[name], **ESTIMATES)
+
+
+def test_a_saved_fit_scores_students_as_the_fit_did(drawn, fit, tmp_path):
+    fit.save(tmp_path / "fit.json")
+    loaded = rl.load(tmp_path / "fit.json")
+    scored = loaded.score(drawn.ratings)
+    np.testing.assert_allclose(scored["theta"], fit.students["theta"], atol=1e-7)
+    np.testing.assert_allclose(scored["theta_se"], fit.students["theta_se"], atol=1e-7)
+    np.testing.assert_allclose(
+        loaded.capability(reference="max")["kappa_low"], fit.raters["kappa_low"], atol=1e-9
+    )
+
+
+def test_anchors_hold_while_halo_is_estimated(drawn, fit):
+    first = fit.raters.row(0, named=True)
+    held = (first["rho"] * fit.sigma, first["eta"] - fit.alpha)
+    anchored = rl.fit(drawn.ratings, halo="common", anchors=rl.Anchors(raters={first["rater"]: held}))
+    assert anchored.loglik == pytest.approx(fit.loglik, abs=1e-3)
+    np.testing.assert_allclose(anchored.raters["halo"], fit.raters["halo"], atol=0.01)
+
+
+def test_one_item_per_reading_says_nothing_about_halo():
+    ratings = rl.simulate(students=30, raters=3, items=1, seed=1).ratings
+    with pytest.raises(InputError, match="at least 2 items"):
+        rl.fit(ratings, halo="common")
+
+
+def test_where_some_readings_have_one_item_the_others_tell():
+    table = rl.simulate(students=60, raters=3, items=2, halo=1.0, seed=1).ratings.table()
+    ratings = rl.read(table.filter(~((table["student"] == "S1") & (table["item"] == "I2"))))
+    assert rl.fit(ratings, halo="common").converged
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"method": "laplace"}, "mml"),
+        ({"link": "log"}, "cloglog"),
+        ({"covariance": "sandwich"}, "observed"),
+    ],
+)
+def test_what_does_not_go_with_halo(drawn, options, word):
+    with pytest.raises(OptionError, match=word):
+        rl.fit(drawn.ratings, halo="common", **options)
+
+
+def test_profiles_are_of_fits_without_halo(drawn, fit):
+    with pytest.raises(OptionError, match="without halo"):
+        fit.profile(drawn.ratings)
+
+
+def test_parametric_bootstrap_draws_impressions(drawn, fit):
+    found = fit.bootstrap(drawn.ratings, kind="parametric", replicates=4, workers=1)
+    assert found.raters().height == 5
+
+
+def test_writing_data_has_none(writing):
+    common = rl.fit(writing, halo="common", standard_errors=False)
+    assert common.loglik == pytest.approx(-3297.741, abs=0.002)
+    assert common.raters["halo"][0] == 0
+    assert rl.fit(writing, halo="rater", standard_errors=False).loglik == pytest.approx(-3295.596, abs=0.002)
+
+
+def test_exam_essays_against_an_independent_fit(writing_path):
+    items = ["a1", "a2", "a3", "a4"]
+    essays = rl.read(
+        writing_path.with_name("essays.csv"), student="student", rater="rater", items=items, cut=2
+    )
+    common = rl.fit(essays, halo="common", standard_errors=False)
+    assert common.loglik == pytest.approx(-14016.0443, abs=0.001)
+    assert common.raters["halo"][0] == pytest.approx(0.169, abs=0.001)
+    assert rl.fit(essays, halo="rater", standard_errors=False).loglik >= -13985.83
