@@ -222,7 +222,7 @@ def test_gradient_is_the_difference(link, slope, eta, sigma, population):
 
 def test_gradient_broadcasts():
     gradient = capability.gmf_gradient(np.ones((3, 1)), np.zeros(4), 2.0)
-    assert [part.shape for part in gradient] == [(3, 4)] * 3
+    assert [part.shape for part in gradient] == [(3, 4)] * 4
 
 
 @pytest.mark.parametrize("link", NAMES)

@@ -36,20 +36,23 @@ def test_a_rater_without_noise_is_the_yardstick_of_the_probit_model():
     np.testing.assert_allclose(found, expected, atol=1e-13)
 
 
+HALO = np.array([0.5, 1.0, 2.0])
+
+
 @pytest.mark.parametrize("name", INDICES)
 def test_gradients_are_differences(name):
     index, h = INDICES[name], 1e-5
     for value, gradient in (
-        (index.kappa, index.gradient(A, ETA, SIGMA)),
-        (lambda a, eta, sigma: index.rho(a, sigma)[0], index.rho(A, SIGMA)[1]),
+        (index.kappa, index.gradient(A, ETA, SIGMA, HALO)),
+        (lambda a, eta, sigma, halo: index.rho(a, sigma)[0], index.rho(A, SIGMA)[1]),
     ):
         for which, part in enumerate(gradient):
             steps = [
-                [h * (place == which) for place in range(3)],
-                [-h * (place == which) for place in range(3)],
+                [h * (place == which) for place in range(4)],
+                [-h * (place == which) for place in range(4)],
             ]
             above, below = (
-                value(*(one + step for one, step in zip((A, ETA, SIGMA), move, strict=True)))
+                value(*(one + step for one, step in zip((A, ETA, SIGMA, HALO), move, strict=True)))
                 for move in steps
             )
             difference = (above - below) / (2 * h)

@@ -81,7 +81,7 @@ def test_it_goes_from_0_to_1_with_the_slope(name):
 
 @pytest.mark.parametrize("name", CURVES)
 def test_gradients_are_those_of_the_probit_form_and_of_wider_differences(name):
-    by_slope, by_severity = sharpness_gradient(CURVES[name], Normal(), A, ETA)
+    by_slope, by_severity, _ = sharpness_gradient(CURVES[name], Normal(), A, ETA)
     if name == "probit":
         np.testing.assert_allclose(by_slope, (1 + A**2) ** -1.5, atol=1e-7)
         np.testing.assert_allclose(by_severity, 0, atol=1e-7)
@@ -90,6 +90,9 @@ def test_gradients_are_those_of_the_probit_form_and_of_wider_differences(name):
     np.testing.assert_allclose(by_slope, (wide[0] - wide[1]) / (2 * h), atol=1e-5)
     wide = [sharpness_of(CURVES[name], Normal(), A, ETA + s * h) for s in (1, -1)]
     np.testing.assert_allclose(by_severity, (wide[0] - wide[1]) / (2 * h), atol=1e-5)
+    wide = [sharpness_of(CURVES[name], Normal(), A, ETA, 0.5 + s * h) for s in (1, -1)]
+    by_halo = sharpness_gradient(CURVES[name], Normal(), A, ETA, 0.5)[2]
+    np.testing.assert_allclose(by_halo, (wide[0] - wide[1]) / (2 * h), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["logit", "probit", "cauchit"])

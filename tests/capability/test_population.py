@@ -76,6 +76,23 @@ def test_derivatives_agree_with_differences(name, population):
 
 
 @pytest.mark.parametrize("population", POPULATIONS)
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_reading_effect_is_averaged_over(name, population):
+    """Against a sum over impressions, each a shift of severity; and derivatives against differences."""
+    curve, students, h, halo = CURVES[name], POPULATIONS[population], 1e-4, 0.8
+    u = np.arange(-7, 7.01, 0.25)
+    weight = np.exp(-(u**2) / 2) / np.exp(-(u**2) / 2).sum()
+    rates = [students.rate(curve, A, ETA - np.sqrt(halo) * each) for each in u]
+    np.testing.assert_allclose(students.rate(curve, A, ETA, halo), weight @ np.array(rates), atol=1e-7)
+    found = students.sensitivity(curve, A, ETA, halo)
+    for by, step in (("by_slope", (h, 0, 0)), ("by_severity", (0, h, 0)), ("by_halo", (0, 0, h))):
+        above, below = (
+            students.rate(curve, A + s * step[0], ETA + s * step[1], halo + s * step[2]) for s in (1, -1)
+        )
+        np.testing.assert_allclose(getattr(found, by), (above - below) / (2 * h), atol=1e-6)
+
+
+@pytest.mark.parametrize("population", POPULATIONS)
 @pytest.mark.parametrize("name", CURVES)
 def test_best_is_the_highest_rate_at_any_severity(name, population):
     curve, students = CURVES[name], POPULATIONS[population]

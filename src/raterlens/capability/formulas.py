@@ -267,7 +267,8 @@ def gmf_gradient(
     mean: float = 0.0,
     sd: float = 1.0,
 ) -> Gradient:
-    r"""Derivatives of the κ-bar of `gmf` in the slope a = ρ σ, the severity η and σ, for the delta method.
+    r"""Derivatives of the κ-bar of `gmf` in the slope a = ρ σ, the severity η, σ and the variance of a reading effect
+    (at 0), for the delta method.
 
     With :math:`M_k(a, \eta) = \int f(a t - \eta)\, t^k \varphi(t)\, dt`, κ-bar = a M₀(a, η) / Δ(σ) and
 

@@ -59,6 +59,7 @@ VALUES: dict[str, Any] = {
     "reference": "quantile 0.9",
     "population": "normal 0.5 1.2",
     "origin": "absolute",
+    "halo": "rater",
     "score": "mark",
     "table": "Sheet 2",
     "wide": "{rater} {item}",
@@ -113,13 +114,13 @@ def test_bounds_arrive_as_they_were_given() -> None:
 def test_a_new_field_is_an_option_without_further_work() -> None:
     @dataclass(frozen=True)
     class Wider(FitConfig):
-        halo: str = "none"
+        haste: str = "none"
         strict: bool = True
 
-    record = options._record(Wider, {**FIT_HELP, "halo": "Halo.", "strict": "Not strict."}, options._MODEL)
+    record = options._record(Wider, {**FIT_HELP, "haste": "Haste.", "strict": "Not strict."}, options._MODEL)
     kinds = {field.name: field.type for field in dataclasses.fields(record)}
-    assert record().halo == "none"
-    assert kinds["halo"].__metadata__[0].help == "Halo."
+    assert record().haste == "none"
+    assert kinds["haste"].__metadata__[0].help == "Haste."
     assert kinds["strict"].__metadata__[0].name == ("--no-strict",)
 
 

@@ -58,11 +58,11 @@ FIT_HELP = {
     "population": "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'.",
     "origin": "Zero of severity: average, absolute, or a number.",
     "shrink": "Pull uncertain raters towards the panel.",
+    "allow_reversed": "Allow negative slopes: raters who score against ability.",
     "halo": (
         "What all scores of a student by a rater share besides ability: none, common (as strong for every rater) or "
         "rater (each rater's own). Default: none, and common where the ratings clearly show it."
     ),
-    "allow_reversed": "Allow negative slopes: raters who score against ability.",
     "starts": "Starting points to try at most, for models with a true category.",
     "seed": "Seed of the random starting points.",
     "standard_errors": "Skip standard errors and intervals.",
