@@ -102,7 +102,7 @@ def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures and the pages of raters take seconds."""
     monkeypatch.setattr("raterlens.report.page.rater_data", lambda *_: {})
     nothing = {"capability": None, "severity": None, "frames": {"curve": None, "what_if": "", "band": False}}
-    monkeypatch.setattr("raterlens.report.page.pictures", lambda fit, numbers: nothing)
+    monkeypatch.setattr("raterlens.report.page.pictures", lambda *_, **__: nothing)
 
 
 @pytest.mark.filterwarnings("ignore")
