@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any, Literal, Self, TypedDict, get_args
 
 from raterlens.errors import OptionError, choose
+from raterlens.score_options import bands_text, map_text, pairs
 from raterlens.text import Message, Option, shortened
 
 Method = Literal["mml", "laplace", "hl"]
@@ -26,6 +27,8 @@ Columns = str | Sequence[str] | None
 """A column, several that are combined, or one to be recognised."""
 LARGEST_CUT = 1e15
 """Beyond it, whole numbers are no longer told apart."""
+ROW = "{row}"
+"""The student where each row is a piece of work that has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +179,16 @@ class ReadConfig:
     items: Columns = None
     facets: Columns = None
     cut: float | None = None
+    bands: str | Sequence[float] | None = None
+    """Lower ends of all bands but the first, kept as text: "40,60,80"."""
+    map: str | Mapping[str, float | None] | None = None
+    """Words and what they are worth, kept as text: "good=1,bad=0,absent="."""
     table: str | None = None
     wide: str | None = None
     format: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
+    """None: UTF-8, and where that fails, what the bytes suggest."""
+    as_written: bool = False
 
     def __post_init__(self) -> None:
         for role in ("student", "rater", "item", "items", "facets", "score"):
@@ -201,14 +210,33 @@ class ReadConfig:
         object.__setattr__(self, "cut", _checked_cut(self.cut))
         for name in ("table", "wide", "format"):
             _check_text(name, getattr(self, name))
+        if self.bands is not None:
+            object.__setattr__(self, "bands", bands_text(self.bands, self.cut))
+        if self.map is not None:
+            object.__setattr__(self, "map", map_text(self.map))
+        _check_switch("as_written", self.as_written)
         if self.wide is not None:
             pattern_fields(self.wide)
-        _check_encoding(self.encoding)
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
 
     def names(self, role: str) -> tuple[str, ...]:
         """The columns that the user names for a role."""
         spec = getattr(self, role)
         return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
+
+    @property
+    def codec(self) -> str:
+        """The encoding where it is given, else UTF-8."""
+        return self.encoding or "utf-8"
+
+    def edges(self) -> tuple[float, ...]:
+        """Where bands begin."""
+        return () if self.bands is None else tuple(float(edge) for edge in str(self.bands).split(","))
+
+    def worth(self) -> dict[str, float | None]:
+        """What words are worth; None where they stand for a missing score."""
+        return {} if self.map is None else pairs(str(self.map))
 
     def changed(self, **changes: Any) -> Self:
         """The same request with some options changed."""

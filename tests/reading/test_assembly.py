@@ -7,14 +7,16 @@ from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.assembly import Kept, assemble, left_out
-from raterlens.reading.columns import assign_roles
+from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import table_of
+from raterlens.reading.layout import laid_out
+from raterlens.reading.proposals.findings import Understanding
 from tests.support.reading_tables import LONG
 
 
 def assembled(frame: pl.DataFrame, **options: object) -> Ratings:
-    config = ReadConfig(**options)  # type: ignore[arg-type]
-    return assemble(table_of("t", frame), assign_roles(frame.columns, config), config.cut)
+    understanding = Understanding(ReadConfig(**options))  # type: ignore[arg-type]
+    return assemble(*laid_out(table_of("t", frame), understanding), understanding)
 
 
 def test_incomplete_rows_are_left_out_and_counted() -> None:
@@ -45,7 +47,7 @@ def test_counts_add_up() -> None:
 
 
 def test_nothing_of_use() -> None:
-    roles = assign_roles(["student", "rater", "score"], ReadConfig())
+    roles = Roles(("student",), ("rater",), (), ("score",), (), False, ())
     with pytest.raises(InputError, match="all 3 scores in 'score' are missing") as refused:
         left_out(roles, Kept(rows=3, labelled=3, scores=3, scored=0, kept=0))
     assert refused.value.option == "score"

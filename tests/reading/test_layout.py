@@ -9,6 +9,7 @@ from raterlens.config import ReadConfig
 from raterlens.errors import OptionError
 from raterlens.reading.formats.lazy_table import table_of
 from raterlens.reading.layout import laid_out
+from raterlens.reading.proposals.findings import Understanding
 from raterlens.text import worded
 
 FRAME = pl.DataFrame({"student": [1], "rater": [2], "reader": [3], "task": [4], "score": [1]})
@@ -17,9 +18,9 @@ TABLE = table_of("t", FRAME)
 
 def test_the_user_goes_before_the_file_and_the_file_before_usual_names() -> None:
     told = replace(TABLE, roles={"rater": "reader", "facets": ["task", "rater"]})
-    _, by_name = laid_out(TABLE, ReadConfig())
-    table, by_file = laid_out(told, ReadConfig())
-    _, by_user = laid_out(told, ReadConfig(rater="task"))
+    _, by_name = laid_out(TABLE, Understanding(ReadConfig()))
+    table, by_file = laid_out(told, Understanding(ReadConfig()))
+    _, by_user = laid_out(told, Understanding(ReadConfig(rater="task")))
     assert (by_name.rater, by_name.item) == (("rater",), ("task",))
     assert (by_file.rater, by_file.facets) == (("reader",), ("task", "rater"))
     assert (by_user.rater, by_user.facets) == (("task",), ("rater",))
@@ -30,7 +31,7 @@ def test_the_user_goes_before_the_file_and_the_file_before_usual_names() -> None
 
 def test_columns_of_raters_become_rows() -> None:
     wide = table_of("t", pl.DataFrame({"student": [1, 2], "Ann x": [0, 1], "Bob x": [1, 1], "Bob y": [0, 0]}))
-    table, roles = laid_out(wide, ReadConfig(wide="{rater} {item}", items=["Ann x", "Bob x"]))
+    table, roles = laid_out(wide, Understanding(ReadConfig(wide="{rater} {item}", items=["Ann x", "Bob x"])))
     rows = table.take(roles.columns).frame.rows()
     assert rows == [(1, "Ann", "x", "0"), (1, "Bob", "x", "1"), (2, "Ann", "x", "1"), (2, "Bob", "x", "1")]
     assert table.query is None
@@ -38,4 +39,4 @@ def test_columns_of_raters_become_rows() -> None:
 
 def test_a_column_has_one_role() -> None:
     with pytest.raises(OptionError, match="column 'rater' is given for student and rater; give each role"):
-        laid_out(TABLE, ReadConfig(student="rater", rater="rater"))
+        laid_out(TABLE, Understanding(ReadConfig(student="rater", rater="rater")))

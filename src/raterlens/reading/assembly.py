@@ -1,16 +1,22 @@
 """The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.ratings.coded import Codes, Facet, Ratings
 from raterlens.reading.columns import Roles
-from raterlens.reading.formats.lazy_table import Table
+from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.levels import Levels, alike, code, combine
+from raterlens.reading.proposals.findings import Understanding
+from raterlens.reading.proposals.label_spellings import merged
+from raterlens.reading.proposals.score_scales import understood_scale
+from raterlens.reading.proposals.swapped_roles import swapped
+from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.repeated_rows import Whole, repeated_rows
 from raterlens.reading.scores import parse_scores
 from raterlens.reading.value_labels import labelled
@@ -20,7 +26,7 @@ from raterlens.types import Mask
 ONE_ITEM = "all"
 
 
-def assemble(table: Table, roles: Roles, cut: float | None) -> Ratings:
+def assemble(table: Table, roles: Roles, understanding: Understanding) -> Ratings:
     """Put codes and scores together, without the ratings that miss a label or a score."""
     taken = table.take(roles.columns)
     if taken.frame.is_empty():
@@ -28,30 +34,107 @@ def assemble(table: Table, roles: Roles, cut: float | None) -> Ratings:
             f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings under it"
         )
     rows = labelled(table, roles, taken)
+    labels = _Labels.of(rows, roles)
+    if not understanding.config.as_written:
+        totals, found = total_rows(labels.named(roles), rows.place)
+        understanding.take(found)
+        if totals is not None:
+            taken = taken.without(totals)
+            rows = labelled(table, roles, taken)
+            labels = _Labels.of(rows, roles)
+        labels = labels.merged(rows.place, understanding)
+    complete = labels.complete
+    scores, scored = _scored(rows, roles, complete, understanding)
+    kept = scored & complete[:, None] & (scores >= 0)
+    notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
+    notes += left_out(roles, Kept.of(complete, scored, kept))
+    coded: list[Whole] = [
+        levels.codes for levels in (labels.students, labels.raters, *labels.facets.values())
+    ]
+    item_codes = labels.item_codes
+    coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
+    notes += repeated_rows(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
+    notes += [
+        note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
+    ]
+    ratings = _ratings(table, labels, scores, kept, notes)
+    found, more = swapped(
+        roles, ratings.n_students, ratings.n_raters, ratings.n_items, understanding.asked.given().keys()
+    )
+    understanding.take(found)
+    return ratings if not more else replace(ratings, notes=(*ratings.notes, *more))
+
+
+def _scored(
+    rows: Rows, roles: Roles, complete: Mask, understanding: Understanding
+) -> tuple[NDArray[np.int16], Mask]:
+    """Scores, -1 where there is none, and where there is something; rows without a label hold no score."""
     frame = rows.frame
-    students = _levels(frame, "student", roles.student)
-    raters = _levels(frame, "rater", roles.rater)
-    items, item_codes = item_levels(frame, roles)
-    facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
-    complete = (students.codes >= 0) & (raters.codes >= 0) & (item_codes >= 0).all(axis=1)
-    complete &= np.all([levels.codes >= 0 for levels in facets.values()], axis=0)
+    given: Mask | None = None
     if not complete.all():
         # A line of totals below the table has no rater: what it holds is no score.
         given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
-    scores = np.column_stack([parse_scores(frame[name], cut, rows.place) for name in roles.scores])
+    columns = [frame[name] for name in roles.scores]
+    config = understanding.config
+    names = config.names("items") if config.wide else roles.scores
+    coding = understood_scale(columns, names, understanding)
+    scores = np.column_stack([parse_scores(column, coding, rows.place) for column in columns])
     scored = scores >= 0
-    kept = scored & complete[:, None]
-    if not complete.all():
+    if given is not None:
         scored |= given & ~complete[:, None]
-    notes = [*table.notes, *roles.notes, *rows.notes, *left_out(roles, Kept.of(complete, scored, kept))]
-    coded: list[Whole] = [students.codes, raters.codes, *(levels.codes for levels in facets.values())]
-    coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
-    notes += repeated_rows(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
+    return scores, scored
 
-    coded_as = {"student": students, "rater": raters, **({"item": items} if roles.item else {}), **facets}
-    notes += [note for name, levels in coded_as.items() for note in line_breaks(name, levels, rows.place)]
 
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The labels of every role, coded."""
+
+    students: Levels
+    raters: Levels
+    items: Levels
+    item_codes: Codes
+    """As an array that broadcasts to rows x score columns."""
+    facets: dict[str, Levels]
+
+    @staticmethod
+    def of(rows: Rows, roles: Roles) -> "_Labels":
+        frame = rows.frame
+        students, raters = _levels(frame, "student", roles.student), _levels(frame, "rater", roles.rater)
+        items, item_codes = item_levels(frame, roles)
+        facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
+        return _Labels(students, raters, items, item_codes, facets)
+
+    @property
+    def complete(self) -> Mask:
+        whole: Mask = (
+            (self.students.codes >= 0) & (self.raters.codes >= 0) & (self.item_codes >= 0).all(axis=1)
+        )
+        for levels in self.facets.values():
+            whole = whole & (levels.codes >= 0)
+        return whole
+
+    def named(self, roles: Roles) -> dict[str, Levels]:
+        """Of each role that has a column."""
+        items = {"item": self.items} if roles.item else {}
+        return {"student": self.students, "rater": self.raters, **items, **self.facets}
+
+    def merged(self, place: Callable[[int], str], understanding: Understanding) -> "_Labels":
+        """With labels that differ only in their spelling as one."""
+        whole = len(self.item_codes) > 1
+        found = {"student": self.students, "rater": self.raters, **({"item": self.items} if whole else {})}
+        for role, levels in found.items():
+            found[role], notes = merged(levels, role, place)
+            understanding.take(notes)
+        items = found.get("item", self.items)
+        codes = items.codes[:, None] if whole else self.item_codes
+        return _Labels(found["student"], found["rater"], items, codes, self.facets)
+
+
+def _ratings(
+    table: Table, labels: _Labels, scores: NDArray[np.int16], kept: Mask, notes: list[str]
+) -> Ratings:
+    """What is of use, with the labels that it uses."""
     everything = kept.shape[1] == 1 and bool(kept.all())
 
     def used(levels: Levels, codes: Codes) -> Levels:
@@ -59,12 +142,12 @@ def assemble(table: Table, roles: Roles, cut: float | None) -> Ratings:
             return levels
         return levels.used_in(np.broadcast_to(codes, kept.shape)[kept])
 
-    students, raters = (used(levels, levels.codes[:, None]) for levels in (students, raters))
-    items = used(items, item_codes)
-    facets = {name: used(levels, levels.codes[:, None]) for name, levels in facets.items()}
-    named = {f"level of {name}": levels for name, levels in facets.items()}
-    roles_of = {"student": students, "rater": raters, "item": items} | named
-    notes += remarks({role: levels.labels for role, levels in roles_of.items()})
+    students, raters = (used(levels, levels.codes[:, None]) for levels in (labels.students, labels.raters))
+    items = used(labels.items, labels.item_codes)
+    facets = {name: used(levels, levels.codes[:, None]) for name, levels in labels.facets.items()}
+    roles_of = {"student": students, "rater": raters, "item": items}
+    roles_of |= {f"level of {name}": levels for name, levels in facets.items()}
+    notes = [*notes, *remarks({role: levels.labels for role, levels in roles_of.items()})]
     return Ratings(
         student=students.codes,
         rater=raters.codes,

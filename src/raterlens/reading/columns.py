@@ -1,36 +1,15 @@
-"""Which column plays which role: as the user says, or by its usual name."""
+"""Which column plays which role: as the user says, or as it was recognised."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.patterns import likely_pattern
+from raterlens.reading.proposals.role_detection import Recognised
 from raterlens.text import Message, Option, listed, shortened
-
-# The usual names, then those that are taken only where there is none of the usual ones.
-USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "student": (
-        ("student", "person", "pid", "examinee", "candidate"),
-        ("subject", "respondent", "participant", "pupil", "learner", "response", "sample", "example"),
-    ),
-    "rater": (
-        ("rater", "judge", "annotator", "marker"),
-        ("scorer", "grader", "assessor", "examiner", "reviewer", "evaluator", "coder"),
-    ),
-    "item": (
-        ("item", "criterion", "task", "question"),
-        ("trait", "criteria", "dimension", "aspect", "prompt"),
-    ),
-    "score": (
-        ("score", "rating", "label", "y"),
-        ("verdict", "mark", "grade", "points", "pass", "passed", "outcome", "result"),
-    ),
-}
-SUFFIX = re.compile(r"_?(id|name|no|nr|number|code)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +29,8 @@ class Roles:
         return self.student + self.rater + self.item + self.scores + self.facets
 
 
-def assign_roles(columns: Sequence[str], config: ReadConfig) -> Roles:
-    """Give each role its columns; those left out are recognised among the columns not yet taken."""
+def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) -> Roles:
+    """Give each role its columns: those that the user names, else those that were recognised."""
     wide = config.items is not None
     taken = {
         role: _present(columns, role, config.names(role))
@@ -62,13 +41,13 @@ def assign_roles(columns: Sequence[str], config: ReadConfig) -> Roles:
     notes = []
     for role in ("student", "rater") if wide else ("student", "rater", "item", "score"):
         if role not in taken:
-            used = {column for names in taken.values() for column in names}
-            found = _recognised([column for column in columns if column not in used], columns, role)
-            if found:
-                notes.append(f"{role} column: {shortened(found)} (recognised)")
-            elif role == "item":
+            name = found.roles.get(role)
+            if name is None:
+                _refuse_open(role, columns, found)
                 notes.append("no item column: all ratings are of one item, 'all'")
-            taken[role] = (found,) if found else ()
+            else:
+                notes.append(f"{role} column: {shortened(name)} (recognised)")
+            taken[role] = () if name is None else (name,)
     return Roles(
         student=taken["student"],
         rater=taken["rater"],
@@ -136,21 +115,17 @@ def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
             )
 
 
-def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str | None:
-    names = {column: _plain(column) for column in free}
-    for usual in USUAL[role]:
-        found = [column for column, plain in names.items() if {plain, SUFFIX.sub("", plain)} & set(usual)]
-        if len(found) > 1:
-            raise InputError(
-                f"{listed(found)} could each be the {role} column",
-                Message("say which, for example ", Option(role, found[0])),
-                value=found,
-                option=role,
-            )
-        if found:
-            return found[0]
+def _refuse_open(role: str, columns: Sequence[str], found: Recognised) -> None:
+    """Raise where a role has several columns to choose from, or none and needs one."""
+    if several := found.doubtful.get(role):
+        raise InputError(
+            f"{listed(several)} could each be the {role} column",
+            Message("say which, for example ", Option(role, several[0])),
+            value=several,
+            option=role,
+        )
     if role == "item":
-        return None
+        return
     remedy: list[str | Option] = ["name it with ", Option(role)]
     if role == "score":
         remedy += [", or ", Option("items"), " where each item has a column of scores"]
@@ -162,18 +137,6 @@ def _recognised(free: Iterable[str], columns: Sequence[str], role: str) -> str |
         value=list(columns),
         option=role,
     )
-
-
-def usual_role(name: str) -> str | None:
-    """The role that a name, singular or plural, is usual for."""
-    plain = _plain(name)
-    forms = {plain, SUFFIX.sub("", plain), plain.removesuffix("s"), plain.removesuffix("es")}
-    return next((role for role, (usual, other) in USUAL.items() if forms & {*usual, *other}), None)
-
-
-def _plain(column: str) -> str:
-    """'Student ID', 'studentId' and 'student.id' are all student_id or studentid."""
-    return re.sub(r"[^a-z0-9]+", "_", column.casefold()).strip("_")
 
 
 def _near(name: str, columns: Sequence[str]) -> str:

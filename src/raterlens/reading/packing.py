@@ -4,8 +4,8 @@ A large parquet file is never in memory whole: its labels are collected, then it
 put into their students' places chunk by chunk.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,14 @@ from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.lazy_table import Table, is_plain
 from raterlens.reading.formats.parquet import damaged
 from raterlens.reading.layout import laid_out
-from raterlens.reading.levels import combine
+from raterlens.reading.levels import Levels, combine
+from raterlens.reading.proposals.findings import Understanding
+from raterlens.reading.proposals.label_spellings import merged
+from raterlens.reading.proposals.role_detection import ROLES
+from raterlens.reading.proposals.score_scales import understood_scale
+from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.reader import checked
-from raterlens.reading.scores import HIGHEST, parse_scores
+from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
 
 # Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
 LARGE, CHUNK = 5_000_000, 2**21
@@ -46,16 +51,19 @@ def pack(
     items: Columns = None,
     facets: Columns = None,
     cut: float | None = None,
+    bands: str | Sequence[float] | None = None,
+    map: str | Mapping[str, float | None] | None = None,
     table: str | None = None,
     wide: str | None = None,
     format: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
+    as_written: bool = False,
 ) -> Path:
     """Read a table of ratings once and write it in the compact form that `rl.read` opens at once.
 
     Parameters
     ----------
-    source, student, rater, item, score, items, facets, cut, table, wide, format, encoding
+    source, student, rater, item, score, items, facets, cut, bands, map, table, wide, format, encoding, as_written
         As in `rl.read`. A parquet file, or a folder of them, may be larger than memory.
     out
         The file to write, NAME.rlpack. It appears when it is whole.
@@ -78,10 +86,13 @@ def pack(
         items=items,
         facets=facets,
         cut=cut,
+        bands=bands,
+        map=map,
         table=table,
         wide=wide,
         format=format,
         encoding=encoding,
+        as_written=as_written,
     )
     return pack_ratings(source, _target(out), config)
 
@@ -90,15 +101,20 @@ def pack_ratings(
     source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
 ) -> Path:
     """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
+    understanding = Understanding(config)
     with open_table(source, config) as opened:
-        table, roles = laid_out(opened, config)
+        understanding.take(opened.findings)
+        table, roles = laid_out(opened, understanding)
         query = _large(table, roles, large)
         if query is None:
-            ratings = checked(assemble(table, roles, config.cut), config.cut)
+            ratings = assemble(table, roles, understanding)
+            understanding.refuse_questions()
+            ratings = checked(ratings, config.cut)
             write_whole(path, lambda draft: write_ratings(ratings, draft, config.cut))
             return path
         try:
-            write_whole(path, lambda draft: _stream(query, roles, config.cut, draft, chunk))
+            asked = _Query.of(query, roles, understanding)
+            write_whole(path, lambda draft: _stream(asked, understanding, draft, chunk))
         except (PolarsError, PanicException) as error:
             raise damaged(table.name, error) from error
     return path
@@ -145,9 +161,10 @@ class _Query:
     """A column of codes for each role that has columns, and the scores."""
     item_codes: Codes | None
     """Where score columns are items."""
+    coding: ScoreCoding
 
     @staticmethod
-    def of(rows: pl.LazyFrame, roles: Roles) -> "_Query":
+    def of(rows: pl.LazyFrame, roles: Roles, understanding: Understanding) -> "_Query":
         columns = {"student": roles.student, "rater": roles.rater, "item": roles.item}
         columns |= {_facet(name): (name,) for name in roles.facets}
         coded, labels, item_codes = rows, {}, None
@@ -158,15 +175,20 @@ class _Query:
                 continue
             distinct = rows.select(names).unique().collect(engine="streaming")
             found = combine([distinct[name] for name in names])
+            if not understanding.config.as_written and role in ROLES:
+                found = without_totals(found, role, understanding)
+                found, notes = merged(found, role, None)
+                understanding.take(notes)
             labels[role] = found.labels
             codes = distinct.with_columns(pl.Series(_code(role), found.codes)).lazy()
             coded = coded.join(codes, on=list(names), how="left", nulls_equal=True, maintain_order="left")
         wanted = [_code(role) for role, names in columns.items() if names]
-        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes)
+        scores = [rows.select(name).unique().collect(engine="streaming").to_series() for name in roles.scores]
+        coding = understood_scale(scores, roles.scores, understanding)
+        understanding.refuse_questions()
+        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes, coding)
 
-    def batches(
-        self, cut: float | None, chunk: int
-    ) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
+    def batches(self, chunk: int) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
         """What is of use: how much, the codes of each role, and the scores."""
         first = 0
         for frame in self.coded.collect_batches(chunk_size=chunk, maintain_order=True, engine="streaming"):
@@ -177,20 +199,29 @@ class _Query:
                 for role in self.labels
             }
             labelled = np.logical_and.reduce([code[:, 0] >= 0 for code in codes.values() if len(code) > 1])
-            scores = np.column_stack([self._scores(frame[name], cut, first) for name in self.roles.scores])
+            scores = np.column_stack([self._scores(frame[name], first) for name in self.roles.scores])
             kept = (scores >= 0) & labelled[:, None]
             chosen = {role: np.broadcast_to(code, kept.shape)[kept] for role, code in codes.items()}
             yield Kept.of(labelled, scores >= 0, kept), chosen, scores[kept]
             first += len(frame)
 
-    def _scores(self, column: pl.Series, cut: float | None, first: int) -> NDArray[np.int16]:
+    def _scores(self, column: pl.Series, first: int) -> NDArray[np.int16]:
         try:
-            return parse_scores(column, cut, lambda row: f"row {first + row + 1:,}")
+            return parse_scores(column, self.coding, lambda row: f"row {first + row + 1:,}")
         except InputError:
             # Once more on the whole column, for a message that counts all the bad ones.
             whole = self.rows.select(column.name).collect().to_series()
-            parse_scores(whole, cut, lambda row: f"row {row + 1:,}")
+            parse_scores(whole, self.coding, lambda row: f"row {row + 1:,}")
             raise
+
+
+def without_totals(levels: Levels, role: str, understanding: Understanding) -> Levels:
+    """Labels of totals as missing ones."""
+    rows, found = total_rows({role: levels}, lambda _: "")
+    if rows is None:
+        return levels
+    understanding.take([replace(one, seen=f"labels of totals for the {role}") for one in found])
+    return Levels(np.where(rows, np.int32(-1), levels.codes), levels.labels)
 
 
 def _facet(name: str) -> str:
@@ -205,12 +236,12 @@ def _column(frame: pl.DataFrame, role: str) -> Codes:
     return frame[_code(role)].to_numpy()[:, None]
 
 
-def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path, chunk: int) -> None:
+def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int) -> None:
     """Write a draft, chunk by chunk, and check it as a whole."""
-    query = _Query.of(rows, roles)
+    roles, cut = query.roles, understanding.asked.cut
     given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
     found, highest, scratch, kept = Kept(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
-    for of_use, codes, scores in query.batches(cut, chunk):
+    for of_use, codes, scores in query.batches(chunk):
         found += of_use
         highest = max(highest, int(scores.max(initial=0)))
         for role, chosen in codes.items():
@@ -228,7 +259,7 @@ def _stream(rows: pl.LazyFrame, roles: Roles, cut: float | None, path: Path, chu
         used["rater"],
         used["item"],
         {name: used[_facet(name)] for name in roles.facets},
-        (*roles.notes, *notes, *remarks(used)),
+        (*(one.note for one in understanding.findings), *roles.notes, *notes, *remarks(used)),
         "polars",
         cut,
     )

@@ -1,6 +1,8 @@
 """A path or a dataframe -> Ratings: open, lay out, assemble, check."""
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from raterlens.ratings.stored import open_ratings
 from raterlens.reading.assembly import assemble
 from raterlens.reading.formats.file_formats import located, open_table, unreadable
 from raterlens.reading.layout import laid_out
+from raterlens.reading.proposals.findings import Proposal, Understanding
 from raterlens.text import Message, Option
 
 
@@ -25,10 +28,13 @@ def read(
     items: Columns = None,
     facets: Columns = None,
     cut: float | None = None,
+    bands: str | Sequence[float] | None = None,
+    map: str | Mapping[str, float | None] | None = None,
     table: str | None = None,
     wide: str | None = None,
     format: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
+    as_written: bool = False,
 ) -> Ratings:
     """Read ratings from a file or a dataframe.
 
@@ -50,15 +56,23 @@ def read(
         occasion. Each is estimated beside raters and items, in `fit.table("facets")`.
     cut
         The lowest passing score: a rating is then a pass (1) if its score is at least `cut`, else a fail (0).
+    bands
+        Where bands of scores begin, all but the first: `[40, 60, 80]` makes 0 to 3 of marks out of 100.
+    map
+        What words or numbers are worth: `{"good": 1, "bad": 0, "absent": None}`, or "good=1,bad=0,absent=". Usual words
+        (pass and fail, grades A to F, poor to excellent) are known.
     wide
         Where each rater, or each rater and item, has a column of scores: how these columns are called, such as
         "{rater} {item}" or "Mark {rater}". With `items`, these columns alone.
     table
-        Which sheet of a workbook (the first if left out), table of a database, or data frame among R's objects.
+        Which sheet of a workbook ("*" for all that are laid out alike, with a column `sheet`), table of a database, or
+        data frame among R's objects.
     format
         What the file is ("csv", "xlsx", ...), where its extension does not say, and of standard input.
     encoding
-        The encoding of a text file.
+        The encoding of a text file; UTF-8, UTF-16 and cp1252 are recognised.
+    as_written
+        Take the table as it stands: leave out no row of totals, take no two labels for one, double no half points.
 
     Returns
     -------
@@ -69,7 +83,8 @@ def read(
     Raises
     ------
     InputError, OptionError
-        The message says what is wrong, the value seen and what to do.
+        The message says what is wrong, the value seen and what to do. A file that can be meant in several ways raises
+        UncertainError, whose `proposal` has the likeliest.
 
     Examples
     --------
@@ -94,20 +109,45 @@ def read(
         items=items,
         facets=facets,
         cut=cut,
+        bands=bands,
+        map=map,
         table=table,
         wide=wide,
         format=format,
         encoding=encoding,
+        as_written=as_written,
     )
     return checked(read_ratings(source, config), config.cut)
 
 
 def read_ratings(source: object, config: ReadConfig) -> Ratings:
     """As `read`, but one student, or the same score throughout, will do: for scoring by a fit."""
-    if isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(SUFFIX):
+    if _is_packed(source):
         return _packed(source, config)
+    ratings, understanding = understood(source, config)
+    understanding.refuse_questions()
+    return ratings
+
+
+def proposed(source: object, config: ReadConfig) -> tuple[Ratings, Proposal]:
+    """The ratings by the likeliest answer to every question, and the proposal that they come from."""
+    if _is_packed(source):
+        return _packed(source, config), Proposal((), config)
+    ratings, understanding = understood(source, config)
+    return ratings, understanding.proposal
+
+
+def _is_packed(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    return isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(SUFFIX)
+
+
+def understood(source: object, config: ReadConfig) -> tuple[Ratings, Understanding]:
+    """The ratings as the likeliest answer to every question gives them, and what was found out on the way."""
+    understanding = Understanding(config)
     with open_table(source, config) as opened:
-        return assemble(*laid_out(opened, config), config.cut)
+        understanding.take(opened.findings)
+        ratings = assemble(*laid_out(opened, understanding), understanding)
+    return ratings, understanding
 
 
 def checked(ratings: Ratings, cut: float | None) -> Ratings:

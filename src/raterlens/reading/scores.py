@@ -1,61 +1,93 @@
-"""A column of scores to whole numbers, or to pass and fail by a cut."""
+"""A column of scores to whole numbers: as they stand, by what words are worth, in bands, or by a cut."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
+from raterlens.reading.proposals.score_words import MISSING, VERDICTS
 from raterlens.text import Message, Option, shortened
 
-MISSING = ("", "na", "n/a", "nan", "null", "none", ".")
-VERDICTS = {
-    **dict.fromkeys(("true", "pass", "passed", "yes", "correct"), 1.0),
-    **dict.fromkeys(("false", "fail", "failed", "no", "incorrect"), 0.0),
-}
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"
 CUT = Message("give the lowest passing score, for example ", Option("cut", 3))
+WORDS = Message(
+    f"{NEED}: write numbers, leave a missing score blank, or say what the words are worth, for example ",
+    Option("map", "good=1,bad=0,absent="),
+)
 Place = Callable[[int], str]
 
 
-def parse_scores(column: pl.Series, cut: float | None, place: Place) -> NDArray[np.int16]:
+@dataclass(frozen=True, slots=True)
+class ScoreCoding:
+    """How what stands in a column becomes a score."""
+
+    words: Mapping[str, float | None] = field(default_factory=dict)
+    """What texts other than numbers are worth, blanks around them gone; None where they stand for a missing score."""
+    numbers: Mapping[float, float | None] = field(default_factory=dict)
+    """The same of numbers that stand for others."""
+    factor: int = 1
+    """By which scores are multiplied: half points are doubled."""
+    edges: tuple[float, ...] = ()
+    """Lowest score of each band but the first."""
+    cut: float | None = None
+
+
+AS_IT_STANDS = ScoreCoding()
+
+
+def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArray[np.int16]:
     """Return whole numbers, -1 where missing; an error names the first bad value and its place."""
-    if column.dtype.is_integer() and (cut is not None or column.is_between(0, HIGHEST).all()):
+    cut = coding.cut
+    simple = not (coding.words or coding.numbers or coding.edges or coding.factor != 1)
+    if simple and column.dtype.is_integer() and (cut is not None or column.is_between(0, HIGHEST).all()):
         # Nothing to refuse, which takes a dozen passes over the column to see otherwise.
         values = column if cut is None else column >= cut
         return values.cast(pl.Int16).fill_null(-1).to_numpy()
-    values = _numbers(column, place)
+    values = _numbers(column, coding, place)
     _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
-    if cut is None:
-        _refuse(column, values < 0, "is negative", Message(f"{NEED}; ", CUT), place)
-        _refuse(column, values != values.floor(), "is a fraction", Message(f"{NEED}; ", CUT), place)
-        _refuse(column, values > HIGHEST, f"is above {HIGHEST}, too many categories to model", CUT, place)
-    else:
-        values = values >= cut
+    if cut is not None:
+        return (values >= cut).cast(pl.Int16).fill_null(-1).to_numpy()
+    if coding.edges:
+        bands = sum(
+            ((values >= edge).cast(pl.Int16) for edge in coding.edges[1:]),
+            (values >= coding.edges[0]).cast(pl.Int16),
+        )
+        return bands.fill_null(-1).to_numpy()
+    values = values * coding.factor
+    _refuse(column, values < 0, "is negative", Message(f"{NEED}; ", CUT), place)
+    _refuse(column, values != values.floor(), "is a fraction", Message(f"{NEED}; ", CUT), place)
+    _refuse(column, values > HIGHEST, f"is above {HIGHEST}, too many categories to model", CUT, place)
     return values.cast(pl.Int16).fill_null(-1).to_numpy()
 
 
-def _numbers(column: pl.Series, place: Place) -> pl.Series:
+def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
     """Return the column as Float64, null where missing."""
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
-        return column.cast(pl.Float64).fill_nan(None)
-    text = column.cast(pl.String).str.strip_chars()
-    values = text.cast(pl.Float64, strict=False).fill_nan(None)
-    unread = text.filter(values.is_null()).drop_nulls().unique().to_list()
-    bad = [word for word in unread if word.lower() not in (*MISSING, *VERDICTS)]
-    if bad:
-        advice = f"{NEED}: write numbers (or pass and fail), and leave a missing score blank"
-        _refuse(column, text.is_in(bad), "is not a number", advice, place)
-    verdicts = {word: VERDICTS[word.lower()] for word in unread if word.lower() in VERDICTS}
-    if not verdicts:
+        values = column.cast(pl.Float64).fill_nan(None)
+    else:
+        text = stripped(column)
+        values = text.cast(pl.Float64, strict=False).fill_nan(None)
+        unread = text.filter(values.is_null()).drop_nulls().unique().to_list()
+        bad = [word for word in unread if word not in coding.words and word.casefold() not in MISSING]
+        if bad and values.is_not_null().any() and all(word.casefold() in VERDICTS for word in bad):
+            _refuse(column, text.is_in(bad), "stands among numbers", f"{NEED}: write one or the other", place)
+        if bad:
+            _refuse(column, text.is_in(bad), "is not a number", WORDS, place)
+        worth = {word: coding.words[word] for word in unread if coding.words.get(word) is not None}
+        if worth:
+            values = values.fill_null(text.replace_strict(worth, default=None, return_dtype=pl.Float64))
+    if not coding.numbers:
         return values
-    if not values.drop_nulls().is_in([0.0, 1.0]).all():
-        _refuse(
-            column, text.is_in([*verdicts]), "stands among numbers", f"{NEED}: write one or the other", place
-        )
-    return values.fill_null(text.replace_strict(verdicts, default=None, return_dtype=pl.Float64))
+    return values.replace(list(coding.numbers), list(coding.numbers.values()))
+
+
+def stripped(column: pl.Series) -> pl.Series:
+    """Text without blanks around it, and without the apostrophe that spreadsheets put before numbers kept as text."""
+    return column.cast(pl.String).str.strip_chars().str.strip_prefix("'")
 
 
 def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Place) -> None:

@@ -1,5 +1,6 @@
 """Tables with a column for each rater and criterion, as one row per rating."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,14 +9,15 @@ import polars as pl
 from raterlens.config import pattern_fields
 from raterlens.errors import InputError
 from raterlens.reading.columns import those
-from raterlens.reading.formats.headers import JOINT
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.reading.patterns import FIELDS, Split, is_grid, split_names
+from raterlens.reading.patterns import Split, split_names
+from raterlens.reading.proposals.score_words import is_score_word
 from raterlens.text import Message, Option, counted, listed, shortened
 
-TWO_ROWS = f"{{rater}}{JOINT}{{item}}"
-"""How columns under two header rows are called, the rater above."""
 SCORE = "{score}"
+MOST_WORDS = 30
+"""More different words than this are remarks."""
+_NUMBER = re.compile(r"'?\d+(,\d+)?\s*[%/]?")
 
 
 def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Table:
@@ -24,7 +26,7 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
     fields = pattern_fields(pattern)
     split = _matching(table.columns, pattern, only, but)
     rows = table.take(table.columns)
-    scores = [name for name in split if _has_number(rows.frame[name])]
+    scores = [name for name in split if name in only or _has_scores(rows.frame[name])]
     if not scores:
         raise InputError(
             Message("the columns that fit ", Option("wide", pattern), f" hold no number: {listed(split)}"),
@@ -94,18 +96,10 @@ def _matching(columns: Sequence[str], pattern: str, only: Sequence[str], but: Se
     return split
 
 
-def two_rows_to_long(table: Table) -> Table:
-    """The same where two header rows make it plain: names from above recur over names from below."""
-    split = split_names(TWO_ROWS, FIELDS, table.columns)
-    if not table.two_headers or not is_grid(split):
-        return table
-    found = to_long(table, TWO_ROWS)
-    turn = Message(
-        "two header rows, the upper taken for raters; if it is the items, give ",
-        Option("wide", f"{{item}}{JOINT}{{rater}}"),
-    )
-    return replace(found, notes=(*found.notes, turn))
-
-
-def _has_number(column: pl.Series) -> bool:
-    return column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False).is_not_null().any()
+def _has_scores(column: pl.Series) -> bool:
+    """Whether any value is a number, or a word that can be a score."""
+    texts = column.cast(pl.String).str.strip_chars()
+    if texts.cast(pl.Float64, strict=False).is_not_null().any():
+        return True
+    words = texts.drop_nulls().unique()
+    return len(words) <= MOST_WORDS and any(is_score_word(word) or _NUMBER.match(word) for word in words)

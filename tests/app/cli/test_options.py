@@ -51,6 +51,8 @@ def test_help_lists_every_model(capsys: Captured) -> None:
 
 
 VALUES: dict[str, Any] = {
+    "bands": "40,60",
+    "map": "good=1,bad=0",
     "model": "tfm",
     "method": "laplace",
     "link": "probit",

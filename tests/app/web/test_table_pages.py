@@ -37,14 +37,17 @@ def test_the_sheet_that_looks_like_ratings_is_taken_and_another_can_be_chosen():
     key = [["item", "meaning"], ["a", "first"], ["bb", "second"]]
     fewer = [row for row in RATINGS if row[1] != "R2"]
     with visiting() as client:
+        sent = send(client, workbook(Empty=[], Key=key, Ratings=RATINGS), "panel.xlsx")
+        assert '<option value="Ratings" selected>' in client.get(sent.headers["location"]).text
         sent = send(client, workbook(Empty=[], Key=key, Ratings=RATINGS, Fewer=fewer), "panel.xlsx")
         where = sent.headers["location"]
-        assert "<option selected>Ratings</option>" in client.get(where).text
+        assert "Please check:</strong> 2 sheets laid out alike" in client.get(where).text
+        assert client.post(f"{where}/sheet", data={"sheet": "Ratings"}, headers=ORIGIN).status_code == 303
         roles = {f"role-{place}": role for place, role in enumerate(ROLES)}
         assert "by 3 raters" in client.post(f"{where}/check", data=roles, headers=ORIGIN).text
         turned = client.post(f"{where}/sheet", data={"sheet": "Fewer"}, headers=ORIGIN)
         assert turned.headers["location"] == where
-        assert "<option selected>Fewer</option>" in client.get(where).text
+        assert '<option value="Fewer" selected>' in client.get(where).text
         assert "by 2 raters" in client.post(f"{where}/check", data=roles, headers=ORIGIN).text
         unknown = client.post(f"{where}/sheet", data={"sheet": "<b>"}, headers=ORIGIN)
         assert unknown.status_code == 404

@@ -37,11 +37,11 @@ TABLE = "student;rater;score\n1;a;0\n2;b;1\n"
 @pytest.mark.parametrize(
     ("above", "said"),
     [
-        ("Marks of June\n", "1 row above the header left out: 'Marks of June'"),
-        ("Marks of June;;\n\n", "1 row above the header left out: 'Marks of June'"),
+        ("Marks of June\n", "1 row above the header ('Marks of June'): left out"),
+        ("Marks of June;;\n\n", "1 row above the header ('Marks of June'): left out"),
         (
             "Marks of June;\n;;\nby two markers\n",
-            "2 rows above the header left out: 'Marks of June', 'by two markers'",
+            "2 rows above the header ('Marks of June', 'by two markers'): left out",
         ),
     ],
 )

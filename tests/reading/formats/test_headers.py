@@ -2,7 +2,7 @@
 
 import pytest
 
-from raterlens.reading.formats.headers import is_upper, joined, title_rows
+from raterlens.reading.formats.headers import header_row, is_upper, joined, named
 
 UPPER, LOWER = ["Student", "Ann", None, "Bob", None], [None, "style", "plot", "style", "plot"]
 BELOW = ["Ida", "2", "1", "0", None]
@@ -15,10 +15,20 @@ BELOW = ["Ida", "2", "1", "0", None]
         ([["Marks", None], [None, None], ["a", "b"]], 2),
         ([["Marks", " "], ["a", "b"]], 1),
         ([["only"], ["one"]], 0),
+        ([["Exam", "June", "", ""], ["a", "b", "c", "d"]], 1),
+        (
+            [
+                ["Title"],
+                [None, "Ann", None, "Bob", None],
+                ["id", "x", "y", "x", "y"],
+                ["S", "1", "2", "3", "4"],
+            ],
+            1,
+        ),
     ],
 )
 def test_titles_above_the_header(rows: list, expected: int) -> None:
-    assert title_rows(rows) == expected
+    assert header_row(rows) == expected
 
 
 def test_two_rows_are_a_header_where_the_upper_spans_the_lower() -> None:
@@ -32,3 +42,7 @@ def test_two_rows_are_a_header_where_the_upper_spans_the_lower() -> None:
 
 def test_the_upper_label_is_carried_over_gaps() -> None:
     assert joined(UPPER, LOWER) == ["Student", "Ann: style", "Ann: plot", "Bob: style", "Bob: plot"]
+
+
+def test_columns_without_a_name_go_by_their_place() -> None:
+    assert named(["", "rater", ""]) == ["column 1", "rater", "column 3"]

@@ -42,8 +42,9 @@ def test_scorers_are_raters_and_samples_are_students(name):
 def test_partial_credit_counts_by_the_cut():
     half = rl.read(DATA / "inspect.eval", cut=0.5).table().filter(rater="letters", student="q2")
     assert half["score"].to_list() == [1, 1]
-    with pytest.raises(InputError, match=r"score 0\.5 .* is a fraction"):
-        rl.read(DATA / "inspect.eval")
+    doubled = rl.read(DATA / "inspect.eval")
+    assert doubled.table().filter(rater="letters", student="q2")["score"].to_list() == [1, 1]
+    assert any("steps of 0.5" in note and "doubled" in note for note in doubled.notes)
 
 
 def test_an_epoch_can_be_an_answer_of_its_own():

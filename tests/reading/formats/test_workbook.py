@@ -34,11 +34,15 @@ def workbook(tmp_path: Path) -> Path:
 
 
 def test_the_first_sheet_and_another(workbook: Path) -> None:
-    june, july = read(workbook), read(workbook, table="July")
+    june, july, all_ = (read(workbook, table=table) for table in ("June", "July", "*"))
     assert june.raters.to_list() == ["a", "b"]
-    assert "sheet 'June', the first of 3 ('June', 'July', 'Notes'); choose another with table=" in june.notes
     assert july.raters.to_list() == ["c", "d"]
-    assert "2 rows above the header left out: 'Marks of July'" in july.notes
+    assert all_.raters.to_list() == ["a", "b", "c", "d"]
+    assert "1 row above the header ('Marks of July'): left out" in july.notes
+    with pytest.raises(
+        rl.RaterlensError, match=r"2 sheets laid out alike \('June', 'July'\).*accept it with table='\*'"
+    ):
+        read(workbook)
     with pytest.raises(rl.RaterlensError, match="did you mean 'July'"):
         read(workbook, table="july")
     with pytest.raises(rl.RaterlensError, match=r"sheet 'Notes' of 'marks.xlsx' is empty; choose another"):
@@ -47,9 +51,9 @@ def test_the_first_sheet_and_another(workbook: Path) -> None:
 
 def test_a_bad_score_has_the_row_number_that_excel_shows(workbook: Path) -> None:
     book = openpyxl.load_workbook(workbook)
-    book["July"]["D6"] = "good"
+    book["July"]["D6"] = "nice"
     book.save(workbook)
-    with pytest.raises(rl.RaterlensError, match=r"score 'good' in column 'score', row 6, is not a number"):
+    with pytest.raises(rl.RaterlensError, match=r"score 'nice' in column 'score', row 6, is not a number"):
         read(workbook, table="July")
 
 

@@ -30,7 +30,7 @@ from raterlens.export.bounds import Bounds
 from raterlens.report.reproduce import Request
 from raterlens.text import Message, Option
 
-PASSED, GATE_FAILED = 0, 3
+PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
 
 
 def _file(help_text: str) -> Parameter:
@@ -77,25 +77,29 @@ def check(
         raise OptionError(
             "no bound is set to judge raters by", Message("add one, such as ", Option("min_sharpness", 0.5))
         )
-    _check(str(file), read, json=json)
-    return PASSED
+    return _check(str(file), read, json=json)
 
 
-def _check(file: str, config: ReadConfig, *, json: bool) -> None:
-    """Read a table, and say what was understood and who can be compared with whom."""
+def _check(file: str, config: ReadConfig, *, json: bool) -> int:
+    """Read a table, and say what was understood, how to fit it, and who can be compared with whom."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.ratings.design import examine
     from raterlens.ratings.linking import examine_links
-    from raterlens.reading.reader import read
+    from raterlens.reading.reader import checked, proposed
 
-    ratings = read(file, **config.given())
+    ratings, proposal = proposed(file, config)
+    ratings = checked(ratings, proposal.config.cut)
     warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
+    command = Request(file=file, read=proposal.config).command()
     if json:
         sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
-        print_json(dumps({**sizes, "notes": ratings.notes, "warnings": warnings}, ensure_ascii=False))
+        asked = [finding.note for finding in proposal.questions]
+        found = {"notes": ratings.notes, "questions": asked, "warnings": warnings, "command": command}
+        print_json(dumps({**sizes, **found}, ensure_ascii=False))
     else:
-        Terminal().check(ratings, warnings)
+        Terminal().check(ratings, warnings, proposal.questions, command)
+    return AT_FAULT if proposal.questions else PASSED
 
 
 def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:

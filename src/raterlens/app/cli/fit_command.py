@@ -21,7 +21,7 @@ from raterlens.app.cli.options import (
 from raterlens.app.cli.progress import watching
 from raterlens.app.cli.writing import print_json
 from raterlens.config import ReadConfig
-from raterlens.errors import OptionError
+from raterlens.errors import InputError, OptionError
 from raterlens.report.reproduce import CONTROL_FILE_OPTIONS, Request
 from raterlens.text import Message, Option
 
@@ -76,12 +76,24 @@ def fit(
     )
     try:
         _fit(request, work, output)
+    except InputError as error:
+        raise _with_command(error, request) from error
     except KeyboardInterrupt:
         if work.checkpoint is None or not work.checkpoint.exists():
             raise KeyboardInterrupt(
                 "interrupted; nothing was saved. With --checkpoint FILE a fit can be resumed"
             ) from None
         raise KeyboardInterrupt(f"interrupted; to resume: {request.command()} {work.resuming()}") from None
+
+
+def _with_command(error: InputError, request: Request) -> InputError:
+    """The error, which of a file that can be meant in several ways also has the command that accepts the likeliest."""
+    proposal = getattr(error, "proposal", None)
+    if proposal is None:
+        return error
+    command = replace(request, read=proposal.config).command()
+    remedy = Message(error.remedy, f". To accept all of it: {command}")
+    return InputError(error.what, remedy, value=error.value, option=error.option)
 
 
 def _fit(request: Request, work: Work, output: Output) -> None:
@@ -222,7 +234,7 @@ def check_besides(columns: list[str], read: ReadConfig) -> None:
     if not columns:
         return
     # heavy, so not before it is needed
-    from raterlens.reading.columns import SUFFIX, USUAL
+    from raterlens.reading.proposals.role_words import tier
 
     if twice := [name for name in columns if columns.count(name) > 1]:
         raise OptionError(
@@ -231,10 +243,9 @@ def check_besides(columns: list[str], read: ReadConfig) -> None:
             value=twice[0],
             option="groups",
         )
-    items = {name for names in USUAL["item"] for name in names}
     named = read.item is not None or read.items is not None
     for name in columns:
-        if not named and SUFFIX.sub("", name.lower()) in items:
+        if not named and tier(name, "item") is not None:
             raise OptionError(
                 f"{name!r} looks like the item column, which is tested for bias anyway",
                 Message("leave it out, or name the item column with ", Option("item")),

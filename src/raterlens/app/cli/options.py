@@ -40,10 +40,13 @@ READ_HELP = {
     "items": "Score columns (a,b,c), for one row per rater and piece of work.",
     "facets": "Columns of further facets (topic,occasion), each with its own difficulty.",
     "cut": "Lowest passing score: turns scores into pass and fail.",
-    "table": "Sheet of a workbook, table of a database, or data frame of an R file.",
+    "bands": "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3.",
+    "map": "What words are worth: good=1,bad=0,absent= (nothing: missing). Usual words are known.",
+    "table": "Sheet of a workbook ('*': all that are laid out alike), table of a database, or data frame of an R file.",
     "wide": "Names of score columns that hold one rater each, as a pattern: '{rater} {item}'.",
     "format": "File type (csv, xlsx, ...), if the file name does not tell.",
-    "encoding": "Encoding of a text file.",
+    "encoding": "Encoding of a text file; UTF-8, UTF-16 and cp1252 are recognised.",
+    "as_written": "Leave out no totals, merge no spellings of a label, double no half points.",
 }
 
 FIT_HELP = {

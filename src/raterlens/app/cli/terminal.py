@@ -1,7 +1,7 @@
 """What a person sees in the terminal, whatever its width and alphabet."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from raterlens.export.gate import Gate
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
+    from raterlens.reading.proposals.findings import Finding
 
 ALL_SHOWN, ENDS = 40, 10
 """Up to 40 raters are listed; beyond that, the 10 at either end."""
@@ -107,12 +108,19 @@ class Terminal:
         else:
             self._line("Add --out DIR for a report and the tables as files.")
 
-    def check(self, ratings: "Ratings", warnings: tuple[str, ...]) -> None:
-        """What was read, and who can be compared with whom."""
-        self._data(ratings, ratings.notes)
+    def check(
+        self, ratings: "Ratings", warnings: tuple[str, ...], questions: "Sequence[Finding]", command: str
+    ) -> None:
+        """What was read, what has to be decided, who can be compared with whom, and the command that fits it."""
+        asked = {finding.note for finding in questions}
+        self._data(ratings, [note for note in ratings.notes if note not in asked])
+        if questions:
+            self._bullets("Please confirm or change", [finding.note for finding in questions])
         self._bullets("Cautions", warnings)
         if not warnings:
-            self._line("All raters can be compared. Next: raterlens fit with the same options.")
+            self._line("All raters can be compared.")
+        self._heading("If this is right" if questions else "Next")
+        self._path(command)
 
     def gate(self, gate: "Gate") -> None:
         """Whether all raters passed, and who did not."""

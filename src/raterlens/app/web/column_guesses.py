@@ -1,77 +1,90 @@
-"""What each column of a table may be, by the reader's own recognition."""
+"""What each column of a table may be, and what is to be asked, by the reader's own understanding."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
-import polars as pl
-
-from raterlens.config import ReadConfig
+from raterlens.app.web.option_labels import label
+from raterlens.config import ROW, ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.columns import assign_roles
-from raterlens.reading.patterns import FIELDS, is_grid, likely_pattern, split_names
-from raterlens.reading.wide import TWO_ROWS
+from raterlens.reading.formats.file_formats import open_table
+from raterlens.reading.patterns import likely_pattern
+from raterlens.reading.proposals.findings import Finding
+from raterlens.reading.proposals.role_detection import Look, recognise
+from raterlens.reading.proposals.spread_columns import score_columns, swapped_pattern
+from raterlens.reading.reader import understood
+from raterlens.text import sentence, worded
 
-MOSTLY = 0.8
-"""Share of a column of scores that must be numbers."""
-
-MOST_SCORES = 20
-"""A column with more distinct whole numbers than this is not taken for scores."""
+TYPED = ("cut", "bands", "map")
+"""What is said of scores in fields of the page."""
 
 
-def guess_roles(frame: pl.DataFrame) -> dict[str, str]:
-    """A role for every column whose role can be told; the others are left out."""
-    columns = frame.columns
-    roles: dict[str, str] = {}
-    for role in ("student", "rater", "score", "item"):
-        found = _recognised([column for column in columns if column not in roles], role)
-        if found is not None:
-            roles[found] = role
-    if "score" not in roles.values():
-        free = [column for column in columns if column not in roles]
-        roles |= dict.fromkeys((column for column in free if _looks_scored(frame[column])), "score")
-    return roles
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the page shows first."""
+
+    roles: dict[str, str]
+    """A role for every column whose role can be told."""
+    config: ReadConfig
+    findings: list[dict[str, object]] = field(default_factory=list)
+    """What was seen and done, and whether it is certain."""
+
+    @property
+    def scores(self) -> list[str]:
+        return [column for column, role in self.roles.items() if role == "score"]
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """What score columns can stand for, other than an item each, as the patterns that `rl.read` takes."""
+        known, found = patterns(self.scores), self.config.wide
+        if found is None:
+            return known
+        if "{item}" not in found:
+            return known | {"rater": found}
+        return known | {"grid": found, "turned": swapped_pattern(found)}
+
+    @property
+    def spread(self) -> str:
+        """What they stand for most likely."""
+        if self.config.wide is not None:
+            return "grid" if "{item}" in self.config.wide else "rater"
+        if "rater" in self.roles.values() or len(self.scores) < 2:
+            return "item"
+        return "grid" if "grid" in self.patterns else "rater"
+
+
+def guess(source: object, config: ReadConfig) -> Guess:
+    """Roles by the reader's understanding; where it cannot read the table, as many as can be told."""
+    try:
+        _, understanding = understood(source, config)
+    except InputError:
+        return Guess(_partly(source, config), config)
+    found = understanding.config
+    roles = dict.fromkeys(found.names("facets"), "facet")
+    for role in ("student", "rater", "item", "score"):
+        roles |= dict.fromkeys(found.names(role), role)
+    roles |= dict.fromkeys(found.names("items"), "score")
+    roles.pop(ROW, None)
+    return Guess(roles, found, [_shown(finding) for finding in understanding.findings])
 
 
 def patterns(scores: Sequence[str]) -> dict[str, str]:
-    """What score columns can stand for, other than an item each: one rater, or, where their names make a grid, a rater
-    and an item, in either order. Each as the pattern that `rl.read` takes."""
+    """One rater each, or, where the names make a grid, a rater and an item, in either order."""
     known = {"rater": "{rater}"}
-    two_rows = is_grid(split_names(TWO_ROWS, FIELDS, scores))
-    grid = TWO_ROWS if two_rows else likely_pattern(scores)
-    if grid is not None:
-        turned = grid.replace("{rater}", "{}").replace("{item}", "{rater}").replace("{}", "{item}")
-        known |= {"grid": grid, "turned": turned}
+    if (grid := likely_pattern(scores)) is not None:
+        known |= {"grid": grid, "turned": swapped_pattern(grid)}
     return known
 
 
-def guess_spread(roles: dict[str, str], known: dict[str, str]) -> str:
-    """What the score columns stand for: where no column is the rater, their names must tell."""
-    scores = [column for column, role in roles.items() if role == "score"]
-    if "rater" in roles.values() or len(scores) < 2:
-        return "item"
-    return "grid" if "grid" in known else "rater"
+def _partly(source: object, config: ReadConfig) -> dict[str, str]:
+    with open_table(source, config) as table:
+        look = Look(table)
+        found = recognise(table.columns, config, look)
+        roles = {name: role for role, name in found.roles.items()}
+        if "score" not in found.roles:
+            scores, _ = score_columns([name for name in table.columns if name not in roles], look)
+            roles |= dict.fromkeys(scores, "score")
+    return roles
 
 
-def _recognised(columns: Sequence[str], role: str) -> str | None:
-    """Ask for one role with stand-ins for the others; where several columns would do, none is taken."""
-    others: dict[str, Any] = {
-        other: f"\0{other}" for other in ("student", "rater", "item", "score") if other != role
-    }
-    try:
-        found = getattr(
-            assign_roles((*columns, *others.values()), ReadConfig(**others)),
-            "scores" if role == "score" else role,
-        )
-    except InputError:
-        return None
-    return found[0] if found else None
-
-
-def _looks_scored(column: pl.Series) -> bool:
-    """Few distinct whole numbers; here and there a word, such as "absent", which reading will ask about."""
-    texts = column.drop_nulls().cast(pl.String).str.strip_chars()
-    numbers = texts.cast(pl.Float64, strict=False).drop_nulls()
-    values = numbers.unique()
-    if not 2 <= len(values) <= MOST_SCORES or len(numbers) < MOSTLY * len(texts):
-        return False
-    return bool((values >= 0).all() and (values == values.round()).all())
+def _shown(finding: Finding) -> dict[str, object]:
+    return {"text": sentence(worded(finding.note, label)), "certain": finding.certain}

@@ -1,6 +1,8 @@
 """From the role of each column, as chosen on the page, to how the table is read."""
 
-from raterlens.config import ReadConfig
+from typing import Any
+
+from raterlens.config import ROW, ReadConfig
 from raterlens.errors import OptionError
 from raterlens.text import listed
 
@@ -9,14 +11,20 @@ ROLES = ("student", "rater", "item", "score", "facet")
 
 
 def read_config(
-    roles: dict[str, str], cut: float | None = None, wide: str | None = None, sheet: str | None = None
+    roles: dict[str, str],
+    cut: float | None = None,
+    wide: str | None = None,
+    sheet: str | None = None,
+    **scores: str | None,
 ) -> ReadConfig:
     """Nothing is left to be recognised: what was chosen is what is read. `wide` is the pattern of columns that are
-    each for one rater."""
+    each for one rater; `scores` are bands, what words are worth, and the encoding."""
     columns = {role: [name for name, played in roles.items() if played == role] for role in ROLES}
     _check(columns, wide)
+    student = columns["student"] or [ROW]
+    given: dict[str, Any] = {name: value for name, value in scores.items() if value}
     shared = ReadConfig(
-        student=columns["student"], facets=columns["facet"] or None, cut=cut, table=sheet, wide=wide
+        student=student, facets=columns["facet"] or None, cut=cut, table=sheet, wide=wide, **given
     )
     if wide:
         return shared.changed(items=columns["score"], item=columns["item"] or None)
@@ -28,7 +36,7 @@ def read_config(
 def _check(columns: dict[str, list[str]], wide: str | None) -> None:
     """Raise where roles are missing, or at odds with each other."""
     scores = columns["score"]
-    for role in ("student", "score") if wide else ("student", "rater", "score"):
+    for role in ("score",) if wide else ("student", "rater", "score"):
         if not columns[role]:
             each = role == "rater" and len(scores) > 1
             raise OptionError(

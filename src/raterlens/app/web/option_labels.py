@@ -5,7 +5,7 @@ from raterlens.report.reproduce import as_flag
 from raterlens.text import Option
 
 _CHOICES = {"method": "methods", "link": "links", "scale": "scales"}
-_TYPED = ("cut", "wide")
+_TYPED = ("cut", "wide", "bands", "map")
 _SWITCHES = ("shrink", "item_slopes")
 _ROLES = {
     "student": "student",
@@ -17,6 +17,8 @@ _ROLES = {
 }
 FIELDS = {
     "cut": "cut",
+    "bands": "bands",
+    "map": "map",
     "wide": "spread",
     "model": "models",
     **{name: name for name in (*_CHOICES, *_SWITCHES)},

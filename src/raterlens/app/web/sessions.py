@@ -29,6 +29,9 @@ class Table:
     spread: str = "item"
     """What each score column is for: see `column_guesses.patterns`"""
     cut: str = ""
+    bands: str = ""
+    worth: str = ""
+    """What words are worth: "good=1,bad=0" """
     model: dict[str, str] = field(default_factory=dict)
 
 

@@ -61,8 +61,7 @@ async def choose_sheet(request: Request) -> Response:
         raise RefusedError(
             f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one from the list", 404
         )
-    table.preview = await _preview(state, table.path, table.name, sheet)
-    table.roles, table.spread = table.preview["roles"], table.preview["spread"]
+    take_preview(table, await _preview(state, table.path, table.name, sheet))
     return RedirectResponse(f"/tables/{table.id}", 303)
 
 
@@ -106,13 +105,22 @@ def take_choices(table: Table, form: FormData) -> None:
         if (role := form.get(f"role-{place}")) in known
     }
     table.cut = str(form.get("cut", "")).strip()
+    table.bands, table.worth = (str(form.get(name, "")).strip() for name in ("bands", "map"))
     table.spread = str(form.get("spread", "item"))
+
+
+def take_preview(table: Table, preview: dict[str, Any]) -> None:
+    """Take what a file looks like, and the choices that it suggests."""
+    typed = preview["typed"]
+    table.preview, table.roles, table.spread = preview, preview["roles"], preview["spread"]
+    table.cut, table.bands, table.worth = (typed.get(name, "") for name in ("cut", "bands", "map"))
 
 
 def reading(table: Table) -> dict[str, object]:
     """The arguments of a task that reads a table."""
     wide = table.preview["patterns"].get(table.spread)
-    config = read_config(table.roles, _number(table.cut), wide, table.preview["sheet"])
+    more = {"bands": table.bands, "map": table.worth, "encoding": table.preview["encoding"]}
+    config = read_config(table.roles, _number(table.cut), wide, table.preview["sheet"], **more)
     return {"path": str(table.path), "name": table.name, "read": config.given()}
 
 
@@ -141,8 +149,9 @@ def _check_room(state: AppState, request: Request) -> Session | None:
 async def _previewed(state: AppState, upload: Upload) -> Table:
     preview = await _preview(state, upload.path, upload.name)
     await state.fits.warm()  # while the columns are looked at
-    roles, spread = preview["roles"], preview["spread"]
-    return Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, roles, spread)
+    table = Table(upload.path.parent.name, upload.name, upload.path, upload.size, preview, {})
+    take_preview(table, preview)
+    return table
 
 
 async def _preview(state: AppState, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:

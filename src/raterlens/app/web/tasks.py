@@ -3,11 +3,11 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.column_guesses import guess_roles, guess_spread, patterns
+from raterlens.app.web.column_guesses import TYPED, guess
 from raterlens.app.web.option_labels import label
 from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
@@ -27,6 +27,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.ratings.linking import examine_links
 from raterlens.reading.formats.file_formats import open_table
+from raterlens.reading.formats.sheet_choice import ALL_SHEETS
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read as read_ratings
 from raterlens.report.reproduce import Request
@@ -43,27 +44,29 @@ SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
 
 def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
     """What a file holds: columns, first rows, number of rows, and which column may be what; of a workbook, the sheet
-    asked for, else the one in which most columns are recognised."""
+    asked for, else as the reader understands it."""
     with _named(path, name):
         sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
-        if len(sheets) < 2:
-            return _seen(path, name, None) | {"sheets": [], "sheet": None}
-        if sheet is None:
-            sheet = _likeliest(path, name, sheets)
-        return _seen(path, name, sheet) | {"sheets": sheets, "sheet": sheet}
+        found = guess(path, ReadConfig(table=sheet))
+        config = ReadConfig(table=found.config.table, encoding=found.config.encoding)
+        seen = _seen(path, name, config)
+    several = [*sheets, ALL_SHEETS] if len(sheets) > 1 else []
+    chosen = (found.config.table or sheets[0]) if several else None
+    typed = {option: str(value) for option, value in found.config.given().items() if option in TYPED}
+    return seen | {
+        "sheets": several,
+        "sheet": chosen,
+        "roles": {column: role for column, role in found.roles.items() if column in seen["columns"]},
+        "patterns": found.patterns,
+        "spread": found.spread,
+        "typed": typed,
+        "encoding": found.config.encoding,
+        "findings": found.findings,
+    }
 
 
-def _likeliest(path: str, name: str, sheets: list[str]) -> str:
-    """The sheet that looks most like ratings: people keep notes and key tables in others."""
-    known = dict.fromkeys(sheets, 0)
-    for sheet in sheets:
-        with suppress(InputError):  # an empty sheet, most often
-            known[sheet] = 1 + len(set(_seen(path, name, sheet)["roles"].values()))
-    return max(sheets, key=known.__getitem__)
-
-
-def _seen(path: str, name: str, sheet: str | None) -> dict[str, Any]:
-    with open_table(path, ReadConfig(table=sheet)) as table:
+def _seen(path: str, name: str, config: ReadConfig) -> dict[str, Any]:
+    with open_table(path, config) as table:
         if len(table.columns) > SHOWN_COLUMNS:
             raise InputError(
                 f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}",
@@ -76,17 +79,12 @@ def _seen(path: str, name: str, sheet: str | None) -> dict[str, Any]:
             f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings below it"
         )
     head = frame.head(SHOWN_ROWS)
-    roles = guess_roles(frame)
-    known = patterns([column for column, role in roles.items() if role == "score"])
     return {
         "columns": list(frame.columns),
         "rows": [
             ["" if cell is None else str(cell)[:SHOWN_TEXT] for cell in row] for row in head.iter_rows()
         ],
         "n_rows": frame.height,
-        "roles": roles,
-        "patterns": known,
-        "spread": guess_spread(roles, known),
     }
 
 

@@ -7,10 +7,10 @@ import polars as pl
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.columns import usual_role
 from raterlens.reading.facets.observations import Observations, observe
 from raterlens.reading.facets.specification import Control, parse_control
 from raterlens.reading.formats.lazy_table import Rows, Table
+from raterlens.reading.proposals.role_words import usual_role
 from raterlens.text import counted, listed
 
 SCORE = "score"
@@ -22,7 +22,7 @@ RATINGS_ONLY = (
 
 def read_control(path: Path, config: ReadConfig) -> Table:
     """Open a control file: which facet is which is told by `Inter-rater=`, names and `Positive=`."""
-    return control_table(parse_control(path, config.encoding))
+    return control_table(parse_control(path, config.codec))
 
 
 def control_table(control: Control) -> Table:

@@ -11,6 +11,7 @@ from raterlens.reading.assembly import assemble
 from raterlens.reading.facets import Control, parse_control
 from raterlens.reading.facets.control_table import RATINGS_ONLY, control_table
 from raterlens.reading.layout import laid_out
+from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.reader import checked
 from raterlens.text import Message, Option, listed
 
@@ -96,9 +97,11 @@ def read_facets(
     >>> rl.fit(study.ratings, "tfm", scale=study.scale, anchors=study.anchors("tfm"))     # doctest: +SKIP
     """
     config = ReadConfig(student=student, rater=rater, item=item, facets=facets, cut=cut, encoding=encoding)
-    control = parse_control(Path(path).expanduser(), config.encoding)
-    table, roles = laid_out(control_table(control), config)
-    ratings = checked(assemble(table, roles, config.cut), config.cut)
+    control = parse_control(Path(path).expanduser(), config.codec)
+    understanding = Understanding(config)
+    table, roles = laid_out(control_table(control), understanding)
+    ratings = checked(assemble(table, roles, understanding), config.cut)
+    understanding.refuse_questions()
     if _held_measures(control, roles.student):
         line = control.named(roles.student[0]).line
         assert line is not None

@@ -8,6 +8,7 @@ import codecs
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import NoReturn
@@ -18,39 +19,41 @@ from polars.exceptions import PolarsError
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.formats.headers import is_upper, joined, title_rows
+from raterlens.reading.formats.headers import is_upper, joined, named
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.formats.quotes import has_quotes, swallowed, well_quoted
-from raterlens.text import Message, Option, counted, listed, shortened
+from raterlens.reading.formats.surroundings import Text, separator_of, trimmed
+from raterlens.reading.formats.text_encodings import encoding_of
+from raterlens.text import Message, Option, counted, shortened
 
-SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16
 LONGEST = 1 << 30
 """Bytes in a field: polars has no limit, and the rest of a file after a quote that is never closed is no surprise."""
-TOP = 20
-"""Rows among which the header is looked for."""
-Text = Path | bytes
-"""UTF-8 text, in a file or in memory."""
 Record = tuple[int, list[str]]
 """The line that a row begins on, and its fields."""
 
 
 def read_delimited(path: Path, config: ReadConfig) -> Table:
     """Open a text table: encoding, separator and header are settled here."""
-    encoding = config.encoding
+    encoding, findings = (config.encoding, []) if config.encoding else encoding_of(path)
     text = _as_utf8(path, encoding)
     try:
-        text, titles = _without_titles(text, path)
-        separator, header, two = _header(text, path)
+        separator = separator_of(text, prefer="\t" if path.suffix.lower() == ".tsv" else "")
+        text, around = trimmed(text, separator)
+        header, two = _header(text, path, separator)
     except UnicodeDecodeError:
         _refuse_encoding(path, encoding)
 
-    def take(wanted: Sequence[str]) -> Rows:
+    @cache
+    def whole() -> pl.DataFrame:
         try:
-            frame = _read(text, path.name, separator, len(header))
+            return _read(text, path.name, separator, len(header))
         except UnicodeDecodeError:
             _refuse_encoding(path, encoding)
+
+    def take(wanted: Sequence[str]) -> Rows:
         # Blank lines are not rows; the others keep their number, to name the line of a bad value.
+        frame = whole()
         row = np.arange(len(frame))[two:]
         frame = frame.slice(two)
 
@@ -64,8 +67,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
             chosen, row = chosen.filter(filled), row[filled.to_numpy()]
         return Rows(chosen, place, notes)
 
-    notes = [f"{counted(len(titles), 'row')} above the header left out: {listed(titles)}"] if titles else []
-    return Table(path.name, tuple(header), take, notes=tuple(notes), two_headers=two)
+    return Table(path.name, tuple(header), take, findings=(*findings, *around), two_headers=two)
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
@@ -115,36 +117,8 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
     raise InputError(f"{path.name!r} changed while it was read", "try again")
 
 
-def _without_titles(text: Text, path: Path) -> tuple[Text, list[str]]:
-    """The text with blank lines for titles above the header, and these titles: rows of one cell, then a table."""
-    if any(_cells(_first(text, path.name, guess, strict=False)) > 1 for guess in SEPARATORS):
-        return text, []
-    tops = [list(islice(_records(text, path.name, guess, strict=False), TOP)) for guess in SEPARATORS]
-    found = []
-    for top in tops:
-        place = title_rows([fields for _, fields in top])
-        header, *below = [fields for _, fields in top[place:] if fields] or [[]]
-        if place and below and len(below[0]) == len(header):
-            found.append((place, -len(header), top))
-    if not found:
-        return text, []
-    place, _, top = min(found, key=lambda one: one[:2])
-    titles = [" ".join(fields).strip() for _, fields in top[:place] if _cells(fields)]
-    above = top[place][0] - 1
-    whole = text if isinstance(text, bytes) else text.read_bytes()
-    return b"\n" * above + b"".join(whole.splitlines(keepends=True)[above:]), titles
-
-
-def _cells(fields: Sequence[str]) -> int:
-    """How many hold something."""
-    return sum(bool(field.strip()) for field in fields)
-
-
-def _header(text: Text, path: Path) -> tuple[str, list[str], bool]:
-    """The separator, the names, and whether they are joined from two header rows."""
-    separators = ("\t", *SEPARATORS) if path.suffix.lower() == ".tsv" else SEPARATORS
-    # Quotes are taken loosely while guessing: under the wrong separator even good ones look misplaced.
-    separator = max(separators, key=lambda guess: len(_first(text, path.name, guess, strict=False)))
+def _header(text: Text, path: Path, separator: str) -> tuple[list[str], bool]:
+    """The names, and whether they are joined from two header rows."""
     header = [name.strip() for name in _first(text, path.name, separator, strict=True)]
     if len(header) < 2:
         raise InputError(
@@ -157,8 +131,8 @@ def _header(text: Text, path: Path) -> tuple[str, list[str], bool]:
         # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
         top = [fields for _, fields in islice(_records(text, path.name, separator), 3)]
         if len(top) == 3 and is_upper(*top):
-            return separator, joined(top[0], top[1]), True
-    return separator, header, False
+            return named(joined(top[0], top[1])), True
+    return named(header), False
 
 
 def _first(text: Text, name: str, separator: str, *, strict: bool) -> list[str]:

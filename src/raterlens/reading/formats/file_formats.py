@@ -92,7 +92,7 @@ def unreadable(path: Path, error: OSError) -> InputError:
 def is_control_file(path: Path, config: ReadConfig) -> bool:
     """Whether the path leads to a control file of FACETS, by what the user says or by what is in it."""
     suffix = suffix_of(path, config)
-    return suffix == ".facets" or (suffix == ".txt" and path.is_file() and is_control(path, config.encoding))
+    return suffix == ".facets" or (suffix == ".txt" and path.is_file() and is_control(path, config.codec))
 
 
 def _opened(path: Path, config: ReadConfig) -> Table:

@@ -8,12 +8,39 @@ JOINT = ": "
 Cells = Sequence[str | None]
 
 
-def title_rows(rows: Sequence[Cells]) -> int:
-    """Rows above the header: blank, or with one cell only, where the table is wider."""
-    for place, row in enumerate(rows):
-        if sum(map(_filled, row)) > 1:
+def header_row(rows: Sequence[Cells]) -> int:
+    """The place of the header: below rows that are blank or have few cells, where the table is wider.
+
+    Two header rows count from the upper one, which has gaps where cells were merged.
+    """
+    used = [
+        place
+        for place in range(max(map(len, rows), default=0))
+        if any(_filled(row[place]) for row in rows if place < len(row))
+    ]
+    filled = [sum(map(_filled, row)) for row in rows]
+    widest = max(filled, default=0)
+    for place, cells in enumerate(filled):
+        if cells < 2:
+            continue
+        if 10 * cells >= 7 * widest or (place + 2 < len(rows) and _spans(rows[place : place + 3], used)):
             return place
     return 0
+
+
+def _spans(rows: Sequence[Cells], used: Sequence[int]) -> bool:
+    """Whether the first of three rows is an upper header, columns without any cell aside."""
+    first = next(
+        (place for place in used if any(place < len(row) and _filled(row[place]) for row in rows)), 0
+    )
+    places = [place for place in used if place >= first]
+    upper, lower, below = ([row[place] if place < len(row) else None for place in places] for row in rows)
+    return is_upper(upper, lower, below)
+
+
+def named(header: Sequence[str]) -> list[str]:
+    """Names for all columns, by their place where they have none."""
+    return [name or f"column {place}" for place, name in enumerate(header, 1)]
 
 
 def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:

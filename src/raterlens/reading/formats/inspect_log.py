@@ -27,6 +27,9 @@ WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 ONE_ITEM = "all"
 AGAIN = "write the log again, or convert it with: inspect log convert"
 
+UNREAD = "Grade not found in model output"
+"""How Inspect explains the score of an answer from which no verdict could be read."""
+
 _ZSTANDARD = 93
 _LOCAL_HEADER = 30
 
@@ -62,6 +65,7 @@ def read_inspect(path: Path, config: ReadConfig) -> Table:
         )
     frame = pl.DataFrame(rows, infer_schema_length=None)
     epochs = frame["epoch"].n_unique()
+    unread = frame["score"].null_count()
     notes = [
         f"Inspect log of task {shortened(log.task)}, model {shortened(log.model)}: scorers are raters, samples are "
         "students"
@@ -73,6 +77,10 @@ def read_inspect(path: Path, config: ReadConfig) -> Table:
                 "give ",
                 Option("student", ["student", "epoch"]),
             )
+        )
+    if unread:
+        notes.append(
+            f"{counted(unread, 'verdict')} could not be read from the judge's answer: missing, not a fail"
         )
     if log.status != "success":
         notes.append(f"the log's status is {shortened(log.status)}: only samples that were scored are read")
@@ -132,7 +140,9 @@ def _rows(log: _Log, name: str) -> Iterator[dict[str, object]]:
                     "student": str(sample["id"]),
                     "rater": scorer,
                     "item": item,
-                    "score": _number(
+                    "score": None
+                    if _unread(score)
+                    else _number(
                         value, f"{name!r}, sample {shortened(sample['id'])}, scorer {shortened(scorer)}"
                     ),
                     "epoch": int(sample["epoch"]),
@@ -150,9 +160,14 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         yield ONE_ITEM, value
 
 
+def _unread(score: Mapping[str, Any]) -> bool:
+    """Whether a judge's answer held no verdict: newer releases score it as not a number, older ones as incorrect."""
+    return str(score.get("explanation") or "").startswith(UNREAD)
+
+
 def _number(value: object, where: str) -> float | None:
     if value is None or isinstance(value, bool | int | float):
-        return None if value is None else float(value)
+        return None if value is None or value != value else float(value)
     if isinstance(value, str):
         if value in GRADES:
             return GRADES[value]

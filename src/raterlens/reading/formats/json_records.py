@@ -1,7 +1,8 @@
-"""JSON: a list of records, or one record per line."""
+"""JSON: a list of records, one record per line, or what annotation and evaluation tools export."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,109 @@ from polars.exceptions import PolarsError
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
+from raterlens.reading.formats.annotation_exports import ANNOTATION_TOOLS
+from raterlens.reading.formats.evaluation_exports import DOCUMENTS, EVALUATION_TOOLS, refuse_aggregates
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
 from raterlens.reading.formats.lazy_table import Table, table_of
+from raterlens.reading.formats.text_encodings import encoding_of
+from raterlens.reading.proposals.findings import Finding
 from raterlens.text import Message, Option
 
+_TOOLS = (
+    '"annotations"',
+    '"annotation_id"',
+    '"responses"',
+    "responses.users",
+    '"_input_hash"',
+    '"label"',
+    '"doc_id"',
+)
+"""Fields that exports of tools have."""
+_DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"')
 NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
 
 
 def read_json(path: Path, config: ReadConfig) -> Table:
-    """Open JSON lines, or an array of records; fields of records within records are called `outer.inner`."""
+    """Open JSON lines, an array of records, or what a tool exports; fields of records within records are called
+    `outer.inner`."""
     with path.open("rb") as file:
         start = file.read(4096)
-    text = start.decode(_codec(config.encoding), errors="ignore").lstrip()
-    if not text:
-        raise InputError(f"{path.name!r} is an empty file", NEED)
     if is_log(start):
         return read_inspect(path, config)
-    frame = _array(path, config.encoding) if text.startswith("[") else _lines(path, config.encoding)
-    return table_of(path.name, _flat(frame))
+    encoding, findings = (config.encoding, []) if config.encoding else encoding_of(path)
+    text = start.decode(_codec(encoding), errors="ignore").lstrip()
+    if not text:
+        raise InputError(f"{path.name!r} is an empty file", NEED)
+    table = _opened(path, encoding, text)
+    return replace(table, findings=(*findings, *table.findings))
+
+
+def _opened(path: Path, encoding: str, start: str) -> Table:
+    if start.startswith("["):
+        records = _array(path, encoding)
+        return _exported(records, path.name) or table_of(path.name, _flat(_frame(records, path)))
+    if any(mark in start for mark in _DOCUMENTS) or not _whole(start.splitlines()[0]):
+        document = _document(path, encoding)
+        if document is not None:
+            return _within(document, path)
+    if any(mark in start for mark in _TOOLS):
+        records = list(_parsed_lines(path, encoding))
+        if (table := _exported(records, path.name)) is not None:
+            return table
+    return table_of(path.name, _flat(_lines(path, encoding)))
+
+
+def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
+    """The table that a tool's export makes, where it is one."""
+    if not records or not any(mark.strip('"') in key for mark in _TOOLS for key in records[0]):
+        return None
+    for tool in (*ANNOTATION_TOOLS, *EVALUATION_TOOLS):
+        try:
+            export = tool(records)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{name!r} looks like an export of {tool.__name__.replace('_', ' ')}, but not as this release knows it "
+                f"({type(error).__name__}: {error})",
+                "export it as csv",
+            ) from error
+        if export is not None:
+            return export.table(name)
+    return None
+
+
+def _within(document: dict[str, Any], path: Path) -> Table:
+    """A document of a tool, or one with a list of records in it."""
+    for tool in DOCUMENTS:
+        if (export := tool(document)) is not None:
+            return export.table(path.name)
+    refuse_aggregates(document, path.name)
+    lists = {
+        name: value
+        for name, value in document.items()
+        if isinstance(value, list) and value and all(isinstance(record, dict) for record in value)
+    }
+    if len(lists) != 1:
+        return table_of(path.name, _flat(_frame([document], path)))
+    name, records = next(iter(lists.items()))
+    table = _exported(records, path.name) or table_of(path.name, _flat(_frame(records, path)))
+    return replace(table, findings=(Finding(f"a list of records under {name!r}", "read"), *table.findings))
+
+
+def _document(path: Path, encoding: str) -> dict[str, Any] | None:
+    """The whole file as one record; None where it is not."""
+    try:
+        document = json.loads(_text(path, encoding))
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _whole(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        return len(line) > 3000  # cut off where the first bytes end
+    return True
 
 
 def _lines(path: Path, encoding: str) -> pl.DataFrame:
@@ -58,7 +144,7 @@ def _parsed_lines(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def _array(path: Path, encoding: str) -> pl.DataFrame:
+def _array(path: Path, encoding: str) -> list[dict[str, Any]]:
     try:
         records = json.loads(_text(path, encoding))
     except RecursionError:
@@ -73,7 +159,7 @@ def _array(path: Path, encoding: str) -> pl.DataFrame:
             raise InputError(
                 f"{path.name!r}: element {place:,} of the list is {str(record)[:60]!r}", NEED, value=record
             )
-    return _frame(records, path)
+    return list(records)
 
 
 def _too_deep(path: Path, where: str = "") -> InputError:

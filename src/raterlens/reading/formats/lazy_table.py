@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError, choose
 from raterlens.ratings.backend import Backend
+from raterlens.reading.proposals.findings import Finding
 from raterlens.text import Message, Option, listed
+from raterlens.types import Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,11 @@ class Rows:
     place: Callable[[int], str]
     """Where a row of the frame stands for the user: "line 7" of a text file, else "row 6"."""
     notes: tuple[str, ...] = ()
+
+    def without(self, rows: Mask) -> "Rows":
+        """The others."""
+        place, kept = self.place, np.flatnonzero(~rows)
+        return replace(self, frame=self.frame.filter(~rows), place=lambda row: place(int(kept[row])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class Table:
     notes: tuple[str, ...] = ()
     roles: Mapping[str, str | list[str]] = field(default_factory=dict)
     """Where the file itself says so: the column of a role (student, rater, item, facets)."""
+    findings: tuple[Finding, ...] = ()
+    """What was seen when the file was opened, and done about it."""
     two_headers: bool = False
     """Whether the names are joined from two header rows."""
 

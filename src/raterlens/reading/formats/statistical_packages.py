@@ -26,7 +26,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     read = pyreadstat.read_dta if suffix_of(path, config) == ".dta" else pyreadstat.read_sav
     _check_end(path)
 
-    given = None if config.encoding == "utf-8" else config.encoding
+    given = None if config.codec == "utf-8" else config.codec
 
     def ask(by_bytes: bool, **how: Any) -> Any:
         try:
@@ -37,15 +37,15 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
             raise InputError(
                 f"{path.name!r} is not UTF-8: byte 0x{byte:02x} in {error.object[:60]!r} does not belong there",
                 Message("give its encoding, for example ", Option("encoding", "latin1")),
-                value=config.encoding,
+                value=config.codec,
                 option="encoding",
             ) from error
         except pyreadstat.ReadstatError as error:
             if "character set" in str(error) or "byte sequence" in str(error):
                 raise InputError(
-                    f"{path.name!r} cannot be read as {config.encoding!r}",
+                    f"{path.name!r} cannot be read as {config.codec!r}",
                     Message("give another encoding, for example ", Option("encoding", "latin1")),
-                    value=config.encoding,
+                    value=config.codec,
                     option="encoding",
                 ) from error
             raise InputError(

@@ -1,0 +1,195 @@
+"""Which column is the student, the rater, the item and the score: by name and, where names do not say, by content."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import polars as pl
+
+from raterlens.config import ReadConfig
+from raterlens.reading.formats.lazy_table import Table
+from raterlens.reading.proposals.column_profiles import Profile, profiles, sampled
+from raterlens.reading.proposals.findings import Finding
+from raterlens.reading.proposals.label_words import is_total, total_pattern
+from raterlens.reading.proposals.role_words import (
+    FORM_SENDERS,
+    TIMES,
+    VARIANTS,
+    is_identifier,
+    is_other,
+    known,
+    mentions,
+    plain,
+    stems,
+    tier,
+)
+from raterlens.text import Option, shortened
+
+ROLES = ("student", "rater", "item", "score")
+
+
+def without_totals(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows in which no cell says that they sum up others: what they hold tells nothing of a column."""
+    total = pl.Series([False]).new_from_index(0, frame.height)
+    for column in frame.get_columns():
+        if column.dtype != pl.String:
+            continue
+        likely = column.str.to_lowercase().str.contains(total_pattern())
+        words = [word for word in column.filter(likely).unique().to_list() if is_total(word)]
+        if words:
+            total |= column.is_in(words)
+    return frame.filter(~total.fill_null(False)) if total.any() and not total.all() else frame
+
+
+class Look:
+    """Some rows of a table and what its columns hold, once they are asked for: names alone often suffice."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        return without_totals(sampled(self._table))
+
+    @cached_property
+    def profiles(self) -> dict[str, Profile]:
+        return profiles(self.frame)
+
+    def __getitem__(self, name: str) -> Profile:
+        return self.profiles[name]
+
+
+@dataclass(slots=True)
+class Recognised:
+    """The columns found for each role; a role without any is left open."""
+
+    roles: dict[str, str] = field(default_factory=dict)
+    doubtful: dict[str, list[str]] = field(default_factory=dict)
+    """Roles for which several columns would do equally well."""
+    findings: list[Finding] = field(default_factory=list)
+
+
+def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recognised:
+    """Find a column for every role that the user left out, among the columns not yet taken."""
+    taken = {name for role in (*ROLES, "items", "facets") for name in config.names(role)}
+    open_roles = [role for role in ROLES if getattr(config, role) is None]
+    if config.items is not None:
+        open_roles = [role for role in open_roles if role in ("student", "rater")]
+    found = Recognised()
+    free = [name for name in columns if name not in taken and name]
+    for role in open_roles:
+        _by_name(role, [name for name in free if name not in found.roles.values()], look, found)
+    rest = [name for name in free if name not in found.roles.values() and not is_total(name)]
+    if "rater" in open_roles and "rater" not in found.roles and "rater" not in found.doubtful:
+        _form_sender(rest, found)
+    if "student" in open_roles and "student" not in found.roles and "student" not in found.doubtful:
+        _whatever_is_rated([name for name in rest if name not in found.roles.values()], look, found)
+    if config.student is None:
+        _variants(columns, look, found)
+    return found
+
+
+def _by_name(role: str, free: Sequence[str], look: Look, found: Recognised) -> None:
+    for rank in (0, 1):
+        fitting = [name for name in free if tier(name, role) == rank]
+        if role == "student" and rank == 1 and fitting:
+            fitting = [name for name in fitting if look[name].kind != "text"]
+        if role == "item" and rank == 1 and fitting:
+            fitting = [name for name in fitting if look[name].kind not in ("text", "blank")]
+        if len(fitting) > 1:
+            fitting = _by_content(role, fitting, look)
+        if len(fitting) > 1:
+            found.doubtful[role] = fitting
+            return
+        if fitting:
+            found.roles[role] = fitting[0]
+            return
+    fitting = [name for name in free if " " in name.strip() and mentions(name, role) and not is_total(name)]
+    if role in ("student", "rater"):
+        fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
+        if len(fitting) == 1 and not is_other(fitting[0]):
+            found.roles[role] = fitting[0]
+
+
+def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
+    """Of several columns with a name for the role, those that also hold what it takes."""
+    if role == "score":
+        fitting = [name for name in names if look[name].scored]
+    else:
+        fitting = [name for name in names if look[name].kind not in ("text", "blank", "dates")]
+    fitting = fitting or list(names)
+    if len(fitting) > 1 and role != "score" and _same_partition(fitting, look.frame):
+        # student_id and student_name: the identifier, which two people do not share.
+        return [next((name for name in fitting if plain(name).endswith("id")), fitting[0])]
+    return fitting
+
+
+def _same_partition(names: Sequence[str], frame: pl.DataFrame) -> bool:
+    groups = frame.select(names).unique()
+    return all(frame[name].n_unique() == groups.height for name in names)
+
+
+def _form_sender(free: Iterable[str], found: Recognised) -> None:
+    free = list(free)
+    if not any(stems(name) & known(TIMES) for name in free):
+        return
+    senders = [name for name in free if plain(name) in known(FORM_SENDERS)]
+    if len(senders) == 1:
+        found.roles["rater"] = senders[0]
+
+
+def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> None:
+    """Without a name for the student: an identifier, else the item, else a text that is rated."""
+    named = [
+        name for name in free if is_identifier(name) and look[name].kind not in ("text", "blank", "dates")
+    ]
+    named = [
+        name
+        for name in named
+        if not (is_other(name) and tier(name, "student") is None) or plain(name) in ("id",)
+    ]
+    if "rater" in found.roles:
+        named = [name for name in named if not _same_partition([name, found.roles["rater"]], look.frame)]
+    if len(named) > 1:
+        several = [name for name in named if plain(name) not in ("index", "id", "key", "uuid")]
+        named = several or named
+    if named:
+        if len(named) > 1 and not _same_partition(named, look.frame):
+            found.doubtful["student"] = named
+        else:
+            found.roles["student"] = named[0]
+        return
+    if "item" in found.roles:
+        found.roles["student"] = found.roles.pop("item")
+        return
+    texts = [name for name in free if tier(name, "student") == 1 or tier(name, "item") == 1]
+    if len(texts) > 1:
+        texts = [name for name in texts if tier(name, "student") == 1][:1]
+    if texts:
+        found.roles["student"] = texts[0]
+
+
+def _variants(columns: Sequence[str], look: Look, found: Recognised) -> None:
+    """Answers of several models to one question are as many pieces of work, not one rated again and again."""
+    student, rater = (found.roles.get(role) for role in ("student", "rater"))
+    if student is None or rater is None or tier(student, "student") == 0:
+        return
+    others = [
+        name
+        for name in columns
+        if name not in found.roles.values() and stems(name) & known(VARIANTS) and look[name].distinct > 1
+    ]
+    keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
+    if len(others) != 1 or not look.frame.select(keys).is_duplicated().any():
+        return
+    if look.frame.select(*keys, others[0]).is_duplicated().any():
+        return
+    found.findings.append(
+        Finding(
+            f"each {shortened(student)} is rated once for each {shortened(others[0])}",
+            f"taken as one piece of work for each pair of {shortened(student)} and {shortened(others[0])}",
+            (Option("student", (student, others[0])),),
+            otherwise=Option("student", student),
+            certain=False,
+        )
+    )

@@ -1,0 +1,93 @@
+"""What scores stand for, as options say it: bands of scores, and words with what they are worth."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from itertools import pairwise
+from numbers import Real
+
+from raterlens.errors import OptionError
+from raterlens.text import Message, Option
+
+
+def bands_text(bands: object, cut: float | None = None) -> str:
+    """Where bands begin, ascending, as text; not beside a cut.
+
+    Examples
+    --------
+    >>> bands_text([40, 60.5]), bands_text("40, 60.5")
+    ('40,60.5', '40,60.5')
+    """
+    if cut is not None:
+        raise OptionError(
+            Message("both ", Option("cut", cut), " and ", Option("bands", bands), " are given"),
+            "choose one: pass and fail, or several bands",
+            value=bands,
+            option="bands",
+        )
+    given = bands.split(",") if isinstance(bands, str) else bands
+    try:
+        edges = [float(edge) for edge in given]  # type: ignore[attr-defined]
+        if (
+            not edges
+            or any(not low < high for low, high in pairwise(edges))
+            or not all(map(math.isfinite, edges))
+        ):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise OptionError(
+            Message(Option("bands", bands), " is not a list of ascending numbers"),
+            Message(
+                "give the lowest score of each band but the first, for example ", Option("bands", "40,60,80")
+            ),
+            value=bands,
+            option="bands",
+        ) from None
+    return ",".join(f"{edge:.12g}" for edge in edges)
+
+
+def map_text(worth: object) -> str:
+    """What words are worth, as text; a word that stands for a missing score is worth nothing.
+
+    Examples
+    --------
+    >>> map_text({"good": 1, "bad": 0, "absent": None}), map_text("good=1, bad=0")
+    ('good=1,bad=0,absent=', 'good=1,bad=0')
+    """
+    known = pairs(worth) if isinstance(worth, str) else worth
+    if not isinstance(known, Mapping) or not known:
+        raise _no_map(worth)
+    line = io.StringIO()
+    cells = []
+    for word, value in known.items():
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value)
+        ):
+            raise _no_map(worth)
+        cells.append(f"{word}={'' if value is None else format(float(value), '.12g')}")
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()
+
+
+def pairs(text: str) -> dict[str, float | None]:
+    """Words and what they are worth, from text."""
+    found: dict[str, float | None] = {}
+    for cell in next(csv.reader([text], skipinitialspace=True), []):
+        word, equals, value = cell.strip().rpartition("=")
+        try:
+            found[word.strip()] = float(value) if value.strip() else None
+        except ValueError:
+            raise _no_map(text) from None
+        if not equals:
+            raise _no_map(text)
+    return found
+
+
+def _no_map(worth: object) -> OptionError:
+    return OptionError(
+        Message(Option("map", worth), " does not say what words are worth"),
+        Message("give, for example, ", Option("map", "good=1,bad=0,absent=")),
+        value=worth,
+        option="map",
+    )
