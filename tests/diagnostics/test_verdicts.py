@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import raterlens as rl
 from raterlens.diagnostics.verdicts import BLIND, FAIR, FAR_OFF, FEWEST, OFF, SHARP, Verdict, verdicts
 
 ABOUT = {"severity": "strict colleague", "discrimination": "benchmark"}
@@ -157,3 +158,44 @@ def test_without_intervals_the_estimate_decides(nothing):
     ends = {f"{name}{end}": nothing for name in ("sharpness", "passes") for end in ("_low", "_high")}
     table = pl.DataFrame([{"sharpness": s, "passes": 0.5, "n": 300, "flag": ""} | ends for s in (0.4, 0.9)])
     assert verdicts(table)["label"].to_list() == ["blunt", "sharp"]
+
+
+def with_halo(halo: float, low: float, sharp: float = 0.6, **more: float) -> dict:
+    row = {
+        "n": 300,
+        "flag": "",
+        "sharpness": sharp,
+        "sharpness_low": sharp - 0.05,
+        "sharpness_high": sharp + 0.05,
+    }
+    row |= {"passes": 0.5, "passes_low": 0.45, "passes_high": 0.55}
+    return row | {"halo": halo, "halo_low": low, "halo_high": halo + 0.3} | more
+
+
+@pytest.mark.parametrize(
+    ("low", "said", "standing"), [(0.0, "none", "fine"), (0.6, "some", "fine"), (1.1, "strong", "attention")]
+)
+def test_halo_is_judged_where_each_rater_has_one(low, said, standing):
+    found = verdicts(pl.DataFrame([with_halo(low + 0.3, low), with_halo(0.1, 0.0)])).row(0, named=True)
+    assert (found["halo_verdict"], found["standing"]) == (said, standing)
+    assert found["costs_most"] == ("nothing" if said == "none" else "halo")
+    common = verdicts(pl.DataFrame([with_halo(2.0, 1.5)] * 3))  # one halo for all is the panel's
+    assert common["costs_most"].unique().to_list() == ["nothing"]
+
+
+@pytest.mark.parametrize("tau", [1.0, 2.0])
+def test_the_cost_of_halo_is_the_sharpness_that_it_takes(tau):
+    """By brute force: sharpness of slope 1.5, with and without an impression of that spread on the logit scale."""
+    theta, u = (np.linspace(-7, 7, 561) for _ in range(2))
+    weight = np.exp(-(theta**2) / 2) / np.exp(-(theta**2) / 2).sum()
+    mean = (1 / (1 + np.exp(-(1.5 * theta[:, None] + tau * u)))) @ weight
+    sharp = np.sqrt(2 * np.pi) * (mean * theta) @ weight
+    found = verdicts(pl.DataFrame([with_halo(tau, tau - 0.1, float(sharp)), with_halo(0.1, 0.0)]))
+    assert found["lost_to_halo"][0] == pytest.approx(rl.capability.sharpness(slope=1.5) - sharp, abs=0.01)
+
+
+def test_a_costlier_standard_comes_before_halo():
+    row = with_halo(1.2, 1.1, passes=0.1, passes_low=0.05, passes_high=0.15)
+    found = verdicts(pl.DataFrame([row, with_halo(0.1, 0.0)])).row(0, named=True)
+    assert found["costs_most"] == "severity"
+    assert found["lost_to_severity"] > found["lost_to_halo"] > 0

@@ -28,7 +28,7 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     table = pl.DataFrame(
         {"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0], "n": 99, "flag": ["x", "x"]} | numbers
     )
-    return SimpleNamespace(table=lambda name: table, tables=(), to_json=lambda: "{}")
+    return SimpleNamespace(table=lambda name: table, tables=(), link="logit", to_json=lambda: "{}")
 
 
 def test_five_files(fit: Any, tmp_path: Path) -> None:

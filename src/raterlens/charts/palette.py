@@ -28,13 +28,14 @@ PALETTE = {
     "lenient": Colour("#b37f00", "#f0c330"),
     "weak": Colour("#b0508a", "#e29cc4"),
     "extreme": Colour("#00805c", "#33c79b"),
+    "halo": Colour("#6f51b5", "#b3a0ee"),
 }
 """No two roles share a light colour, so it identifies the role."""
 
 ROLE_OF = {colour.light: role for role, colour in PALETTE.items()}
 
 TEXT_ROLES = ("ink", "soft")
-MARK_ROLES = ("faint", "accent", "severe", "lenient", "weak", "extreme")
+MARK_ROLES = ("faint", "accent", "severe", "lenient", "weak", "extreme", "halo")
 
 
 def light(role: str) -> str:

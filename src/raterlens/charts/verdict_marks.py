@@ -35,6 +35,7 @@ MARKS = {
         Mark("severe", "severe", "M0-5.5 5.5 4.5-5.5 4.5z", "triangle-up", "too severe"),
         Mark("lenient", "lenient", "M0 5.5 5.5-4.5-5.5-4.5z", "triangle-down", "too lenient"),
         Mark("weak", "weak", "M-4.5-4.5h9v9h-9z", "square", "blunt"),
+        Mark("halo", "halo", "M-2.9-5h5.8L5.8 0 2.9 5h-5.8L-5.8 0z", "M-.5-.87h1L1 0 .5.87h-1L-1 0z", "halo"),
         Mark("blind", "ink", _CROSS, _SALTIRE, "cannot tell students apart"),
         Mark("extreme", "extreme", _PLUS, "cross", "reversed"),
         Mark("unsure", "faint", _CIRCLE, "circle", "too few ratings to say"),

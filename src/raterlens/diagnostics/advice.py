@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.capability.peak import peaks
-from raterlens.diagnostics.verdicts import verdicts
+from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.errors import OptionError, choose
 from raterlens.ratings.backend import as_came
 from raterlens.result.record import Result
@@ -96,7 +96,7 @@ def advice(fit: Result) -> pl.DataFrame:
         kappa = _kappa(on, on.on.a, on.on.eta)
         best_severity, best_kappa = _best_of_all(on)
         low, high = _range(on)
-    found = verdicts(table, ordered="thresholds" in fit.tables)
+    found = verdicts_of(fit)
     rows = table.hstack(found).iter_rows(named=True)
     feedback = [_letter(row, float(low[r]), float(high[r])) for r, row in enumerate(rows)]
     return pl.DataFrame(
@@ -105,6 +105,7 @@ def advice(fit: Result) -> pl.DataFrame:
             "kappa": kappa,
             "lost_to_severity": found["lost_to_severity"],
             "lost_to_discrimination": found["lost_to_discrimination"],
+            "lost_to_halo": found["lost_to_halo"],
             "costs_most": found["costs_most"],
             "best_severity": best_severity,
             "best_kappa": best_kappa,
@@ -201,4 +202,5 @@ _OPEN = "So far they are in line with those of your colleagues."
 _OPENINGS = {
     "severity": "What costs most is the standard that you apply.",
     "discrimination": "What costs most is that your scores follow the quality of the work only loosely.",
+    "halo": "What costs most is that one impression of a student colours all the scores you give.",
 }

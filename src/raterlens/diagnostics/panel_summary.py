@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from raterlens.diagnostics.verdicts import verdicts
+from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.result.record import Result
 
 CAVEATS = {
@@ -22,14 +22,16 @@ FEWEST_OF_A_PANEL = 4
 def judged(fit: Result) -> pl.DataFrame:
     """The raters with their verdicts, the most capable first."""
     raters = fit.table("raters")
-    table = raters.hstack(verdicts(raters, ordered="thresholds" in fit.tables))
+    table = raters.hstack(verdicts_of(fit))
     return table.sort("kappa", descending=True, nulls_last=True, maintain_order=True)
 
 
 def with_verdicts(fit: Result) -> pl.DataFrame:
-    """The raters as they came, with `standard`, `sharpness_verdict` and `costs_most`: what raters.csv holds."""
-    found = verdicts(fit.table("raters"), ordered="thresholds" in fit.tables)
-    return fit.table("raters").hstack(found.select("standard", "sharpness_verdict", "costs_most"))
+    """The raters as they came, with `standard`, `sharpness_verdict` and `costs_most` (and `halo_verdict` where each
+    rater's halo was estimated): what raters.csv holds."""
+    found = verdicts_of(fit)
+    halo = [] if (found["halo_verdict"] == "").all() else ["halo_verdict"]
+    return fit.table("raters").hstack(found.select("standard", "sharpness_verdict", *halo, "costs_most"))
 
 
 def attention(judged: pl.DataFrame) -> pl.DataFrame:
@@ -38,7 +40,7 @@ def attention(judged: pl.DataFrame) -> pl.DataFrame:
     wanting = judged.filter(pl.col("standing") != "fine")
     return wanting.sort(
         pl.col("standing").replace_strict(order, return_dtype=pl.Int8),
-        pl.max_horizontal("lost_to_severity", "lost_to_discrimination"),
+        pl.max_horizontal("lost_to_severity", "lost_to_discrimination", "lost_to_halo"),
         descending=[False, True],
         maintain_order=True,
     )
@@ -51,9 +53,14 @@ def caveats(model: str) -> tuple[str, ...]:
 
 def shared_fault(judged: pl.DataFrame) -> str:
     """What most raters have in common, said once; empty where nothing is."""
-    blunt = judged.filter(pl.col("costs_most") == "discrimination").height
-    if judged.height < FEWEST_OF_A_PANEL or blunt <= MOST * judged.height:
+    blunt, halo = (judged.filter(costs_most=cause).height for cause in ("discrimination", "halo"))
+    if judged.height < FEWEST_OF_A_PANEL or max(blunt, halo) <= MOST * judged.height:
         return ""
+    if halo > blunt:
+        return (
+            f"halo costs {halo:,} of {judged.height:,} raters most: have them all mark each item across all students "
+            "before the next"
+        )
     typical = float(np.median(judged["sharpness"].to_numpy()))
     return (
         f"{blunt:,} of {judged.height:,} raters are blunt (median sharpness {typical:.2f}): look at the criteria, the "

@@ -1,12 +1,17 @@
 """Verdicts: what every rater's numbers say, what costs most, and one thing to do about that.
 
-Two things are judged, each by its own 95 % interval, on scales that do not depend on who else is on the panel: the
-*standard*, by how many of 100 borderline students (of whom the average rater passes 50) a rater passes, and
-*sharpness*, how closely scores follow ability. Capability against the perfect rater is s exp(-z²/2), with
-s the sharpness and z = Φ⁻¹(passes). So what a fault costs, on that scale, is
+Each thing is judged by its own 95 % interval, on a scale that does not depend on who else is on the panel: the
+*standard*, by how many of 100 borderline students (of whom the average rater passes 50) a rater passes; *sharpness*,
+how closely scores follow ability; and, where each rater's was estimated, *halo*, what all scores of a reading share
+besides ability. Capability against the perfect rater is s exp(-z²/2), with s the sharpness and z = Φ⁻¹(passes). So what
+a fault costs, on that scale, is
 
     the standard      s (1 - exp(-z²/2))     what the rater would gain with the average standard
     discrimination    FAIR - s               what is missing to a rater who is just sharp enough
+    halo              s₀ - s                 what the rater would gain without it
+
+With halo of standard deviation τ a slope a has about s = a / sqrt(c² + τ² + a²), where c is the noise of the link in
+probits (1.7 for the logit); s₀ is the same without τ.
 
 Only a fault costs anything: what chance could have done is no cause. Table, card, letter, advice and command line all
 read this one record, so they cannot disagree.
@@ -16,12 +21,15 @@ rates.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import special
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
 
 FAIR = 0.5
 """Sharpness below which a rater is blunt. At 0.5 a rating shares a quarter of its variance with ability (for the probit
@@ -40,6 +48,12 @@ lenient, and costs a rater 13 % of the capability that their sharpness would giv
 
 CAPABLE = 0.7
 """The line in charts of kappa. No verdict rests on it: kappa is relative to whoever discriminates best on a panel."""
+
+HALO, STRONG_HALO = 0.5, 1.0
+"""Standard deviation of the impression that all scores of a reading share, in the units of the link; from 1 on it costs
+a rater with slope 1.5 a tenth of their sharpness (0.66 becomes 0.60)."""
+_NOISE = {"probit": 1.0}
+_LOGIT_NOISE = 1.702
 
 WIDE = 0.5
 """An interval of sharpness wider than this, with the line for blunt inside, fits a good rater as well as a poor one."""
@@ -67,10 +81,13 @@ class Verdict(NamedTuple):
     """too severe, severe, typical, lenient, too lenient, or unclear"""
     sharpness_verdict: str
     """sharp, fair, blunt, cannot tell students apart, reversed, or unclear"""
+    halo_verdict: str
+    """none, some, strong; empty where halo was not estimated for each rater"""
     costs_most: str
-    """severity, discrimination, or nothing"""
+    """severity, discrimination, halo, or nothing"""
     lost_to_severity: float
     lost_to_discrimination: float
+    lost_to_halo: float
     label: str
     """The whole in a word or two."""
     sentence: str
@@ -81,10 +98,10 @@ class Verdict(NamedTuple):
 _SCHEMA = {name: pl.Float64 if name.startswith("lost_to") else pl.String for name in Verdict._fields}
 
 
-def verdicts(raters: pl.DataFrame, *, ordered: bool = False) -> pl.DataFrame:
+def verdicts(raters: pl.DataFrame, *, ordered: bool = False, link: str = "logit") -> pl.DataFrame:
     """Verdicts for a table of raters: one row each, in the same order, with the fields of `Verdict`.
 
-    `ordered`: there are more scores than pass and fail.
+    `ordered`: there are more scores than pass and fail. `link`: in whose units halo is.
 
     Examples
     --------
@@ -93,33 +110,59 @@ def verdicts(raters: pl.DataFrame, *, ordered: bool = False) -> pl.DataFrame:
     >>> verdicts(pl.DataFrame([strict])).select("standard", "sharpness_verdict", "costs_most").row(0)
     ('too severe', 'sharp', 'severity')
     """
-    numbers = {name: _numbers(raters, name) for name in _NEEDED}
+    names = _NEEDED if not _own_halo(raters) else (*_NEEDED, "halo", "halo_low", "halo_high")
+    numbers = {name: _numbers(raters, name) for name in names}
     rows = raters.select("n", "flag").with_columns(pl.Series(name, found) for name, found in numbers.items())
-    judged = [_judge(row, ordered) for row in rows.iter_rows(named=True)]
+    judged = [_judge(row, ordered, _NOISE.get(link, _LOGIT_NOISE)) for row in rows.iter_rows(named=True)]
     return pl.DataFrame(judged, schema=_SCHEMA, orient="row")
+
+
+def verdicts_of(fit: "Result") -> pl.DataFrame:
+    """The verdicts of a fit's raters, in the order of its table."""
+    return verdicts(fit.table("raters"), ordered="thresholds" in fit.tables, link=fit.link)
 
 
 _NEEDED = ("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high")
 
 
+def _own_halo(raters: pl.DataFrame) -> bool:
+    """Whether each rater has a halo of their own; one that is common to all is the panel's."""
+    return "halo" in raters.columns and raters["halo"].n_unique() > 1
+
+
 def _numbers(raters: pl.DataFrame, column: str) -> NDArray[np.float64]:
     """A column, with the estimate itself where there is no interval: the estimate then decides."""
+    if column not in raters.columns:
+        return _numbers(raters, column.rpartition("_")[0])
     found = raters[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     if not column.endswith(("_low", "_high")):
         return found
     return np.where(np.isfinite(found), found, _numbers(raters, column.rpartition("_")[0]))
 
 
-def _judge(row: Mapping[str, Any], ordered: bool) -> Verdict:
-    standard, sharp = _standard(row), _sharpness(row)
-    severity, discrimination = _losses(row, standard, sharp)
-    cause = "nothing"
-    if max(severity, discrimination) > 0:
-        cause = "severity" if severity >= discrimination else "discrimination"
-    standing = _standing(row, standard, sharp)
-    label = {"severity": standard, "discrimination": sharp, "nothing": _overall(standing, sharp)}[cause]
+def _judge(row: Mapping[str, Any], ordered: bool, noise: float) -> Verdict:
+    standard, sharp, halo = _standard(row), _sharpness(row), _halo(row)
+    losses = _losses(row, standard, sharp) | {"halo": _lost_to_halo(row, noise) if halo != "none" else 0.0}
+    cause = max(losses, key=lambda name: losses[name])
+    cause = cause if losses[cause] > 0 else "nothing"
+    standing = _standing(row, standard, sharp, halo)
+    label = {"severity": standard, "discrimination": sharp, "halo": "halo"}.get(cause) or _overall(
+        standing, sharp
+    )
     sentence, next_step = _words(row, Words(standard, sharp, cause, standing), ordered)
-    return Verdict(standard, sharp, cause, severity, discrimination, label, sentence, next_step, standing)
+    return Verdict(
+        standard=standard,
+        sharpness_verdict=sharp,
+        halo_verdict=halo if "halo" in row else "",
+        costs_most=cause,
+        lost_to_severity=losses["severity"],
+        lost_to_discrimination=losses["discrimination"],
+        lost_to_halo=losses["halo"],
+        label=label,
+        sentence=sentence,
+        next_step=next_step,
+        standing=standing,
+    )
 
 
 def _standard(row: Mapping[str, Any]) -> str:
@@ -141,13 +184,29 @@ def _sharpness(row: Mapping[str, Any]) -> str:
     if high < 0:
         return "reversed"
     if high < FAIR:
-        return "cannot tell students apart" if low <= 0 or high < BLIND else "blunt"
+        return "cannot tell students apart" if value < BLIND and (low <= 0 or high < BLIND) else "blunt"
     if high - low > WIDE and low < FAIR:
         return UNCLEAR
     return "sharp" if value >= SHARP else "fair"
 
 
-def _losses(row: Mapping[str, Any], standard: str, sharp: str) -> tuple[float, float]:
+def _halo(row: Mapping[str, Any]) -> str:
+    low = row.get("halo_low", 0.0)
+    if row["n"] < FEWEST or not low > HALO:
+        return "none"
+    return "strong" if low > STRONG_HALO else "some"
+
+
+def _lost_to_halo(row: Mapping[str, Any], noise: float) -> float:
+    """What sharpness would gain without halo; never nothing, where there is some."""
+    s, tau = min(float(row["sharpness"]), 0.999), float(row["halo"])
+    if not s > 0:
+        return 1e-6
+    slope = s * np.sqrt((noise**2 + tau**2) / (1 - s * s))
+    return max(float(slope / np.hypot(noise, slope)) - s, 1e-6)
+
+
+def _losses(row: Mapping[str, Any], standard: str, sharp: str) -> dict[str, float]:
     """What the two faults cost, 0 where there is none."""
     kept = max(float(row["sharpness"]), 0.0) if np.isfinite(row["sharpness"]) else 0.0
     if row["flag"] in _EXTREME:
@@ -157,11 +216,12 @@ def _losses(row: Mapping[str, Any], standard: str, sharp: str) -> tuple[float, f
         z = float(special.ndtri(np.clip(row["passes"], 1e-9, 1 - 1e-9)))
         severity = max(kept * -float(np.expm1(-z * z / 2)), 1e-6)
     blunt = sharp in ("blunt", "cannot tell students apart", "reversed")
-    return severity, FAIR - float(row["sharpness"]) if blunt else 0.0
+    return {"severity": severity, "discrimination": FAIR - float(row["sharpness"]) if blunt else 0.0}
 
 
-def _standing(row: Mapping[str, Any], standard: str, sharp: str) -> Standing:
-    if standard.startswith("too ") or sharp in ("blunt", "cannot tell students apart", "reversed"):
+def _standing(row: Mapping[str, Any], standard: str, sharp: str, halo: str) -> Standing:
+    blunt = sharp in ("blunt", "cannot tell students apart", "reversed")
+    if standard.startswith("too ") or blunt or halo == "strong":
         return "attention"
     if UNCLEAR in (standard, sharp):
         return "unclear"
@@ -192,6 +252,11 @@ def _words(row: Mapping[str, Any], found: Words, ordered: bool) -> tuple[str, st
         return _on_severity(row, found, ordered)
     if found.cause == "discrimination":
         return _on_discrimination(row, found, ordered)
+    if found.cause == "halo":
+        return (
+            f"One impression colours all scores of a student: it varies by {row['halo']:.1f} besides ability.",
+            "Mark each item across all students before the next, so that one impression does not carry over.",
+        )
     if found.standing == "unclear":
         return _too_few(row), "Assign more double-marked work."
     if found.standing == "borderline":

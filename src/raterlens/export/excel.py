@@ -59,6 +59,8 @@ _HEADINGS = {
     "costs_most": "Costs most",
     "lost_to_severity": "Lost to severity",
     "lost_to_discrimination": "Lost to discrimination",
+    "lost_to_halo": "Lost to halo",
+    "halo_verdict": "Halo",
 }
 _PROSE = ("sentence", "next_step")
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye

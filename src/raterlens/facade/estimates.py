@@ -125,9 +125,10 @@ class Estimates(Result):
         -------
         dataframe
             A row per rater: rater, standard (too severe, severe, typical, lenient, too lenient), sharpness (sharp,
-            fair, blunt, cannot tell students apart, reversed), costs_most (severity, discrimination, nothing),
-            next_step. Either verdict is "unclear" where ratings are too few. Both rest on 95 % intervals and on scales
-            that do not depend on who else is on the panel; docs/diagnostics.md has the lines and their error rates.
+            fair, blunt, cannot tell students apart, reversed), halo (none, some, strong) where each rater's was
+            estimated, costs_most (severity, discrimination, halo, nothing), next_step. A verdict is "unclear" where
+            ratings are too few. All rest on 95 % intervals and on scales that do not depend on who else is on the
+            panel; docs/diagnostics.md has the lines and their error rates.
 
         Examples
         --------
@@ -137,10 +138,11 @@ class Estimates(Result):
         """
         from raterlens.diagnostics.panel_summary import judged  # a fit alone does without
 
-        found = judged(self).select(
-            "rater", "standard", pl.col("sharpness_verdict").alias("sharpness"), "costs_most", "next_step"
-        )
-        return as_came(found, self.backend)
+        found = judged(self)
+        sharpness, halo = pl.col("sharpness_verdict").alias("sharpness"), pl.col("halo_verdict").alias("halo")
+        own = [] if (found["halo_verdict"] == "").all() else [halo]
+        chosen = found.select("rater", "standard", sharpness, *own, "costs_most", "next_step")
+        return as_came(chosen, self.backend)
 
     def what_if(self, rater: str, severity: float | Sequence[float] | None = None) -> "WhatIf":
         """Capability of a rater at other severities, the best one and what it would gain."""

@@ -9,7 +9,7 @@ import polars as pl
 from raterlens.charts.verdict_marks import MARKS
 from raterlens.diagnostics.earlier_fit import changes
 from raterlens.diagnostics.panel_summary import attention, headline, shared_fault
-from raterlens.diagnostics.verdicts import verdicts
+from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.report import english as words
 from raterlens.text import counted, interval, number, sentence
 
@@ -184,8 +184,7 @@ def since(fit: "Result", previous: "Result") -> dict[str, Any]:
 
 def _labels(fit: "Result") -> dict[str, str]:
     table = fit.table("raters")
-    found = verdicts(table, ordered="thresholds" in fit.tables)["label"]
-    return dict(zip(table["rater"].cast(pl.String), found, strict=True))
+    return dict(zip(table["rater"].cast(pl.String), verdicts_of(fit)["label"], strict=True))
 
 
 def _size(measure: str, value: float) -> str:
