@@ -1,4 +1,4 @@
-"""How often verdicts are right, and how still they stand: `python -m benchmarks.verdicts [--panels 200] [--seed 0]`.
+"""How often verdicts are right, and how still they stand: `python -m benchmarks.verdicts [--panels 200]`.
 
 Five questions, each on simulated panels with known truth:
 
@@ -177,11 +177,11 @@ def without_the_best(design: Design, panels: int, seed: int) -> dict[str, float]
     }
 
 
-def causes(panels: int, seed: int) -> dict[str, float]:
+def causes(design: Design, panels: int, seed: int) -> dict[str, float]:
     """Shares of raters whose stated cause is the largest loss, and whose verdict, advice, letter and card agree."""
     largest, same = [], []
     for k in range(panels):
-        fit = rl.fit(mixed_panel(MIXED, k, seed + 1))
+        fit = rl.fit(mixed_panel(design, k, seed + 1))
         advice = {row["rater"]: row for row in fit.advice().iter_rows(named=True)}
         cards = {row["rater"]: row for row in panel(fit, None).iter_rows(named=True)}
         for row in judged(fit).iter_rows(named=True):
@@ -200,21 +200,22 @@ def causes(panels: int, seed: int) -> dict[str, float]:
     }
 
 
-def everything(panels: int, seed: int) -> dict[str, dict[str, float]]:
-    found = {}
-    for design in DESIGNS:
-        found[f"equal raters, {design}"] = equal_raters(design, panels, seed)
-        found[f"one bad rater, {design}"] = one_bad_rater(design, panels, seed)
-        found[f"on the line, {design}"] = on_the_line(design, panels, seed)
-    for design in CHANGING:
-        found[f"without the best rater, {design}"] = without_the_best(design, panels, seed)
-    found[f"causes, {MIXED}"] = causes(panels, seed)
-    return found
+QUESTIONS = {
+    "equal raters": (equal_raters, DESIGNS),
+    "one bad rater": (one_bad_rater, DESIGNS),
+    "on the line": (on_the_line, DESIGNS),
+    "without the best rater": (without_the_best, CHANGING),
+    "causes": (causes, (MIXED,)),
+}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--panels", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=QUESTIONS, nargs="*", default=list(QUESTIONS))
     asked = parser.parse_args()
-    print(json.dumps(everything(asked.panels, asked.seed), indent=2))
+    for name in asked.only:
+        answer, designs = QUESTIONS[name]
+        for design in designs:
+            print(json.dumps({f"{name}, {design}": answer(design, asked.panels, asked.seed)}), flush=True)

@@ -66,3 +66,12 @@ def test_unknown_raters_and_severities_are_refused(fit):
         fit.what_if("R9")
     with pytest.raises(OptionError, match="all finite"):
         fit.what_if("R1", severity=float("nan"))
+
+
+def test_letters_about_ordered_scores_speak_of_marks():
+    drawn = rl.simulate(
+        students=200, raters=4, items=3, severity=[2, -1, 0, -1], thresholds=[-1, 0, 1], seed=1
+    )
+    letters = rl.fit(drawn.ratings).advice().filter(rater="R1")["feedback"].item()
+    assert "Where the average rater gives 50 % of the marks, you give about" in letters
+    assert "passes" not in letters

@@ -13,7 +13,7 @@ from scipy import stats
 import raterlens as rl
 from raterlens.diagnostics.verdicts import BLIND, FAIR, FAR_OFF, FEWEST, OFF, SHARP, Verdict, verdicts
 
-ABOUT = {"severity": "strict colleague", "discrimination": "benchmark"}
+ABOUT = {"severity": "colleague, and agree on the standard", "discrimination": "benchmark"}
 
 
 def judge(

@@ -178,7 +178,7 @@ def test_a_gate_is_true_where_it_passed(fit):
 
 @pytest.mark.parametrize("bound", ["min_kappa", "min_sharpness", "min_discrimination"])
 def test_shares_beyond_1_make_no_sense(fit, bound):
-    with pytest.raises(OptionError, match="give a number, between 0 and 1"):
+    with pytest.raises(OptionError, match="give a number between 0 and 1"):
         rl.gate(fit, **{bound: 60})
 
 
@@ -204,4 +204,4 @@ def test_the_command_writes_files_and_compares(tmp_path, capsys, ratings):
     assert main(["check", str(table), "--junit", str(tmp_path / "x.xml")]) == AT_FAULT
     assert "--min-sharpness 0.5" in capsys.readouterr().err
     assert main([*command[:2], "--min-kappa", "60"]) == AT_FAULT
-    assert "--min-kappa 60; give a number, between 0 and 1" in capsys.readouterr().err
+    assert "--min-kappa 60; give a number between 0 and 1" in capsys.readouterr().err

@@ -51,8 +51,9 @@ def wright_data(fit: Result) -> pl.DataFrame:
 
 
 def _part(facet: str, labels: pl.Series, location: Array) -> pl.DataFrame:
-    return pl.DataFrame(
-        {"facet": [facet] * len(labels), "label": distinct(labels), "location": np.asarray(location, float)}
+    names = labels.cast(pl.String) if facet == STUDENTS else distinct(labels)  # students are not named
+    return pl.DataFrame({"label": names, "location": np.asarray(location, float)}).select(
+        pl.lit(facet).alias("facet"), "label", "location"
     )
 
 

@@ -96,9 +96,9 @@ def advice(fit: Result) -> pl.DataFrame:
         kappa = _kappa(on, on.on.a, on.on.eta)
         best_severity, best_kappa = _best_of_all(on)
         low, high = _range(on)
-    found = verdicts_of(fit)
+    found, ordered = verdicts_of(fit), "thresholds" in fit.tables
     rows = table.hstack(found).iter_rows(named=True)
-    feedback = [_letter(row, float(low[r]), float(high[r])) for r, row in enumerate(rows)]
+    feedback = [_letter(row, float(low[r]), float(high[r]), ordered) for r, row in enumerate(rows)]
     return pl.DataFrame(
         {
             "rater": table["rater"],
@@ -170,7 +170,7 @@ def _range(on: Measurement) -> tuple[Array, Array]:
 _WHERE = ((-0.75, "weaker"), (0.75, "middling"), (np.inf, "stronger"))
 
 
-def _letter(row: dict[str, Any], low: float, high: float) -> str:
+def _letter(row: dict[str, Any], low: float, high: float, ordered: bool) -> str:
     """Thanks, what is seen, what costs most and what would help; nothing that chance could have done."""
     lines = [f"Dear {row['rater']}, thank you for your {row['n']:,} ratings."]
     if row["standing"] == "unclear" and row["costs_most"] == "nothing":
@@ -178,8 +178,13 @@ def _letter(row: dict[str, Any], low: float, high: float) -> str:
     lines.append(_OPENINGS.get(row["costs_most"], _GOOD if row["standing"] == "fine" else _OPEN))
     if row["costs_most"] == "severity":
         severe = row["standard"].endswith("severe")
+        seen = (
+            "gives 50 % of the marks, you give about {:.0f} %"
+            if ordered
+            else "passes 50 of 100, you pass about {:.0f}"
+        )
         lines.append(
-            f"Where the average rater passes 50 of 100, you pass about {100 * row['passes']:.0f}: you are "
+            f"Where the average rater {seen.format(100 * row['passes'])}: you are "
             f"{'stricter' if severe else 'more generous'} than your colleagues with borderline work."
         )
     elif row["sharpness_verdict"] == "reversed":

@@ -273,7 +273,8 @@ def _on_severity(row: Mapping[str, Any], found: Words, ordered: bool) -> tuple[s
         seen = f"Each of the {row['n']:,} ratings is {given}, so they do not tell students apart"
         return f"{seen}.", f"Ask which standard was applied, and assign some {other} work."
     also = {"sharp": " Tells students apart well.", "fair": " Tells students apart fairly well."}
-    step = f"Review borderline work with a {'less' if severe else 'more'} strict colleague, and agree on the standard."
+    other = "more lenient" if severe else "stricter"
+    step = f"Review borderline work with a {other} colleague, and agree on the standard."
     if not found.standard.startswith("too "):
         step = "Discuss the standard at the next briefing; students' results already allow for it."
     return f"{seen}.{also.get(found.sharp, '')}", step

@@ -24,11 +24,11 @@ class Bounds:
 
     def __post_init__(self) -> None:
         for name, value in self.given().items():
-            most, span = (1.0, "between 0 and 1") if name in SHARES else (inf, "0 or more")
+            most, span = (1.0, "between 0 and 1") if name in SHARES else (inf, "of 0 or more")
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0 <= value <= most or value == inf:
                 raise OptionError(
-                    Message(Option(name, value)), f"give a number, {span}", value=value, option=name
+                    Message(Option(name, value)), f"give a number {span}", value=value, option=name
                 )
 
     def given(self) -> dict[str, float]:

@@ -165,11 +165,11 @@ class Fit(Estimates):
         ratings
             The ratings that were fitted (or others by the same raters on the same items).
         time
-            When each rating was given, one value a rating in the order of `ratings` (numbers, dates, or labels that
+            When each rating was given, one value per rating in the order of `ratings` (numbers, dates, or labels that
             sort), or the name of a facet. With it, drift is tested.
         groups
-            Further things that ratings differ in, by name: one label a rating, such as the student's school. With them,
-            bias is tested; what holds for all raters alike is not counted as bias.
+            Further things that ratings differ in, by name: one label per rating, such as the student's school. With
+            them, bias is tested; what holds for all raters alike is not counted as bias.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class Fit(Estimates):
         links, models
             Others to fit; those of the fit itself are passed over.
         groups
-            One label a rating for each name, such as the student's school: each group is left out in turn.
+            One label per rating for each name, such as the student's school: each group is left out in turn.
 
         Examples
         --------

@@ -45,10 +45,23 @@ NORMAL_FREE = tuple(name for name in _MODELS if not is_latent_class(name))
 
 GLOSSARY = (
     (
+        "Standard",
+        "passes of 100",
+        "Of 100 students of whom the average rater passes 50, how many this rater passes (of ordered scores, the share "
+        "of the marks). Below 40 is severe, below 30 too severe; above 60 is lenient, above 70 too lenient.",
+    ),
+    (
+        "Sharpness",
+        "0 to 1",
+        "How closely scores follow ability, whoever else is on the panel. 1 is a rater without error, 0 a rater whose "
+        "scores are unrelated to ability. From 0.7 on a rater is called sharp; below 0.5, blunt.",
+    ),
+    (
         "Capability",
         "kappa",
-        "How strongly a rater's ratings follow the ability of the students, averaged over all students. 1 is the best "
-        "possible rater on this panel's scale; 0 is a rater whose ratings are unrelated to ability.",
+        "How strongly a rater's ratings follow the ability of the students, averaged over all students: standard and "
+        "sharpness in one number. 1 is the best possible rater on the yardstick that this report names. It is not "
+        "Cohen's kappa, which measures how often two raters agree.",
     ),
     (
         "95 % interval",
@@ -154,7 +167,7 @@ MORE = "{n} more in the table"
 STAND_OUT = "Other patterns to look at"
 STAND_OUT_ASIDE = "{raters} stand{s} out for another reason"
 DOUBTFUL = {
-    "borderline": "Borderline: it may be chance",
+    "borderline": "Borderline: over a line, but perhaps by chance",
     "unclear": "Too few ratings to say",
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-CARDS = 6
+CARDS = 8
 """Raters with a card on the first screen; the table has the rest."""
 STANDING_OUT = 3
 """Cards of raters who are otherwise fine."""

@@ -28,7 +28,7 @@ ALL_SHOWN, ENDS = 40, 10
 NAMED = 6
 """Raters named with a piece of advice; the table and the report have all."""
 
-PIPED_WIDTH = 120
+PIPED_WIDTH = 126
 """Columns where there is no terminal to fit into."""
 
 WORDS = 48
@@ -224,6 +224,10 @@ _COLUMNS: tuple[list[Column], ...] = (
     [
         ("95 % int.", lambda row: interval(row["kappa_low"], row["kappa_high"])),
         ("Ratings", lambda row: f"{row['n']:,}"),
+    ],
+    [
+        ("Of 100", lambda row: number(None if row["passes"] is None else 100 * row["passes"], 0)),
+        ("Sharpness", lambda row: number(row["sharpness"])),
     ],
     [
         ("Severity", lambda row: number(row["eta"])),
