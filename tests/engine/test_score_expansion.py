@@ -10,7 +10,9 @@ CLOSE = 1e-6
 
 
 @pytest.mark.parametrize("linear", [True, False])
-def test_the_expansion_gives_the_sums_over_nodes(linear):
+@pytest.mark.parametrize("full", [0, 1000], ids=["sparse", "full"])
+def test_the_expansion_gives_the_sums_over_nodes(linear, full, monkeypatch):
+    monkeypatch.setattr("raterlens.engine.score_expansion._FULL", full)
     counts, sums, tables, nodes, scores = logistic_problem(linear=linear)
     expected = written_out_covariance(counts, sums, tables, nodes, scores)
     posteriors = NumpyEngine(counts, sums).posteriors(tables, nodes)

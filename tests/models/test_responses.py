@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import LINKS
-from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
+from raterlens.models.responses import Adjacent, Graded, Linked, Predictor, counted_scores
 
 T = np.linspace(-3, 3, 7)
 STEP = 1e-5
@@ -44,6 +44,8 @@ def test_scores_and_curvature_agree_with_differences(response):
         up, down = at(response, e), at(response, -e)
         first = (response.log_prob(up, T) - response.log_prob(down, T)) / (2 * STEP)
         np.testing.assert_allclose(scores[j], first, rtol=1e-6, atol=1e-8)
+        counted = counted_scores(response, at(response), T, counts)[..., j]
+        np.testing.assert_allclose(counted, np.einsum("cyq,cyq->cq", first, counts), rtol=1e-6, atol=1e-8)
         second = (response.scores(up, T) - response.scores(down, T)) / (2 * STEP)
         counted = np.einsum("kcyq,cyq->cqk", second, counts)
         np.testing.assert_allclose(curvature[..., j], counted, rtol=1e-5, atol=1e-7)

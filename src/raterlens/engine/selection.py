@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from scipy import sparse
 
 from raterlens.engine.cells import Kinds, KindsOf, rating_cells
-from raterlens.engine.numpy_engine import NumpyEngine
+from raterlens.engine.growing_engine import GrowingEngine
 from raterlens.engine.protocol import Engine
 from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.contexts import Contexts
@@ -27,7 +27,7 @@ def large_fit(n_counts: int) -> bool:
 def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> Engine:
     """An engine on these counts and sums; both kinds give the same numbers."""
     if not large_fit(counts.nnz):
-        return NumpyEngine(counts, sums)
+        return GrowingEngine(counts, sums)
     from raterlens.engine.compiled_engine import CompiledEngine  # loads the compiler
 
     return CompiledEngine(counts, sums, arrange=True)

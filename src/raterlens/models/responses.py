@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy import special
 
 from raterlens.capability.links import Link
 from raterlens.types import Array
@@ -66,16 +65,19 @@ class Adjacent:
         if self.n_categories == 2:
             s = self._logits(predictor, t)[:, 0]
             return np.asarray(np.maximum(s, 0) + np.log(1 + np.exp(-np.abs(s))))
-        return np.asarray(special.logsumexp(self._with_zero(self._logits(predictor, t)), axis=1))
+        _, total, top = self._exponentials(predictor, t)
+        return np.asarray(np.log(total) + top)
 
     def probabilities(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, categories - 1, nodes): P(y = k), k >= 1."""
-        logits = self._logits(predictor, t)
         if self.n_categories == 2:
+            logits = self._logits(predictor, t)
             # Not `special.expit`: NumPy has exponentials in vectors of the processor.
             small = np.exp(-np.abs(logits))
             return np.asarray(np.where(logits > 0, 1.0, small) / (1 + small))
-        return np.asarray(special.softmax(self._with_zero(logits), axis=1)[:, 1:])
+        small, total, _ = self._exponentials(predictor, t)
+        small /= total[:, None]
+        return small
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         logits = self._with_zero(self._logits(predictor, t))
@@ -90,6 +92,19 @@ class Adjacent:
         p = self.probabilities(predictor, t).transpose(0, 2, 1)
         variance = p[..., None] * np.eye(self.n_categories - 1) - p[..., None] * p[..., None, :]
         return np.asarray(-counts.sum(axis=1)[..., None, None] * variance)
+
+    def counted_scores(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        expected = self.probabilities(predictor, t)
+        expected *= counts.sum(axis=1, keepdims=True)
+        return np.asarray((counts[:, 1:] - expected).transpose(0, 2, 1))
+
+    def _exponentials(self, predictor: Predictor, t: Array) -> tuple[Array, Array, Array]:
+        """exp(k a t + e_k - top) for k >= 1, their sum with k = 0, and the top, the largest of all exponents."""
+        small = self._logits(predictor, t)
+        top = np.maximum(small.max(axis=1), 0.0)
+        small -= top[:, None]
+        np.exp(small, out=small)
+        return small, small.sum(axis=1) + np.exp(-top), top
 
     def _logits(self, predictor: Predictor, t: Array) -> Array:
         reach = np.multiply.outer(predictor.slope, t)
@@ -145,14 +160,22 @@ class Graded:
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         s = self._predict(predictor, t)
-        upper, lower = s[:, :-1], s[:, 1:]
+        if self.link.name == "logit":
+            # F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)), and u - l is the same at every ability.
+            small = np.log(1 + np.exp(-np.abs(s)))
+            passes, fails = np.minimum(s, 0.0) - small, np.minimum(-s, 0.0) - small
+            with np.errstate(divide="ignore"):
+                apart = np.log(-np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
+            middle = passes[:, :-1] + fails[:, 1:] + apart[..., None]
+            return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
+        passes, fails = self.link.log_pass(s), self.link.log_fail(s)
         # F(upper) - F(lower), from the tail in which the two are small.
-        low_tail = upper + lower < 0
-        near = np.where(low_tail, self.link.log_pass(upper), self.link.log_fail(lower))
-        far = np.where(low_tail, self.link.log_pass(lower), self.link.log_fail(upper))
+        low_tail = s[:, :-1] + s[:, 1:] < 0
+        near = np.where(low_tail, passes[:, :-1], fails[:, 1:])
+        far = np.where(low_tail, passes[:, 1:], fails[:, :-1])
         with np.errstate(divide="ignore"):
             middle = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
-        return np.concatenate([self.link.log_fail(s[:, :1]), middle, self.link.log_pass(s[:, -1:])], axis=1)
+        return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
         up, down = self._density_ratios(predictor, t)
@@ -161,6 +184,12 @@ class Graded:
             out[k - 1, :, k] = up[:, k]
             out[k - 1, :, k - 1] = -down[:, k - 1]
         return out
+
+    def counted_scores(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        up, down = self._density_ratios(predictor, t)
+        up *= counts
+        down *= counts
+        return np.asarray((up[:, 1:] - down[:, :-1]).transpose(0, 2, 1))
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         up, down = self._density_ratios(predictor, t)
@@ -193,4 +222,7 @@ class Graded:
 
 def counted_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
     """(contexts, nodes, intercepts): derivatives of the counted log-probability in the intercepts."""
+    if isinstance(response, Adjacent | Graded) and counts.shape[1] == response.n_categories:
+        # A score depends on few intercepts, or on all in the same way: no table of each by each.
+        return response.counted_scores(predictor, t, counts)
     return np.asarray(np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts))
