@@ -24,6 +24,8 @@ from raterlens.text import counted
 
 LONGEST = 20.0
 """Seconds of processor time that a case may take."""
+TELL = 60.0
+"""Seconds between two lines that say how far it is."""
 SAME = 60
 """Characters in which two failures agree that are one."""
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
@@ -40,6 +42,9 @@ class Findings:
     @property
     def tried(self) -> int:
         return sum(counts.total() for counts in self.counts.values())
+
+    def summary(self) -> str:
+        return f"{self.tried:,} cases, {counted(len(self.failures), 'kind')} of failure"
 
     def take(self, told: dict[str, Any]) -> None:
         """What a worker says of a turn."""
@@ -98,8 +103,11 @@ def _session(found: Findings, seconds: float, seed: int, folder: Path, subjects:
 def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> bool:
     """Take down what the worker says; end it where a case takes too long, and say so."""
     case, since, read = "", 0.0, 0
-    ended = False
+    ended, told = False, time.monotonic()
     while not ended:
+        if time.monotonic() - told > TELL:
+            told = time.monotonic()
+            print(found.summary(), flush=True)
         ended = worker.poll() is not None
         for line in (folder / "said").read_text()[read:].splitlines(keepends=True):
             if line.endswith("\n"):
@@ -175,7 +183,7 @@ def main() -> int:
         counts = found.counts[name]
         outcomes = ", ".join(f"{n:,} {what}" for what, n in counts.most_common())
         print(f"{name}: {counts.total():,} cases ({outcomes})")
-    print(f"{found.tried:,} cases, {counted(len(found.failures), 'kind')} of failure")
+    print(found.summary())
     return int(bool(found.failures))
 
 

@@ -139,3 +139,28 @@ def test_csv_files_hold_no_formula(fit: Any, tmp_path: Path) -> None:
     written = pl.read_csv(tmp_path / "raters.csv")
     assert written["rater"].to_list() == ["'=cmd()", "'+1+2", "-3", "'@a", "AM"]
     assert written["kappa"].to_list() == table["kappa"].to_list()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("failing", range(len(FILES)))
+def test_where_one_file_cannot_be_put_in_place_none_is(
+    fit: Any, failing: int, earlier: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "results"
+    if earlier:
+        out.mkdir()
+        for file in FILES:
+            (out / file).write_text("earlier")
+    replace, left = os.replace, iter(range(100))
+
+    def full(source: Path, place: Path) -> None:
+        if next(left) == failing:
+            raise OSError(28, "No space left on device")
+        replace(source, place)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_results(fit, out)
+    assert [path.name for path in tmp_path.iterdir()] == ["results"] * earlier
+    if earlier:
+        assert {path.name: path.read_text() for path in out.iterdir()} == dict.fromkeys(FILES, "earlier")

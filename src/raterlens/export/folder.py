@@ -1,6 +1,9 @@
 """Results in a folder: checked before any work, written as a whole or not at all."""
 
 import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,10 +87,33 @@ def write_results(
         remove_abandoned(out.absolute().parent)  # of a run that was killed before there was this folder
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
         again = (out / "fit.json").exists()
-        for file in written:
-            os.replace(draft / file, out / file)
+        _put_in_place(draft, out, written)
         for file in {*DIAGNOSED, WORKBOOK} - {*written} if again else ():
             (out / file).unlink(missing_ok=True)
+
+
+def _put_in_place(draft: Path, out: Path, files: Iterable[str]) -> None:
+    """Replace all of the files, or none: results belong together."""
+    earlier = draft / "earlier"
+    earlier.mkdir()
+    done: list[str] = []
+    try:
+        for file in files:
+            if (out / file).exists():
+                shutil.copy2(out / file, earlier / file)
+        for file in files:
+            os.replace(draft / file, out / file)
+            done.append(file)
+    except OSError:
+        for file in done:
+            with suppress(OSError):
+                if (earlier / file).exists():
+                    os.replace(earlier / file, out / file)
+                else:
+                    (out / file).unlink()
+        with suppress(OSError):
+            out.rmdir()  # where it is new
+        raise
 
 
 def _existing(path: Path) -> Path:
