@@ -120,7 +120,7 @@ def _as_others_read(content: bytes, found: pl.DataFrame, noted: bool) -> None:
     assert noted or len(found) == len(rows) - 1, (
         f"{len(found)} ratings, nothing said of others in {len(rows)} rows"
     )
-    seen = {cell.strip() for row in rows for cell in row}
+    seen = {text for row in rows for cell in row for text in (cell, cell.strip())}
     for role in ("student", "rater"):
         labels = {str(label) for label in found[role]}
         assert labels <= seen, f"{role} {labels - seen}"
