@@ -80,7 +80,7 @@ bench-quick: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.quick $(BASE)
 
 # Damaged files, tiny designs, wrong options, killed and failing commands, web requests, made by chance: an hour by hand, a
-# third of a minute in `make test`. Failures are printed as commands.
+# minute in continuous integration, 180 cases in `make test`. Failures are printed as commands.
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m audit --seconds $(or $(SECONDS),60)
 

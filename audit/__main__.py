@@ -22,6 +22,8 @@ from audit.subjects import SUBJECTS
 from audit.worker import UNDER_WAY, try_case
 from raterlens.text import counted
 
+WORKER = (sys.executable, "-m", "audit.worker")
+ENDLESS = 1 << 60
 LONGEST = 20.0
 """Seconds of processor time that a case may take."""
 TELL = 60.0
@@ -66,22 +68,24 @@ def command(subject: str, case: Case) -> str:
     return f"python -m audit --case {subject!r} '{quoted}'"
 
 
-def fuzz(seconds: float, seed: int, subjects: list[str] | None = None) -> Findings:
-    """Try cases until the time is up."""
-    found, end = Findings(), time.monotonic() + seconds
+def fuzz(seconds: float, seed: int, subjects: list[str] | None = None, turns: int = ENDLESS) -> Findings:
+    """Try cases until the time is up, or every subject has had so many turns."""
+    found, end, chosen = Findings(), time.monotonic() + seconds, subjects or list(SUBJECTS)
     while (left := end - time.monotonic()) > 0:
         with TemporaryDirectory() as folder:
-            _session(found, left, seed, Path(folder), subjects or list(SUBJECTS))
+            words = ["--seconds", str(left), "--turns", str(turns), "--seed", str(seed), "--folder", folder]
+            whole = _session(found, [*words, "--subjects", *chosen], Path(folder))
+        if whole and turns < ENDLESS:
+            break
         seed += 1_000_000
     return found
 
 
-def _session(found: Findings, seconds: float, seed: int, folder: Path, subjects: list[str]) -> None:
-    """One worker, from its start to its end."""
-    words = ["--seconds", str(seconds), "--seed", str(seed), "--folder", str(folder), "--subjects", *subjects]
+def _session(found: Findings, words: list[str], folder: Path) -> bool:
+    """One worker, from its start to its end; whether it came there by itself."""
     with (folder / "said").open("wb") as said, (folder / "errors").open("wb") as errors:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "audit.worker", *words],
+            [*WORKER, *words],
             stdout=said,
             stderr=errors,
             env=os.environ | ENVIRONMENT,
@@ -98,6 +102,8 @@ def _session(found: Findings, seconds: float, seed: int, folder: Path, subjects:
         if subject not in found.counts:
             raise SystemExit(f"the worker did not start: {why}")
         found.fail(subject, _smaller(subject, case), why)
+        return False
+    return True
 
 
 def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> bool:

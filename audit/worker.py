@@ -61,16 +61,19 @@ def turn(
     return None
 
 
-def work(seconds: float, first: int, folder: Path, names: list[str]) -> None:
-    """Until the time is up; what was found goes to standard output, one line of JSON per turn."""
+def work(seconds: float, turns: int, first: int, folder: Path, names: list[str]) -> None:
+    """Until the time is up or every subject has had its turns; a line of JSON per turn says what was found."""
     end, number = time.monotonic() + seconds, first
     chosen = [subject for subject in SUBJECTS.values() if subject.name in names]
     spent = dict.fromkeys((subject.name for subject in chosen), 0.0)
-    while time.monotonic() < end:
+    left = dict.fromkeys(spent, turns)
+    while time.monotonic() < end and chosen:
         subject = min(chosen, key=lambda one: (spent[one.name] / one.share, random.random()))
         begun, counts = time.monotonic(), Counter[str]()
         failed = turn(subject, number, folder, counts)
         spent[subject.name] += time.monotonic() - begun
+        left[subject.name] -= 1
+        chosen = [subject for subject in chosen if left[subject.name] > 0]
         number += 1
         print(json.dumps({"subject": subject.name, "counts": counts, "failed": _told(failed)}), flush=True)
 
@@ -85,8 +88,9 @@ def _told(failed: tuple[Case, BaseException] | None) -> list[object] | None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--turns", type=int, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--subjects", nargs="+", default=list(SUBJECTS))
     asked = parser.parse_args()
-    work(asked.seconds, asked.seed, asked.folder, asked.subjects)
+    work(asked.seconds, asked.turns, asked.seed, asked.folder, asked.subjects)

@@ -1,7 +1,6 @@
 """The audit itself: it finds faults that are there, makes them small, and prints a command that shows them again."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -18,14 +17,35 @@ from audit.subject import Subject, refusal
 from audit.subjects import SUBJECTS
 from raterlens.errors import InputError
 
-SECONDS = float(os.environ.get("RATERLENS_FUZZ_SECONDS", "20"))
-
 
 def test_cases_made_by_chance_show_no_fault() -> None:
-    """The same ones each time; `make fuzz` tries others."""
-    found = fuzz(SECONDS, seed=20261116)
+    """A turn of each subject, the same one each time; `make fuzz` tries others."""
+    found = fuzz(600, seed=20261116, turns=1)
     assert found.failures == {}
-    assert found.tried > 50
+    assert all(found.counts[name].total() >= subject.batch for name, subject in SUBJECTS.items())
+
+
+# A worker that writes down its case, and then is no help.
+WORKER = """
+import json, os, sys
+folder = sys.argv[sys.argv.index("--folder") + 1]
+with open(folder + "/case.json", "w") as file:
+    json.dump(["damaged files", {"kind": "csv"}], file)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "why"), [("os.abort()", "the process ended with -6"), ("while True: pass", "more than 0.3 s")]
+)
+def test_a_case_that_ends_the_process_or_takes_too_long(
+    end: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("audit.__main__.LONGEST", 0.3)
+    monkeypatch.setattr("audit.__main__.WORKER", (sys.executable, "-c", WORKER + end))
+    found = fuzz(0.01, seed=1)
+    ((_, said),) = found.failures
+    assert said.startswith(why)
+    assert found.counts["damaged files"]["failed"] == 1
 
 
 def faulty(case: dict, _: Path) -> str:
