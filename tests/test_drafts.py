@@ -64,3 +64,18 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
             with draft_folder(tmp_path) as other:
                 assert sorted(tmp_path.iterdir()) == sorted([mine, other])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_library_that_meets_a_full_disk_in_its_own_words(tmp_path: Path) -> None:
+    def full(_: Path) -> None:
+        raise ValueError("parquet: underlying IO error: No space left on device (os error 28)")
+
+    with pytest.raises(OptionError, match=r"cannot write .*: parquet: .*No space left .*; give a file"):
+        write_whole(tmp_path / "x.parquet", full)
+
+    def wrong(_: Path) -> None:
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        write_whole(tmp_path / "x.parquet", wrong)
+    assert list(tmp_path.iterdir()) == []

@@ -16,6 +16,8 @@ except ImportError:  # Windows: what a killed run leaves behind stays there
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = ".raterlens-"
+OF_THE_SYSTEM = "(os error "
+"""In the message where a library in Rust met an error of the system, whatever it raises."""
 
 
 @contextmanager
@@ -78,7 +80,9 @@ def write_whole(out: Path, write: Callable[[Path], object], option: str = "out")
         with draft_folder(place.parent) as draft:
             write(draft / place.name)
             os.replace(draft / place.name, place)
-    except OSError as error:
+    except Exception as error:
+        if not isinstance(error, OSError) and OF_THE_SYSTEM not in str(error):
+            raise
         raise OptionError(
             f"cannot write {str(out)!r}: {reason(error)}",
             "give a file you may write to, on a disk with room",
@@ -87,6 +91,6 @@ def write_whole(out: Path, write: Callable[[Path], object], option: str = "out")
         ) from error
 
 
-def reason(error: OSError) -> str:
+def reason(error: Exception) -> str:
     """Why a file cannot be read or written; some libraries say so in other words than the system's."""
-    return error.strerror or (str(error).splitlines() or [type(error).__name__])[0]
+    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]

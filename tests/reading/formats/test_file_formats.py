@@ -7,6 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.config import ReadConfig
+from raterlens.errors import InputError
 from raterlens.reading.formats.file_formats import FORMATS, SUFFIXES, is_control_file, located
 from raterlens.reading.reader import read
 from tests.support.reading_files import FILES
@@ -65,3 +66,9 @@ def test_a_control_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_text(text)
         assert is_control_file(tmp_path / name, ReadConfig()) is expected
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b"])
+def test_a_name_that_no_file_can_have(name: str) -> None:
+    with pytest.raises(InputError, match=r"no such file: .*; (give|check) the "):
+        rl.read(name)

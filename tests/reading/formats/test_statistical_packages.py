@@ -88,6 +88,13 @@ def test_an_spss_file_that_is_not_utf8_loses_no_letter(place: str, tmp_path: Pat
     assert (other in seen) == (place != "column")
 
 
+def test_a_stata_file_in_which_a_column_lost_its_name(tmp_path: Path) -> None:
+    path = FILES["dta"](FRAME.with_columns(pl.lit(1).alias("zz_extra")), tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"zz_extra", bytes(8)))
+    with pytest.raises(InputError, match=r"'ratings.dta' is damaged: a column has no name"):
+        read(path)
+
+
 def test_an_spss_file_in_utf8_keeps_every_letter(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"élève": ["ß", "ç", "ß", "ç"], "rater": ["Zoé", "日本", "日本", "Zoé"], "score": [0.0, 1, 1, 0]}

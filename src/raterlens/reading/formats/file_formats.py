@@ -22,7 +22,7 @@ from raterlens.reading.formats.signatures import OLE, Format, format_of
 from raterlens.reading.formats.statistical_packages import read_r, read_spss_or_stata
 from raterlens.reading.formats.streams import STANDARD_INPUT, plain_file
 from raterlens.reading.formats.workbook import WORKBOOKS, read_workbook
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, shortened
 
 _ZIP = b"PK\x03\x04"
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
@@ -75,8 +75,12 @@ def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
 def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, ReadConfig]:
     """The file that is there, and how to read it; of `ratings.db::essays` the two parts."""
     path = Path(os.fsdecode(source)).expanduser()
-    if str(path) == STANDARD_INPUT or path.exists():
-        return path, config
+    try:
+        if str(path) == STANDARD_INPUT or path.exists():
+            return path, config
+    except (OSError, ValueError) as error:  # a name that no file can have
+        name = shortened(str(path))
+        raise InputError(f"no such file: {name}", "give the path of a file", value=str(path)) from error
     file, within, table = str(path).rpartition(WITHIN)
     if within and Path(file).exists():
         return Path(file), config.changed(table=table)

@@ -58,6 +58,11 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     if by_bytes:
         _, about = ask(by_bytes, metadataonly=True)
 
+    if None in about.column_names:
+        raise InputError(
+            f"{path.name!r} is damaged: a column has no name", "copy it again, or save it as csv"
+        )
+
     def take(wanted: Sequence[str]) -> Rows:
         stored = [name.encode().decode(BYTES) if by_bytes else name for name in dict.fromkeys(wanted)]
         columns, _ = ask(by_bytes, usecols=stored, output_format="dict")
