@@ -39,9 +39,9 @@ Files = dict[str, bytes]
 
 
 def cases() -> SearchStrategy[Case]:
-    changes = st.tuples(st.sampled_from(["fail", "kill"]), st.integers(1, 16))
-    sizes = st.tuples(st.just("limit"), st.integers(0, 1 << 17))
-    fault = (changes | changes | sizes).map(list)
+    place = st.integers(1, 12)
+    kinds = {"kill": place, "fail": place, "limit": st.integers(0, 1 << 17)}
+    fault = st.one_of(*(st.tuples(st.just(kind), at).map(list) for kind, at in kinds.items()))
     runs = [*RUNS, *[name for name in RUNS if name not in SLOW] * 3]
     return st.fixed_dictionaries({"run": st.sampled_from(runs), "fault": fault, "earlier": st.booleans()})
 

@@ -40,7 +40,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
                 value=config.codec,
                 option="encoding",
             ) from error
-        except pyreadstat.ReadstatError as error:
+        except Exception as error:  # the library's own, or what it stumbles over in a damaged file
             if "character set" in str(error) or "byte sequence" in str(error):
                 raise InputError(
                     f"{path.name!r} cannot be read as {config.codec!r}",
