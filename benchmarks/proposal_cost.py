@@ -18,7 +18,9 @@ from raterlens.config import ReadConfig
 from raterlens.reading.reader import read_ratings
 
 TURNS = 5
-SAID = ReadConfig(student="student", rater="rater", item="item", score="score", as_written=True, encoding="utf-8")
+SAID = ReadConfig(
+    student="student", rater="rater", item="item", score="score", as_written=True, encoding="utf-8"
+)
 
 
 def table(rows: int) -> pl.DataFrame:
@@ -38,7 +40,7 @@ def table(rows: int) -> pl.DataFrame:
     )
     return numbers.with_columns(
         pl.format("2026-06-{}", "date").alias("date"),
-        *(pl.format(f"{letter}{{}}", name).alias(name) for letter, name in zip("SRI", numbers.columns[1:4], strict=True)),
+        *(pl.format(f"{name[0].upper()}{{}}", name).alias(name) for name in ("student", "rater", "item")),
     )
 
 
@@ -48,7 +50,9 @@ def layouts(rows: int, folder: Path) -> dict[str, tuple[Path, ReadConfig, ReadCo
     words = pl.col("score").replace_strict({0: "poor", 1: "fair", 2: "good", 3: "very good", 4: "excellent"})
     worth = "poor=0,fair=1,good=2,very good=3,excellent=4"
     frame.write_csv(folder / "usual names.csv")
-    frame.rename({"student": "Prüfling", "rater": "wer", "score": "quality"}).write_csv(folder / "other names.csv")
+    frame.rename({"student": "Prüfling", "rater": "wer", "score": "quality"}).write_csv(
+        folder / "other names.csv"
+    )
     frame.with_columns(words).write_csv(folder / "words.csv")
     frame.write_parquet(folder / "usual names.parquet")
     other = SAID.changed(student="Prüfling", rater="wer", score="quality")
@@ -75,8 +79,9 @@ def main(rows: int = 2_000_000) -> None:
             for _ in range(TURNS):
                 plain.append(seconds(lambda path=path, said=said: read_ratings(path, said)))  # type: ignore[misc]
                 found.append(seconds(lambda path=path, asked=asked: read_ratings(path, asked)))  # type: ignore[misc]
-            ratio = min(found) / min(plain)
-            print(f"{name:22} said {min(plain):5.2f}  found out {min(found):5.2f}  proposals {100 * (ratio - 1):+5.1f} %")
+            before, after = min(plain), min(found)
+            cost = 100 * (after / before - 1)
+            print(f"{name:22} said {before:5.2f}  found out {after:5.2f}  proposals {cost:+5.1f} %")
 
 
 if __name__ == "__main__":

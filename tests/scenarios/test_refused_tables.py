@@ -306,7 +306,7 @@ SCORES: dict[str, tuple[list[object], dict[str, object], tuple[str, ...]]] = {
         {"as_written": True},
         ("score 2.5", "row 3", "is a fraction (the first of 2)", "cut=3"),
     ),
-    "fractions": ([0, 1, 2.3, 1.7], {}, ("from 0 to 2.3, 4 different values", "bands=", "cut=")),
+    "fractions": ([0, 1, 2.3, 1.7], {}, ("from 0 to 2.3 in 4 different values", "bands=", "cut=")),
     "a slip": ([0, 1] * 60 + [1.23], {}, ("score 1.23", "row 121", "is a fraction;", "cut")),
     "a code for missing": ([0, -1, 1], {}, ("-1 among scores from 0 to 1", "taken for missing", "map='-1='")),
     "negative": ([0, -3, 1], {}, ("score -3", "row 2", "is negative", "cut")),

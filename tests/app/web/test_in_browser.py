@@ -118,6 +118,40 @@ def test_from_a_file_with_hostile_labels_to_two_fits_compared(server, hostile, n
     assert page.locator(".downloads").count() == 1
 
 
+def test_from_a_strange_file_to_a_report_in_one_click_after_the_drop(server, new_page, tmp_path):
+    """Judges in columns, marks out of 100, a title, a mean and a total: everything is filled in, and asked about."""
+    drawn = simulate(students=40, raters=4, items=1, thresholds=[-1.5, -0.5, 0.5, 1.5], seed=8).ratings
+    wide = drawn.table().pivot("rater", index="student", values="score")
+    names = dict(zip(wide.columns[1:], ("gpt-4o", "claude", "llama", "Mean"), strict=True))
+    marks = wide.rename({"student": "essay_id"} | names).with_columns(
+        (
+            pl.col(name) * 20 + (pl.int_range(pl.len()) * 7 + place) % 20
+            for place, name in enumerate(list(names.values())[:3])
+        )
+    )
+    lines = marks.with_columns(Mean=pl.mean_horizontal("gpt-4o", "claude", "llama").round(2)).write_csv(
+        separator=";"
+    )
+    strange = tmp_path / "strange.csv"
+    strange.write_bytes(f"Prüfung im Juni\n\n{lines}Total;2000;2000;2000;2000\n".encode("cp1252"))
+    page = new_page()
+    send(page, server, strange)
+    understood = page.inner_text(".found")
+    for words in (
+        "cp1252",
+        "Prüfung im Juni",
+        "looks like a total",
+        "read as one rater each",
+        "Please check",
+    ):
+        assert words in understood, understood
+    assert "120 ratings of 40 students by 3 raters" in page.inner_text("#findings")
+    assert page.input_value("#bands")
+    look(page, "web-strange-table")
+    fit(page)
+    assert "claude" in page.inner_text("#raters")
+
+
 def test_a_file_that_is_no_table_is_told_and_another_can_follow(server, new_page, tmp_path):
     photo = tmp_path / "photo.csv"
     photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))

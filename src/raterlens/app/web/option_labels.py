@@ -18,6 +18,7 @@ _ROLES = {
 FIELDS = {
     "cut": "cut",
     "bands": "bands",
+    "as_written": "as_written",
     "map": "map",
     "wide": "spread",
     "model": "models",
@@ -43,7 +44,7 @@ def label(option: Option) -> str:
         return words["role"].format(role=TABLE["roles"][_ROLES[name]])
     if name in _SWITCHES:
         return f"“{_short(TABLE['models'][name])}”"
-    if name in words and value is None:
+    if name in words and (value is None or value is True):
         return words[name]
     if name in _TYPED and value is not None:
         return words[f"{name}_value"].format(value=value)

@@ -32,6 +32,7 @@ class Table:
     bands: str = ""
     worth: str = ""
     """What words are worth: "good=1,bad=0" """
+    as_written: bool = False
     model: dict[str, str] = field(default_factory=dict)
 
 

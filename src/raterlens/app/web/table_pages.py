@@ -106,6 +106,7 @@ def take_choices(table: Table, form: FormData) -> None:
     }
     table.cut = str(form.get("cut", "")).strip()
     table.bands, table.worth = (str(form.get(name, "")).strip() for name in ("bands", "map"))
+    table.as_written = form.get("as_written") == "yes"
     table.spread = str(form.get("spread", "item"))
 
 
@@ -121,6 +122,7 @@ def reading(table: Table) -> dict[str, object]:
     wide = table.preview["patterns"].get(table.spread)
     more = {"bands": table.bands, "map": table.worth, "encoding": table.preview["encoding"]}
     config = read_config(table.roles, _number(table.cut), wide, table.preview["sheet"], **more)
+    config = config.changed(as_written=table.as_written)
     return {"path": str(table.path), "name": table.name, "read": config.given()}
 
 

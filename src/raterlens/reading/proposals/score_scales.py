@@ -342,8 +342,7 @@ def _banded(counts: Mapping[float, int]) -> Finding:
     text = ",".join(f"{edge:g}" for edge in edges)
     values = sorted(counts)
     return Finding(
-        f"scores from {values[0]:g} to {values[-1]:g}, {counted(len(values), 'different value')}: not whole numbers "
-        f"from 0 to {HIGHEST}",
+        f"scores from {values[0]:g} to {values[-1]:g} in {counted(len(values), 'different value')}",
         f"put into {counted(len(edges) + 1, 'band')} that begin at {', '.join(f'{edge:g}' for edge in edges)}",
         (Option("bands", text),),
         otherwise=Option("cut", _short(suggested_cut(counts))),
