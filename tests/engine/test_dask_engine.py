@@ -1,6 +1,7 @@
 """Parts of students for workers; fits on a cluster are in tests/scenarios/test_fits_on_a_cluster.py."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from raterlens.ratings.packed_file import open_packed
 
 pytest.importorskip("distributed")
 
-from raterlens.engine.dask_engine import OnFile, _edges
+from raterlens.engine.dask_engine import OnFile, _edges, _held
+
+
+@pytest.mark.parametrize(
+    ("status", "workers", "held"),
+    [("finished", ["one"], True), ("finished", [], False), ("lost", ["one"], False)],
+)
+def test_a_part_is_held_where_it_is_done_and_a_worker_has_it(status, workers, held):
+    client = SimpleNamespace(who_has=lambda futures: {futures[0].key: workers})
+    assert _held(client, SimpleNamespace(status=status, key="part")) is held
 
 
 @pytest.fixture

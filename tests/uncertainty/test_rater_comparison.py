@@ -48,6 +48,9 @@ def test_who_has_too_few_ratings_is_told(fit):
     assert "Too few ratings to say anything about R5 (30)" in words
     assert "Less capable than the panel's mean: 'R4'." in words
     assert "1 pair" not in words
+    clear = found.pairs.filter(pl.col("p_holm") < 0.05).height
+    assert 0 < clear < 10
+    assert f"{clear} of 10 pairs of raters clearly differ." in words
 
 
 def test_pairs_are_complete_and_consistent_with_the_table(fit):
