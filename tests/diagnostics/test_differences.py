@@ -92,3 +92,17 @@ def test_raters_who_are_held_are_not_tested():
     fit, ratings = fitted([1.5] * 5, [1.0, 0.5, 0.0, -0.5, -1.0], 1)
     held = rl.fit(ratings, anchors=fit)
     assert differences(held, ratings).tests == ()
+
+
+def test_two_tests_share_the_level():
+    """Holm: alone, 0.03 of two does not count; beside a clear difference it does."""
+
+    def found(severity: float, sharpness: float) -> Differences:
+        numbers = (("severity", severity), ("sharpness", sharpness))
+        return Differences(tuple(Hypothesis(of, "Wald", 1.0, 3, p) for of, p in numbers))
+
+    assert found(0.03, 0.2).equal
+    assert found(0.03, 0.2).words() == [
+        "Raters do not differ beyond chance: severity (p = 0.030) and sharpness (p = 0.20)."
+    ]
+    assert found(0.001, 0.03).words() == ["Raters differ in severity (p = 0.001) and sharpness (p = 0.030)."]

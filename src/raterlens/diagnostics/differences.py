@@ -61,15 +61,25 @@ class Differences:
     def equal(self) -> bool:
         """Severity and sharpness were tested, and chance explains all differences: a ranking would rank luck. Halo and
         drift do not count, as all raters may have the same."""
-        known = {test.of: test.p for test in self.tests if np.isfinite(test.p)}
-        ranked = [known[name] for name in _BETWEEN if name in known]
-        return bool(ranked) and min(ranked) >= LEVEL
+        return bool(self._between()) and not self._differ()
+
+    def _between(self) -> list[Hypothesis]:
+        return [test for test in self.tests if test.of in _BETWEEN and np.isfinite(test.p)]
+
+    def _differ(self) -> list[Hypothesis]:
+        """What raters differ in: by Holm's rule, so that equal raters are said to differ in 5 % of panels at most."""
+        by_p = sorted(self._between(), key=lambda test: test.p)
+        kept = []
+        for place, test in enumerate(by_p):
+            if test.p * (len(by_p) - place) >= LEVEL:
+                break
+            kept.append(test)
+        return [test for test in self._between() if test in kept]
 
     def words(self) -> list[str]:
         """ "Raters differ in severity (p < 0.001), but not clearly in sharpness (p = 0.12)."."""
-        known = [test for test in self.tests if np.isfinite(test.p)]
-        between, within = ([t for t in known if (t.of in _BETWEEN) == both] for both in (True, False))
-        clear, not_clear = ([t for t in between if (t.p < LEVEL) == differ] for differ in (True, False))
+        clear = self._differ()
+        not_clear = [test for test in self._between() if test not in clear]
         said = []
         if clear and not_clear:
             said.append(f"Raters differ in {_listed(clear)}, but not clearly in {_listed(not_clear)}.")
@@ -77,6 +87,7 @@ class Differences:
             said.append(f"Raters differ in {_listed(clear)}.")
         elif not_clear:
             said.append(f"Raters do not differ beyond chance: {_listed(not_clear)}.")
+        within = [test for test in self.tests if test.of not in _BETWEEN and np.isfinite(test.p)]
         some, none = ([t for t in within if (t.p < LEVEL) == shown] for shown in (True, False))
         if some:
             said.append(f"Some show {_listed(some)}.")

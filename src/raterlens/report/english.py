@@ -132,7 +132,7 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-EQUAL = "Raters do not differ beyond chance"
+EQUAL = "Raters do not differ beyond chance in severity or sharpness"
 CHANGED = "{changed} of {students} would pass or fail differently with an average rater"
 NONE_CHANGED = "Nobody would pass or fail differently with an average rater"
 HALF_IS_A_PASS = "A pass is taken to be half of the marks."
@@ -155,7 +155,7 @@ MOVED = {
     "standard": "passes {now} of 100 where the average rater passes 50 (before: {before})",
     "sharpness": "sharpness {now} (before: {before})",
 }
-CARD_STANDARD, CARD_SHARPNESS = "of 100", "sharpness"
+CARD = {"standard": "of 100", "sharpness": "sharpness", "halo": "halo"}
 FROM = "From {ratings} of {students} by {raters} on {items}."
 NOT_CONVERGED = "The fit did not converge: do not rely on the numbers below."
 CAUTIONS = "{cautions}:"

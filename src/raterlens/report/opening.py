@@ -191,17 +191,22 @@ def _size(measure: str, value: float) -> str:
     return f"{100 * value:.0f}" if measure == "standard" else f"{value:.2f}"
 
 
+_SHARPNESS = ("sharpness", 1, 2, words.CARD["sharpness"])
+_OTHERS = {"discrimination": _SHARPNESS, "nothing": _SHARPNESS, "halo": ("halo", 1, 1, words.CARD["halo"])}
+
+
 def _card(row: Row) -> Row:
     """The number at issue, with its interval, and what the verdict says about it."""
     kept = ("rater", "mark", "label", "sentence", "advice", "reasons")
     standard = row["costs_most"] == "severity" or (
         row["standing"] == "borderline" and row["sharpness_verdict"] in ("sharp", "fair")
     )
-    name, times, digits = ("passes", 100, 0) if standard else ("sharpness", 1, 2)
+    name, times, digits, of = (
+        ("passes", 100, 0, words.CARD["standard"]) if standard else _OTHERS[row["costs_most"]]
+    )
     value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
     known = interval(low, high) != interval(None, None)
     span = f"{number(times * low, digits)}–{number(times * high, digits)}" if known else ""
-    of = words.CARD_STANDARD if standard else words.CARD_SHARPNESS
     return {name: row[name] for name in kept} | {
         "value": number(None if value is None else times * value, digits),
         "span": span,
