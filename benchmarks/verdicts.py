@@ -23,7 +23,7 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.capability.pass_rates import pass_and_fail
 from raterlens.diagnostics.panel_summary import judged
-from raterlens.diagnostics.verdicts import BLIND, FAIR, FAR_OFF, OFF
+from raterlens.diagnostics.verdicts import FAIR, FAR_OFF, OFF
 from raterlens.report.rater_rows import panel
 
 BAD, GOOD = 0.3, 1.5
@@ -93,14 +93,11 @@ def on_the_line(design: Design, panels: int, seed: int) -> dict[str, float]:
 
     others = design.raters - 2
     found = {}
-    lines: tuple[tuple[float, tuple[str, ...]], ...] = ((FAIR, _BLUNT), (BLIND, _BLUNT[1:]))
-    for line, worse in lines:
-        slope = float(brentq(lambda a, line=line: float(rl.capability.sharpness(slope=a)) - line, 0.01, 10.0))
-        slopes, severities = [slope] * 2 + [GOOD] * others, [0.0] * design.raters
-        rates = [share(slopes, severities, "sharpness_verdict", worse, k) for k in range(panels)]
-        found[f"sharpness {line}: {worse[0]} or worse"] = float(np.mean(rates))
-    lines = ((OFF, _OFF), (FAR_OFF, _OFF[2:]))
-    for off, worse in lines:
+    slope = float(brentq(lambda a: float(rl.capability.sharpness(slope=a)) - FAIR, 0.01, 10.0))
+    slopes, severities = [slope] * 2 + [GOOD] * others, [0.0] * design.raters
+    rates = [share(slopes, severities, "sharpness_verdict", _BLUNT, k) for k in range(panels)]
+    found[f"sharpness {FAIR}: blunt or worse"] = float(np.mean(rates))
+    for off, worse in ((OFF, _OFF), (FAR_OFF, _OFF[2:])):
 
         def passes(eta: float, off: float = off) -> float:
             return float(pass_and_fail(np.array(GOOD), np.array(eta), get_link("logit"))[0]) - (0.5 - off)

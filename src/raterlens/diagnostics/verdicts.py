@@ -42,8 +42,8 @@ correlation; 1.65 logits."""
 BLIND = 0.2
 """Below it, 4 % of the variance, a score says next to nothing."""
 
-OFF, FAR_OFF = 0.1, 0.2
-"""Of 100 borderline students, 10 more or fewer than the average rater is severe or lenient; 20 is too severe or too
+OFF, FAR_OFF = 0.15, 0.2
+"""Of 100 borderline students, 15 more or fewer than the average rater is severe or lenient; 20 is too severe or too
 lenient, and costs a rater 13 % of the capability that their sharpness would give them."""
 
 CAPABLE = 0.7

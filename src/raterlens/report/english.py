@@ -48,7 +48,7 @@ GLOSSARY = (
         "Standard",
         "passes of 100",
         "Of 100 students of whom the average rater passes 50, how many this rater passes (of ordered scores, the share "
-        "of the marks). Below 40 is severe, below 30 too severe; above 60 is lenient, above 70 too lenient.",
+        "of the marks). Below 35 is severe, below 30 too severe; above 65 is lenient, above 70 too lenient.",
     ),
     (
         "Sharpness",
