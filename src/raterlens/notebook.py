@@ -46,7 +46,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         + "</tr>"
         for row in found[:MOST]
     )
-    return f'<table style="border-collapse:collapse"><tr>{head}</tr>{body}</table>{_rest(len(found))}'
+    return f'<table style="border-collapse:collapse;font-size:13px"><tr>{head}</tr>{body}</table>{_rest(len(found))}'
 
 
 def intervals(points: Sequence[Point], domain: tuple[float, float], title: str) -> str:

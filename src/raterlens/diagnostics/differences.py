@@ -67,7 +67,7 @@ class Differences:
         return [test for test in self.tests if test.of in _BETWEEN and np.isfinite(test.p)]
 
     def _differ(self) -> list[Hypothesis]:
-        """What raters differ in: by Holm's rule, so that equal raters are said to differ in 5 % of panels at most."""
+        """What raters differ in: by Holm's rule, so that equal raters are said to differ in about 5 % of panels."""
         by_p = sorted(self._between(), key=lambda test: test.p)
         kept = []
         for place, test in enumerate(by_p):
