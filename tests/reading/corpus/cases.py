@@ -209,6 +209,11 @@ LONG = [
 ]
 
 SCORES = [
+    Case(
+        "comments by an identifier",
+        long(PASS, ("comment_id", "annotator", "label"), words("unsafe", "safe")),
+        PASS,
+    ),
     Case("pass and fail", long(PASS, ("student", "rater", "score"), words("fail", "pass")), PASS),
     Case("good and bad", long(PASS, ("sample", "annotator", "rating"), words("bad", "good")), PASS),
     Case(
@@ -282,6 +287,11 @@ SCORES = [
 ]
 
 WIDE = [
+    Case(
+        "judges beside the known answer",
+        by_rater(JUDGED, "sample_id").with_column("gold", [int(s[1:]) % 2 for s in STUDENTS]),
+        JUDGED,
+    ),
     Case("a column per rater", by_rater(ONE), ONE),
     Case(
         "a column per rater and a mean below",
@@ -462,7 +472,7 @@ BOOKS = [
         BOTH,
         "file.xlsx",
     ),
-    Case("two header rows in a workbook", WIDE[11].make, BOTH, "file.xlsx", changes=False),
+    Case("two header rows in a workbook", WIDE[12].make, BOTH, "file.xlsx", changes=False),
     Case(
         "a sheet per criterion",
         sheets(
@@ -565,6 +575,7 @@ QUESTIONS = [
         "file.xlsx",
         asks=True,
     ),
+    Case("pictures", long(PASS, ("picture", "worker", "says_duck")), PASS, asks=True, changes=False),
     Case("names that say nothing", long(ONE, ("a", "b", "c")), ONE, asks=True, changes=False),
     Case(
         "words of both kinds", long(PASS, ("student", "rater", "score"), words("bad", "satisfactory")), PASS

@@ -106,3 +106,9 @@ def test_line_breaks_in_free_text_are_no_news_and_in_labels_are(tmp_path: Path) 
     assert [note for note in ratings.notes if "line" in note] == [
         "1 rater label with a line break, the first at line 5: 'b\\nc'; if it is not meant, mend the file there"
     ]
+
+
+def test_a_first_line_that_is_a_row_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("t0\tw0\t1\nt0\tw1\t0\nt1\tw0\t1\n")
+    with pytest.raises(RaterlensError, match=r"'t0', 'w0', '1', looks like a row.*add a header line"):
+        read(tmp_path / "x.tsv")

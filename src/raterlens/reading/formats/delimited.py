@@ -7,6 +7,7 @@ Python's csv module reads them again, slowly, and names the line at fault.
 import codecs
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import islice
@@ -24,7 +25,8 @@ from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.formats.quotes import has_quotes, swallowed, well_quoted
 from raterlens.reading.formats.surroundings import Text, separator_of, trimmed
 from raterlens.reading.formats.text_encodings import encoding_of
-from raterlens.text import Message, Option, counted, shortened
+from raterlens.reading.proposals.role_words import is_identifier, is_other, usual_role
+from raterlens.text import Message, Option, counted, listed, shortened
 
 PEEK = 1 << 16
 LONGEST = 1 << 30
@@ -127,12 +129,24 @@ def _header(text: Text, path: Path, separator: str) -> tuple[list[str], bool]:
             "the first line must name the columns",
             value=header[0],
         )
+    _refuse_data(header, path.name)
     if len({*header} - {""}) < len(header):
         # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
         top = [fields for _, fields in islice(_records(text, path.name, separator), 3)]
         if len(top) == 3 and is_upper(*top):
             return named(joined(top[0], top[1])), True
     return named(header), False
+
+
+def _refuse_data(header: Sequence[str], name: str) -> None:
+    """Raise where the first line has numbers and no name that says anything: it is a row."""
+    spoken = any(usual_role(cell) or is_identifier(cell) or is_other(cell) for cell in header)
+    if not spoken and any(re.fullmatch(r"[+-]?\d+([.,]\d+)?", cell) for cell in header):
+        raise InputError(
+            f"the first line of {name!r}, {listed(header)}, looks like a row, not like names of columns",
+            "add a header line, for example student,rater,score",
+            value=list(header),
+        )
 
 
 def _first(text: Text, name: str, separator: str, *, strict: bool) -> list[str]:

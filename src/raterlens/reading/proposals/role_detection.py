@@ -13,6 +13,7 @@ from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, total_pattern
 from raterlens.reading.proposals.role_words import (
     FORM_SENDERS,
+    OTHER,
     TIMES,
     VARIANTS,
     is_identifier,
@@ -117,6 +118,8 @@ def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
         fitting = [name for name in names if look[name].scored]
     else:
         fitting = [name for name in names if look[name].kind not in ("text", "blank", "dates")]
+    if role == "student" and (labels := [name for name in fitting if not look[name].scored]):
+        fitting = labels
     fitting = fitting or list(names)
     if len(fitting) > 1 and role != "score" and _same_partition(fitting, look.frame):
         # student_id and student_name: the identifier, which two people do not share.
@@ -141,12 +144,11 @@ def _form_sender(free: Iterable[str], found: Recognised) -> None:
 def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> None:
     """Without a name for the student: an identifier, else the item, else a text that is rated."""
     named = [
-        name for name in free if is_identifier(name) and look[name].kind not in ("text", "blank", "dates")
-    ]
-    named = [
         name
-        for name in named
-        if not (is_other(name) and tier(name, "student") is None) or plain(name) in ("id",)
+        for name in free
+        if is_identifier(name)
+        and look[name].kind not in ("text", "blank", "dates")
+        and (plain(name) == "id" or plain(name) not in known(OTHER))
     ]
     if "rater" in found.roles:
         named = [name for name in named if not _same_partition([name, found.roles["rater"]], look.frame)]
@@ -167,6 +169,24 @@ def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> No
         texts = [name for name in texts if tier(name, "student") == 1][:1]
     if texts:
         found.roles["student"] = texts[0]
+    elif "rater" in found.roles:
+        _by_labels(free, look, found)
+
+
+def _by_labels(free: Sequence[str], look: Look, found: Recognised) -> None:
+    """Whatever the rater rates, by content alone: the column with most labels, which is a question."""
+    labels = [name for name in free if look[name].kind in ("labels", "numbers") and not is_other(name)]
+    labels = [name for name in labels if name not in found.roles.values() and look[name].distinct > 2]
+    if not labels:
+        return
+    student = max(labels, key=lambda name: look[name].distinct)
+    found.roles["student"] = student
+    seen = f"no student column by name, and {shortened(student)} with the most labels"
+    found.findings.append(
+        Finding(
+            seen, f"{shortened(student)} read as the student", (Option("student", student),), certain=False
+        )
+    )
 
 
 def _variants(columns: Sequence[str], look: Look, found: Recognised) -> None:

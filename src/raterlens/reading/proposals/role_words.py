@@ -83,6 +83,7 @@ VARIANTS = _words(
 )
 """Whose answers are rated, beside the question that they answer."""
 OTHER = _words(
+    "gold, gold label, truth, ground truth, reference, expected, target, correct answer, definitive, known, "
     "age, Alter, âge, edad, età, idade, leeftijd, year, Jahr, année, año, anno, ano, jaar, gender, sex, Geschlecht, "
     "sexe, sexo, sesso, geslacht, school, Schule, école, escuela, scuola, escola, class, Klasse, classe, clase, klas, "
     "group, Gruppe, groupe, grupo, gruppo, groep, date, Datum, fecha, data, datum, day, Tag, time, timestamp, "
