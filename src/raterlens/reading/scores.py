@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.reading.proposals.score_words import MISSING, VERDICTS
+from raterlens.score_options import map_text
 from raterlens.text import Message, Option, shortened
 
 HIGHEST = 50
@@ -18,6 +19,8 @@ WORDS = Message(
     f"{NEED}: write numbers, leave a missing score blank, or say what the words are worth, for example ",
     Option("map", "good=1,bad=0,absent="),
 )
+FEW_WORDS = 20
+"""Up to so many words, and characters of one, are listed with what they could be worth."""
 Place = Callable[[int], str]
 
 
@@ -76,13 +79,24 @@ def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
         if bad and values.is_not_null().any() and all(word.casefold() in VERDICTS for word in bad):
             _refuse(column, text.is_in(bad), "stands among numbers", f"{NEED}: write one or the other", place)
         if bad:
-            _refuse(column, text.is_in(bad), "is not a number", WORDS, place)
+            _refuse(column, text.is_in(bad), "is not a number", _words_advice(bad), place)
         worth = {word: coding.words[word] for word in unread if coding.words.get(word) is not None}
         if worth:
             values = values.fill_null(text.replace_strict(worth, default=None, return_dtype=pl.Float64))
     if not coding.numbers:
         return values
     return values.replace(list(coding.numbers), list(coding.numbers.values()))
+
+
+def _words_advice(words: list[str]) -> Message:
+    """How to say what these words are worth."""
+    if len(words) > FEW_WORDS or max(map(len, words)) > FEW_WORDS:
+        return WORDS
+    worth = map_text({word: place for place, word in enumerate(sorted(words))})
+    return Message(
+        f"{NEED}: write numbers, leave a missing score blank, or say what each word is worth, for example ",
+        Option("map", worth),
+    )
 
 
 def stripped(column: pl.Series) -> pl.Series:

@@ -42,7 +42,8 @@ def test_no_word_passes_and_fails() -> None:
 
 
 def test_ladders_keep_the_places_between() -> None:
-    assert ladder(["excellent", "Poor"]) == {"Poor": 0.0, "excellent": 4.0}
+    assert ladder(["excellent", "Poor"]) == {"Poor": 0.0, "excellent": 3.0}
+    assert ladder(["agree", "disagree"]) == {"disagree": 0.0, "agree": 2.0}
     assert ladder(["poor", "yes"]) is None
 
 

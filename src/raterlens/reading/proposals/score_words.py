@@ -215,6 +215,7 @@ LADDERS: tuple[tuple[str, ...], ...] = (
         "strongly agree",
     ),
     ("strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("very low", "low", "medium", "high", "very high"),
     ("low", "moderate", "high"),
     ("incorrect", "partially correct", "correct"),
@@ -284,11 +285,12 @@ def ladder(words: Collection[str]) -> dict[str, float] | None:
     {'poor': 0.0, 'fair': 1.0, 'Good': 2.0}
     """
     folded = {word.casefold(): word for word in words}
-    for steps in LADDERS:
-        if len(folded) >= 2 and set(folded) <= set(steps):
-            places = sorted(steps.index(word) for word in folded)
-            return {folded[steps[place]]: float(place - places[0]) for place in places}
-    return None
+    fitting = [steps for steps in LADDERS if len(folded) >= 2 and set(folded) <= set(steps)]
+    if not fitting:
+        return None
+    steps = min(fitting, key=len)
+    places = sorted(steps.index(word) for word in folded)
+    return {folded[steps[place]]: float(place - places[0]) for place in places}
 
 
 def letters(words: Collection[str]) -> dict[str, float] | None:
