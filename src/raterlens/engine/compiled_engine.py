@@ -236,7 +236,7 @@ class _Pass:
             (sums.indptr, sums.indices, sums.data, self.linear),
             (rows.factors, rows.logs, rows.level, rows.slope, rows.reach),
             (rows.points, rows.weights, rows.log_weights, nodes.step),
-            work.weight,
+            np.empty(0) if work.weight is None else work.weight,
         )
 
     def over(
@@ -250,6 +250,10 @@ class _Pass:
         Filled: what is to be `found` of them, their part of the expected counts and of the weighted sums, and their
         means and standard deviations; or what is to be `shown`, the posteriors and log-likelihoods from a student on.
         """
+        if found is None:
+            found = np.empty((len(self.rows.factors), 0)), np.empty(0), np.empty(0), np.empty(0)
+        if shown is None:
+            shown = 0, np.empty((0, 0)), np.empty(0)
         late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
         loglik = by_products(*span, *self._work, found, shown, late)
         if late[0]:

@@ -24,7 +24,8 @@ _FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
 def by_products(first, last, counts, sums, rows, nodes, weight, found, shown, late):  # type: ignore[no-untyped-def]
     """Return the log-likelihood, and fill what is `found` of the students or, where they are `shown`, their posteriors.
 
-    Students out of range are put into `late`, whose first entry counts them. What is None is not compiled.
+    Students out of range are put into `late`, whose first entry counts them. Weights, and what is neither found nor
+    shown, are arrays without entries rather than None, which would be compiled apart.
     """
     indptr, indices, times = counts
     sums_indptr, sums_indices, sums_data, linear = sums
@@ -82,12 +83,10 @@ def by_products(first, last, counts, sums, rows, nodes, weight, found, shown, la
                 for q in range(size):
                     joint[q] *= row[q]
             at += 1
-        often = 1.0
-        if weight is not None:
-            often = weight[n]
-        if found is not None:
+        often = weight[n] if len(weight) > 0 else 1.0
+        if len(found[2]) > 0:
             loglik += often * (constant + _settle(n, often, joint, points, counts, sums, found))
-        if shown is not None:
+        if len(shown[2]) > 0:
             loglik += _put(n, constant, joint, shown)
     return loglik
 
@@ -116,12 +115,10 @@ def by_logarithms(students, counts, sums, rows, nodes, weight, found, shown):  #
         for q in range(1, size):
             top = max(top, joint[q])
         exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
-        often = 1.0
-        if weight is not None:
-            often = weight[n]
-        if found is not None:
+        often = weight[n] if len(weight) > 0 else 1.0
+        if len(found[2]) > 0:
             loglik += often * (top + _settle(n, often, joint, points, counts, sums, found))
-        if shown is not None:
+        if len(shown[2]) > 0:
             loglik += _put(n, top, joint, shown)
     return loglik
 
