@@ -1,9 +1,11 @@
 """`rl.fit` and `rl.load`: from ratings, or from a file, to a fit."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from raterlens.config import READ_OPTIONS, ColumnOptions, fit_config
+from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
+from raterlens.diagnostics.halo_test import clear_halo, done, warning
 from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.facade import Fit, fitted
@@ -139,7 +141,19 @@ def fit(
             value=columns[name],
             option=name,
         )
-    return fitted(ratings, config, run)
+    found = fitted(ratings, config, run)
+    p = None if client is not None or checkpoint is not None else clear_halo(found, ratings)
+    return found if p is None else replace(found, warnings=(*found.warnings, warning(p)))
+
+
+def fit_with_halo(ratings: Ratings, config: FitConfig, run: Run) -> tuple[Fit, tuple[str, ...]]:
+    """The fit that a request makes; where it says nothing about halo and the ratings clearly show it, one with it, and
+    a line that says so."""
+    found = fitted(ratings, config, run)
+    p = None if run.client is not None or run.checkpoint is not None else clear_halo(found, ratings)
+    if p is None:
+        return found, ()
+    return fitted(ratings, config.changed(halo="common"), run), (done(p),)
 
 
 def load(path: str | Path) -> Fit:

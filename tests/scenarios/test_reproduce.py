@@ -14,6 +14,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, main
+from raterlens.diagnostics.panel_summary import with_verdicts
 from raterlens.export.spreadsheet_cells import harmless
 from tests.support.facets_files import anchored
 
@@ -101,7 +102,12 @@ def printed(report: Path) -> tuple[str, str]:
 def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures and the pages of raters take seconds."""
     monkeypatch.setattr("raterlens.report.page.rater_data", lambda *_: {})
-    nothing = {"capability": None, "severity": None, "frames": {"curve": None, "what_if": "", "band": False}}
+    nothing = {
+        "map": None,
+        "capability": None,
+        "severity": None,
+        "frames": {"curve": None, "what_if": "", "band": False},
+    }
     monkeypatch.setattr("raterlens.report.page.pictures", lambda *_, **__: nothing)
 
 
@@ -128,7 +134,7 @@ def test_the_command_and_the_call_in_a_report_give_the_same_raters(
         assert Path("results", "raters.csv").read_bytes() == expected, (words, command)
         names: dict[str, Any] = {}
         exec(call, names)  # what a reader would paste
-        harmless(names["fit"].table("raters")).write_csv("again.csv")
+        harmless(with_verdicts(names["fit"])).write_csv("again.csv")
         assert Path("again.csv").read_bytes() == expected, (words, call)
         names["fit"].save("again.json")
         assert Path("again.json").read_bytes() == Path("results", "fit.json").read_bytes(), (words, call)

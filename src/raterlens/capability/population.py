@@ -41,7 +41,7 @@ def _normal_rule(step: float, end: float) -> tuple[Array, Array]:
     return points, weights / weights.sum()
 
 
-_READINGS = _normal_rule(0.5, 6.0)
+READINGS = _normal_rule(0.5, 6.0)
 
 
 class Sensitivity(NamedTuple):
@@ -293,7 +293,7 @@ def over_readings(value: Callable[[Array | float], Array], halo: Array | float) 
     """The average of what follows from a predictor that is shifted by a reading effect of variance `halo`."""
     if not np.any(halo):
         return value(0.0)
-    points, weights = _READINGS
+    points, weights = READINGS
     return np.asarray(sum(w * value(u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)))
 
 

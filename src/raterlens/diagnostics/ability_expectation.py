@@ -7,6 +7,7 @@ from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
+from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 
@@ -25,11 +26,15 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
     """Facets models: a student's ratings all judge one ability."""
     placed = place(calibration, ratings)
     coded, model = placed.ratings, placed.problem.model
-    nodes = _nodes(placed.abilities())
+    nodes, response = _nodes(placed.abilities()), placed.problem.response
+    if model.halo is not None:
+        # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
+        spread = np.sqrt(model.halo_variances(placed.parameters))
+        response = AveragedResponse(response, spread[model.contexts.rater])
     return Expectation(
         ratings=coded,
         contexts=model.contexts,
-        response=placed.problem.response,
+        response=response,
         predictor=model.predictor(placed.parameters),
         nodes=nodes,
         judged=coded.student,

@@ -191,7 +191,10 @@ def diagnose(
         tables["bias period"] = interaction(found, period, names, "period")
         periods = Periods(fit, ratings, period, names)
     tables |= {f"bias {name}": table for name, table in interactions.items()}
-    found_flags = flags(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link))
+    halo = fit.calibration is not None and "halo" in fit.calibration.effects
+    found_flags = flags(
+        tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link), allowed_for=halo
+    )
     tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)

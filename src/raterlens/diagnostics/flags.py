@@ -62,8 +62,11 @@ def flags(
     interactions: Mapping[str, pl.DataFrame],
     changes: pl.DataFrame | None,
     unit: str = "logits",
+    *,
+    allowed_for: bool = False,
 ) -> pl.DataFrame:
-    """All flags, those of the gravest kind first. `unit`: what severities are measured in."""
+    """All flags, those of the gravest kind first. `unit`: what severities are measured in; `allowed_for`: intervals
+    allow for halo."""
     labels = raters["rater"].cast(pl.String).to_list()
     gravest = [*_alternating(labels, effects), *_reversed(labels, effects)]
     known = {flag.rater for flag in gravest}
@@ -72,7 +75,7 @@ def flags(
     others = [
         *_inconsistent(labels, raters),
         *_central(labels, effects),
-        *_halo(labels, effects),
+        *_halo(labels, effects, allowed_for),
         *(flag for name, table in interactions.items() for flag in _biased(name, table, unit)),
         *(() if changes is None else (*_drifting(changes, unit), *_changing(changes))),
     ]
@@ -164,7 +167,10 @@ def _in_errors(size: Array, se: Array) -> Array:
     return np.divide(size, se, out=np.full_like(size, np.nan), where=se > 0)
 
 
-def _halo(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
+def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
+    intervals = (
+        "intervals allow for it" if allowed_for else "intervals do not allow for it: fit with halo='common'"
+    )
     size, se = _column(effects, "halo"), _column(effects, "halo_se")
     p = adjusted(_upper(_in_errors(size, se)))
     for r in np.flatnonzero((p <= LEVEL) & (size >= MATTERS["halo"])):
@@ -174,7 +180,8 @@ def _halo(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             *_interval(size[r], se[r]),
             p[r],
             f"scores of the same student correlate more than ability explains: residual correlation {size[r]:.2f}",
-            "have each item marked across all students before the next, so that one impression does not carry over",
+            "have each item marked across all students before the next, so that one impression does not carry over; "
+            + intervals,
         )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
+    from raterlens.diagnostics.halo_test import HaloTest
     from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.parallel.resumable import OnDone
     from raterlens.uncertainty.bootstrap import Bootstrap
@@ -102,6 +103,21 @@ class Fit(Estimates):
         from raterlens.uncertainty.profile import profile  # loads scipy.stats
 
         return profile(self, ratings, raters, level=level)
+
+    def halo_test(self, ratings: Ratings) -> "HaloTest":
+        """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own
+        reading effect, and likelihood-ratio tests between them (`table`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(students=100, raters=4, items=4, halo=1.0, seed=2).ratings
+        >>> rl.fit(ratings, halo="none").halo_test(ratings).table["p"][0] < 0.001
+        True
+        """
+        from raterlens.diagnostics.halo_test import halo_test  # fits again
+
+        return halo_test(self, ratings)
 
     def bootstrap(
         self,

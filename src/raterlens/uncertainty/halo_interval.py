@@ -22,7 +22,7 @@ from raterlens.uncertainty.halo_information import halo_information
 _TWO_SIDED, _ONE_SIDED = 1.9600, 1.6449
 # Parameters and readings up to which the adjustment is made: it takes the information twice more, and matters less the
 # more readings there are.
-_MOST_PARAMETERS, _MOST_READINGS = 300, 20_000
+_MOST_PARAMETERS, _MOST_READINGS = 300, 5_000
 # Of differences in the variance, in standard errors.
 _STEP = 0.5
 

@@ -101,8 +101,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
     # heavy, so not before it is needed
     from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
-    from raterlens.facade import fitted
-    from raterlens.fitting import load
+    from raterlens.fitting import fit_with_halo, load
     from raterlens.parallel.dask_cluster import cluster_at
     from raterlens.pipeline.steps import Run
 
@@ -116,8 +115,10 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         ratings, besides = _set_aside(request, ratings)
         if output.xlsx:
             check_workbook(output.out, ratings)
-        result = fitted(ratings, config, run)
+        result, said = fit_with_halo(ratings, config, run)
+        request = replace(request, fit=request.fit.changed(halo=result.config.halo))
         ratings, besides, cautions = manageable(ratings, besides)
+        cautions = (*said, *cautions)
         found = find(result, ratings, result.diagnose(ratings, **besides))
     if output.out is not None:
         write_results(

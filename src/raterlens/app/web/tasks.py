@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,7 @@ from raterlens.errors import InputError, OptionError, RaterlensError
 from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.export.excel import check_excel
 from raterlens.export.folder import write_results
-from raterlens.facade import fitted
-from raterlens.fitting import load
+from raterlens.fitting import fit_with_halo, load
 from raterlens.pipeline.carry_out import check as check_request
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
@@ -30,6 +30,7 @@ from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.sheet_choice import ALL_SHEETS
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read as read_ratings
+from raterlens.report.document import Document
 from raterlens.report.reproduce import Request
 from raterlens.text import Message, counted, listed, sentence, worded
 
@@ -108,7 +109,8 @@ def fit(
     check_request(request.fit, Run())
     progress({"phase": "reading", "share": 0.02})
     ratings = _read(path, name, request.read)
-    result = fitted(ratings, request.fit, Run(_Share(progress)))
+    result, said = fit_with_halo(ratings, request.fit, Run(_Share(progress)))
+    request = replace(request, fit=result.config)
     progress({"phase": "checking", "share": 0.75})
     found = find(result, ratings)
     progress({"phase": "writing", "share": 0.85})
@@ -118,6 +120,7 @@ def fit(
         reproduction=request.reproduction(),
         ratings=ratings,
         found=found,
+        document=Document(cautions=said),
         xlsx=_fits_excel(ratings),
     )
     raters = judged(result)
