@@ -111,6 +111,26 @@ def test_what_does_not_go_with_halo(drawn, options, word):
         rl.fit(drawn.ratings, halo="common", **options)
 
 
+def test_advice_says_what_halo_costs(drawn, fit):
+    found = fit.advice()
+    np.testing.assert_allclose(found["kappa"], fit.raters["kappa"], atol=1e-9)
+    assert (found["lost_to_halo"] > 0).all()
+    rater = fit.raters["rater"][0]
+    without = fit.what_if(rater, fit.raters["eta"][0], halo=0.0)
+    expected = fit.raters["kappa"][0] + found["lost_to_halo"][0]
+    assert without.curve["kappa"][0] == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(OptionError, match="at least 0"):
+        fit.what_if(rater, halo=-1.0)
+    plain = rl.fit(drawn.ratings, halo="none")
+    assert (plain.advice()["lost_to_halo"] == 0).all()
+
+
+def test_the_flag_of_halo_says_what_was_done_about_intervals(drawn, fit):
+    flags = fit.diagnose(drawn.ratings).table("flags")
+    halo = flags.filter(flags["effect"] == "halo")
+    assert halo["next_step"].str.contains("intervals allow for it").all()
+
+
 def test_profiles_are_of_fits_without_halo(drawn, fit):
     with pytest.raises(OptionError, match="without halo"):
         fit.profile(drawn.ratings)

@@ -40,7 +40,9 @@ def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataF
     found = measurement_of(fit)
     names = fit.table("raters")["rater"].cast(pl.String)
     on, n = found.on, len(names)
-    kappa = [found.index.rate_at(float(t), on.a, on.eta) for t in _ABILITY] / found.index.best(on.sigmas)
+    kappa = [found.index.rate_at(float(t), on.a, on.eta, on.halos) for t in _ABILITY] / found.index.best(
+        on.sigmas
+    )
     every = pl.DataFrame(
         {
             "rater": names.gather(np.repeat(np.arange(n), len(_ABILITY))),

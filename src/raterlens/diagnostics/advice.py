@@ -46,13 +46,17 @@ class WhatIf:
         return self.best_kappa - self.kappa
 
 
-def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = None) -> WhatIf:
-    """Kappa-bar of a rater if only their severity were different.
+def what_if(
+    fit: Result, rater: str, severity: float | Sequence[float] | None = None, *, halo: float | None = None
+) -> WhatIf:
+    """Kappa-bar of a rater if only their severity, or also their halo, were different.
 
     Parameters
     ----------
     severity
         A number or several, on the scale of `eta` in `fit.raters`; a range of them where left out.
+    halo
+        The spread of the reading effect: 0 shows what a rater without it could reach. As estimated where left out.
 
     Examples
     --------
@@ -73,18 +77,26 @@ def what_if(fit: Result, rater: str, severity: float | Sequence[float] | None = 
             value=severity,
             option="severity",
         )
-    kappa = _kappa(on, np.full(len(wanted), on.on.a[r]), wanted)
-    best = _best(on, on.on.a[[r]])
-    now, top = (float(_kappa(on, on.on.a[[r]], eta)[0]) for eta in (on.on.eta[[r]], best))
+    if halo is not None and not (np.isfinite(halo) and halo >= 0):
+        raise OptionError(
+            Message(Option("halo", halo)), "give a spread of at least 0", value=halo, option="halo"
+        )
+    own = _halos(on)[[r]]
+    variance = own if halo is None else np.array([float(halo) ** 2])
+    kappa = _kappa(on, np.full(len(wanted), on.on.a[r]), wanted, variance)
+    best = _best(on, on.on.a[[r]], variance)
+    now = float(_kappa(on, on.on.a[[r]], on.on.eta[[r]], own)[0])
+    top = float(_kappa(on, on.on.a[[r]], best, variance)[0])
     curve = as_came(pl.DataFrame({"severity": wanted, "kappa": kappa}), fit.backend)
     return WhatIf(labels[r], float(on.on.eta[r]), now, curve, float(best[0]), top)
 
 
 def advice(fit: Result) -> pl.DataFrame:
     """A row per rater: kappa, what severity and discrimination cost and which of them costs most (all three from the
-    verdict), the best severity and kappa there, the abilities judged best (`from` - `to`: where sensitivity is at least
-    half of the rater's highest), and `feedback`, a paragraph to send. Under latent classes a rater sees a true category
-    and no ability, so there is no range."""
+    verdict), what halo costs (kappa without the reading effect, less kappa; 0 where there is none), the best severity
+    and kappa there, the abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's
+    highest), and `feedback`, a paragraph to send. Under latent classes a rater sees a true category and no ability, so
+    there is no range."""
     table = fit.table("raters")
     if fit.calibration is None:
         # The best criterion is halfway between the categories, where capability is rho.
@@ -93,7 +105,7 @@ def advice(fit: Result) -> pl.DataFrame:
         high = low
     else:
         on = _measurement(fit)
-        kappa = _kappa(on, on.on.a, on.on.eta)
+        kappa = _kappa(on, on.on.a, on.on.eta, _halos(on))
         best_severity, best_kappa = _best_of_all(on)
         low, high = _range(on)
     found, ordered = verdicts_of(fit), "thresholds" in fit.tables
@@ -132,15 +144,25 @@ def _measurement(fit: Result) -> Measurement:
     return measured_fit(fit, fit.yardstick)
 
 
-def _kappa(on: Measurement, a: Array, eta: Array) -> Array:
-    return np.asarray(on.index.kappa(a, eta, np.full(len(a), on.on.sigmas[0])))
+def _halos(on: Measurement) -> Array:
+    """(raters,): variances of the reading effect."""
+    return np.zeros_like(on.on.a) if on.on.halo is None else on.on.halo
 
 
-def _best(on: Measurement, a: Array) -> Array:
+def _kappa(on: Measurement, a: Array, eta: Array, halo: Array) -> Array:
+    return np.asarray(on.index.kappa(a, eta, np.full(len(a), on.on.sigmas[0]), halo))
+
+
+def _best(on: Measurement, a: Array, halo: Array) -> Array:
     """The best severity for each slope. A rater with slope 0 has none: 0."""
     end = np.full(len(a), _SEVEREST)
+
+    def rate(eta: Array) -> Array:
+        slope, variance = (np.broadcast_to(each, eta.shape) for each in (a, halo))
+        return on.index.population.rate(on.index.curve, slope, eta, variance)
+
     place, _ = peaks(
-        lambda eta: on.index.population.rate(on.index.curve, np.broadcast_to(a, eta.shape), eta),
+        rate,
         -end,
         end,
         _GRID,
@@ -150,16 +172,21 @@ def _best(on: Measurement, a: Array) -> Array:
 
 def _best_of_all(on: Measurement) -> tuple[Array, Array]:
     """For every rater; between a few slopes by interpolation, since the best severity is smooth in the slope."""
-    a = on.on.a
-    knots = np.unique(a) if len(a) <= 64 else np.linspace(a.min(), a.max(), 65)
-    severity = np.interp(a, knots, _best(on, knots))
-    return severity, np.maximum(_kappa(on, a, severity), _kappa(on, a, on.on.eta))
+    a, halo = on.on.a, _halos(on)
+    if np.ptp(halo) > 0:
+        severity = _best(on, a, halo)
+    else:
+        knots = np.unique(a) if len(a) <= 64 else np.linspace(a.min(), a.max(), 65)
+        severity = np.interp(a, knots, _best(on, knots, np.full_like(knots, halo[0])))
+    return severity, np.maximum(_kappa(on, a, severity, halo), _kappa(on, a, on.on.eta, halo))
 
 
 def _range(on: Measurement) -> tuple[Array, Array]:
     """Abilities between -3 and 3 at which a rater has at least half of their highest sensitivity there."""
     a, eta = on.on.a, on.on.eta
-    at = np.stack([on.index.kappa_at(float(t), a, eta, on.on.sigmas) for t in _ABILITIES], axis=1)
+    at = np.stack(
+        [on.index.kappa_at(float(t), a, eta, on.on.sigmas, on.on.halos) for t in _ABILITIES], axis=1
+    )
     inside = at >= _HALF * at.max(axis=1, keepdims=True)
     flat = at.max(axis=1) <= 0
     low = np.where(flat, np.nan, _ABILITIES[inside.argmax(axis=1)])

@@ -4,12 +4,14 @@ A state is what a rating judges: an ability on an item, or in latent class model
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.capability.population import over_readings
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import places_of, with_scores
 from raterlens.models.calibration import Calibration
@@ -75,10 +77,11 @@ def panel_of(fit: "Result") -> Panel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Raters:
-    """Slopes and severities: of some raters, or of the average one."""
+    """Slopes, severities and variances of the reading effect: of some raters, or of the average one."""
 
     slope: Array
     severity: Array
+    halo: Array
 
 
 def _own(known: Calibration) -> tuple[_Raters, _Raters]:
@@ -86,8 +89,9 @@ def _own(known: Calibration) -> tuple[_Raters, _Raters]:
     slope, severity = known.effects["slope"], known.effects["severity"]
     aside = known.panel().aside
     kept = ~aside if not aside.all() else np.ones_like(aside)
-    return _Raters(slope, severity), _Raters(
-        slope[kept].mean(keepdims=True), severity[kept].mean(keepdims=True)
+    halo = known.effects.get("halo", np.zeros_like(slope))
+    return _Raters(slope, severity, halo), _Raters(
+        *(each[kept].mean(keepdims=True) for each in (slope, severity, halo))
     )
 
 
@@ -102,15 +106,16 @@ def _predictor(known: Calibration, raters: _Raters, item: NDArray[np.integer] | 
 def _facets_panel(known: Calibration) -> Panel:
     every, average = _own(known)
     chosen = _spread(every.severity, MOST_RATERS)
-    some = _Raters(every.slope[chosen, None], every.severity[chosen, None])
+    some = _Raters(*(each[chosen, None] for each in (every.slope, every.severity, every.halo)))
     items = _spread(known.effects["difficulty"], MOST_ITEMS)
     mean, sd = known.effects.get("population", (0.0, 1.0))
     theta = mean + sd * _ABILITIES.points
     found, of_average = [], []
     for item in items:
-        found.append(_categories(known, int(item), _predictor(known, some, int(item), theta)))
-        one = _Raters(average.slope[:, None], average.severity[:, None])
-        of_average.append(_categories(known, int(item), _predictor(known, one, int(item), theta))[0])
+        found.append(_categories(known, int(item), _predictor(known, some, int(item), theta), some.halo))
+        one = _Raters(average.slope[:, None], average.severity[:, None], average.halo[:, None])
+        s = _predictor(known, one, int(item), theta)
+        of_average.append(_categories(known, int(item), s, one.halo)[0])
     # (raters, categories, abilities, items) -> states with items innermost
     p = np.stack(found, axis=-1).reshape(len(chosen), -1, len(theta) * len(items))
     q = np.stack(of_average, axis=-1).reshape(p.shape[1], -1)
@@ -123,13 +128,15 @@ def _shares(known: Calibration, raters: _Raters, theta: float) -> Array:
     """Expected share of the highest score of an average student, on an average item."""
     weight = raters.slope if facets_spec(known.model).difficulty_on_ability_scale else 1.0
     difficulty = float(np.mean(known.effects["difficulty"]))
-    return np.asarray(known.curve().mean(raters.slope * theta - raters.severity - weight * difficulty))
+    s, curve = raters.slope * theta - raters.severity - weight * difficulty, known.curve()
+    return over_readings(lambda shift: curve.mean(s + shift), raters.halo)
 
 
-def _categories(known: Calibration, item: int, s: Array) -> Array:
+def _categories(known: Calibration, item: int, s: Array, halo: Array) -> Array:
     """(raters, categories, abilities): probabilities of the scores."""
     label = str(known.labels["item"][item])
-    reached = known.curve(label).cumulative(s)[0]  # (steps, raters, abilities)
+    curve = known.curve(label)
+    reached = over_readings(lambda shift: curve.cumulative(s + shift)[0], halo)  # (steps, raters, abilities)
     most = len(known.scores) - 1
     ends = np.concatenate(
         [np.ones((1, *s.shape)), reached, np.zeros((most + 1 - len(reached), *s.shape))]
@@ -145,7 +152,7 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
     theta = fit.table("students")["theta"].to_numpy()[student]
     further = _further(known, ratings)
     every, average = _own(known)
-    shift = np.empty(ratings.n_ratings)
+    shift = np.zeros(ratings.n_ratings)
     for first in range(0, ratings.n_ratings, _BLOCK):
         rows = slice(first, first + _BLOCK)
         who, what, ability = (
@@ -153,9 +160,10 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
             item[ratings.item[rows]],
             theta[ratings.student[rows]],
         )
-        own = _Raters(every.slope[who], every.severity[who])
-        shift[rows] = _expected(known, what, _predictor(known, own, what, ability) - further[rows])
-        shift[rows] -= _expected(known, what, _predictor(known, average, what, ability) - further[rows])
+        own = _Raters(every.slope[who], every.severity[who], every.halo[who])
+        for raters, sign in ((own, 1.0), (average, -1.0)):
+            s = _predictor(known, raters, what, ability) - further[rows]
+            shift[rows] += sign * over_readings(partial(_shifted, known, what, s), raters.halo)
     return coded.score.astype(np.float64), shift
 
 
@@ -168,6 +176,10 @@ def _further(known: Calibration, ratings: Ratings) -> Array:
             place = places_of(facet.labels, known.labels[name], "levels")
             found += known.effects[name][place][facet.codes]
     return found
+
+
+def _shifted(known: Calibration, item: NDArray[np.integer], s: Array, shift: Array | float) -> Array:
+    return _expected(known, item, s + shift)
 
 
 def _expected(known: Calibration, item: NDArray[np.integer], s: Array) -> Array:

@@ -144,14 +144,16 @@ class Estimates(Result):
         chosen = found.select("rater", "standard", sharpness, *own, "costs_most", "next_step")
         return as_came(chosen, self.backend)
 
-    def what_if(self, rater: str, severity: float | Sequence[float] | None = None) -> "WhatIf":
-        """Capability of a rater at other severities, the best one and what it would gain."""
+    def what_if(
+        self, rater: str, severity: float | Sequence[float] | None = None, *, halo: float | None = None
+    ) -> "WhatIf":
+        """Capability of a rater at other severities (and with another halo), the best one and what it would gain."""
         from raterlens.diagnostics.advice import what_if  # a fit alone does without
 
-        return what_if(self, rater, severity)
+        return what_if(self, rater, severity, halo=halo)
 
     def advice(self) -> Any:
-        """What each rater lost to severity and to discrimination, and a paragraph of feedback."""
+        """What each rater lost to severity, discrimination and halo, and a paragraph of feedback."""
         from raterlens.diagnostics.advice import advice  # a fit alone does without
 
         return as_came(advice(self), self.backend)

@@ -85,7 +85,9 @@ def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
         bands = {"low": thousandths(low), "high": thousandths(high)}
     else:
         a, eta, sigmas = on.on.a, on.on.eta, on.on.sigmas
-        middle = np.stack([on.index.kappa_at(float(t), a, eta, sigmas) for t in ABILITIES], axis=1)[order]
+        middle = np.stack(
+            [on.index.kappa_at(float(t), a, eta, sigmas, on.on.halos) for t in ABILITIES], axis=1
+        )[order]
         bands = {}
     return {"theta": rounded(ABILITIES, 2), "kappa": thousandths(middle), **bands}
 
@@ -107,7 +109,8 @@ def what_ifs(fit: "Result", order: NDArray[np.int64], best: NDArray[np.float64])
         kappa = Scale.of(fit).capability(np.repeat(rho, SEVERITIES), each)
     else:
         a = np.repeat(on.on.a, SEVERITIES)
-        kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0])))
+        halo = 0.0 if on.on.halo is None else np.repeat(on.on.halo, SEVERITIES)
+        kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0]), halo))
     rows = kappa.reshape(-1, SEVERITIES)
     return {
         "severity": [-reach, reach],

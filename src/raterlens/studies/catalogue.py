@@ -5,6 +5,7 @@ STUDIES = {
     "study2": "the paper's Study 2: capability against severity for four raters on four topics",
     "writing": "the paper's empirical study, from the real file (--data)",
     "misspecified": "capability when the fitted model is not the one behind the ratings",
+    "dependence": "coverage of intervals where the scores of a reading share more than ability",
     "noise": "a share of the ratings replaced by coin flips",
     "linkage": "common students between raters, from none to all",
     "covariates": "severity and discrimination explained by experience",
