@@ -1,9 +1,12 @@
 """Fits with a reading effect, on disk, anchored, scored, saved and refused; and on real marking."""
 
+import json
+
 import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens.app.cli.main import DONE, main
 from raterlens.errors import InputError, OptionError
 
 ESTIMATES = {"rtol": 1e-5, "atol": 1e-6}
@@ -129,6 +132,17 @@ def test_the_flag_of_halo_says_what_was_done_about_intervals(drawn, fit):
     flags = fit.diagnose(drawn.ratings).table("flags")
     halo = flags.filter(flags["effect"] == "halo")
     assert halo["next_step"].str.contains("intervals allow for it").all()
+
+
+def test_the_command_allows_for_clear_halo_unless_told_otherwise(drawn, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    drawn.ratings.table().write_csv("ratings.csv")
+    for words, kind in (([], "common"), (["--halo", "none"], "none")):
+        assert main(["fit", "ratings.csv", "--json", *words]) == DONE
+        assert json.loads(capsys.readouterr().out)["config"]["halo"] == kind
+    assert main(["fit", "ratings.csv"]) == DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "has a reading effect and intervals allow for it (--halo common)" in shown
 
 
 def test_profiles_are_of_fits_without_halo(drawn, fit):

@@ -85,10 +85,7 @@ def of_raters(statistic: float, n_raters: int) -> float:
 
 def halo_test(fit: "Fit", ratings: Ratings) -> HaloTest:
     """Fit with each kind of reading effect: `Fit.halo_test`."""
-    found = {
-        kind: fit.refit(ratings, start=fit, halo=kind, standard_errors=False)
-        for kind in ("none", "common", "rater")
-    }
+    found = {kind: _refitted(fit, ratings, kind) for kind in ("none", "common", "rater")}
     spread = float(found["common"].table("raters")["halo"][0])
     none, common, rater = (found[kind].loglik for kind in ("none", "common", "rater"))
     return HaloTest(none, common, rater, spread, fit.n_raters)
@@ -106,9 +103,15 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
     large = isinstance(ratings, StoredRatings) or fit.n_ratings > _MOST_RATINGS
     if known is None or asked or large or not has_long_readings(ratings) or not _likely(known, ratings):
         return None
-    common = fit.refit(ratings, start=fit, halo="common", standard_errors=False)
+    common = _refitted(fit, ratings, "common")
     p = of_common(2 * (common.loglik - fit.loglik))
     return p if p <= CLEAR else None
+
+
+def _refitted(fit: "Fit", ratings: Ratings, kind: str) -> "Fit":
+    known = fit.calibration
+    start = None if known is None or known.covariates else fit
+    return fit.refit(ratings, start=start, halo=kind, standard_errors=False)
 
 
 def _likely(known: Calibration, ratings: Ratings) -> bool:
