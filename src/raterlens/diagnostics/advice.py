@@ -92,11 +92,10 @@ def what_if(
 
 
 def advice(fit: Result) -> pl.DataFrame:
-    """A row per rater: kappa, what severity and discrimination cost and which of them costs most (all three from the
-    verdict), what halo costs (kappa without the reading effect, less kappa; 0 where there is none), the best severity
-    and kappa there, the abilities judged best (`from` - `to`: where sensitivity is at least half of the rater's
-    highest), and `feedback`, a paragraph to send. Under latent classes a rater sees a true category and no ability, so
-    there is no range."""
+    """A row per rater: kappa, what severity, discrimination and halo cost and which of them costs most (all from the
+    verdict; a halo that is common to all is no rater's own), the best severity and kappa there, the abilities judged
+    best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a paragraph to
+    send. Under latent classes a rater sees a true category and no ability, so there is no range."""
     table = fit.table("raters")
     if fit.calibration is None:
         # The best criterion is halfway between the categories, where capability is rho.

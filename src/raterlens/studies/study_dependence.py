@@ -113,8 +113,8 @@ def summarise(rows: pl.DataFrame) -> Results:
         "# Dependence: intervals where scores of a reading share more than ability",
         opening("dependence", int(found["replications"].max())),  # type: ignore[arg-type]
         "Ratings on the design of the writing assessment (363 students, 16 raters, 5 items, 1,452 readings), drawn "
-        "with a reading effect of the spread in the first column and fitted with and without one. Covered: percent of 95 % "
-        "intervals that hold the truth, with Monte-Carlo standard errors.",
+        "with a reading effect of the spread in the first column and fitted with and without one. Covered: percent of "
+        "95 % intervals that hold the truth, with Monte-Carlo standard errors.",
         "![Coverage by spread](dependence.png)",
         table(["Spread", "Fitted", "Intervals of", "Covered", "Width"], lines),
         f"How often the test of a common effect has p ≤ {CLEAR:g}, in percent, and the mean estimate of the spread:",

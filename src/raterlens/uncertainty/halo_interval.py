@@ -1,8 +1,8 @@
 """The spread of the reading effect of each rater, with its standard error and interval.
 
 What is estimated is the variance tau^2, whose likelihood is regular even at 0; far from 0 that of tau is nearer to a
-normal one. So the interval is of tau where it is at least two standard errors, else it begins at 0 and ends where that
-of the variance does; it is one-sided where the estimate is 0.
+normal one. So the interval is of tau where 0 is beyond a one-sided interval of the variance; else it begins at 0 and
+ends where that of the variance does. It is one-sided where the estimate is 0.
 
 Maximum likelihood estimates of a spread are a little too small, as what the other parameters take up is not allowed
 for. The estimate is left as it is, but the interval of a common spread is that of the adjusted profile likelihood (Cox
@@ -41,7 +41,7 @@ def halo_estimates(found: FacetsEstimate, spread: Covariance | None) -> dict[str
         error = factor * error
         adjusted = np.sqrt(variance + more)
         wide = _TWO_SIDED * _errors(adjusted, error)
-        far = wide <= adjusted
+        far = (wide <= adjusted) & (variance >= _ONE_SIDED * error)
         near = np.where(tau > 0, adjusted**2 + _TWO_SIDED * error, _largest_from_zero(found, error))
         low = np.where(far, adjusted - wide, 0.0)
         high = np.minimum(np.where(far, adjusted + wide, np.sqrt(near)), LARGEST_HALO)
