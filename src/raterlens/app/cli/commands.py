@@ -35,8 +35,8 @@ Examples:
   raterlens fit ratings.csv --time date --groups school --out results/
   raterlens fit this-year.csv --anchors last-year/fit.json --out results/""",
     "check": """Says what is understood of a file, and the command that reads it so; exit code 2
-where something has to be confirmed first. With a bound, a model is fitted and every rater judged. Exit codes: 0 all pass,
-3 a rater fails (or the fit did not converge), 2 the input is at fault.
+where something has to be confirmed first. With a bound, a model is fitted and every
+rater judged. Exit codes: 0 all pass, 3 a rater fails (or the fit did not converge), 2 the input is at fault.
 
 Examples:
   raterlens check ratings.csv
