@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
-from raterlens.config import CovarianceKind, LinkName, Method, Scale
+from raterlens.config import CovarianceKind, HaloKind, LinkName, Method, Scale
 from raterlens.errors import RaterlensError
 from raterlens.models.registry import MODELS
 
@@ -20,6 +20,7 @@ OPTIONS: dict[str, SearchStrategy[Any]] = {
     "link": st.sampled_from(get_args(LinkName)),
     "scale": st.sampled_from(get_args(Scale)),
     "item_slopes": st.booleans(),
+    "halo": st.sampled_from(get_args(HaloKind)),
     "reference": st.sampled_from(["max", "max corrected", "perfect", "quantile 0.5", "r0", 1.5]),
     "population": st.sampled_from(["estimated", "normal 0.5 1.2", "window -1 1"]),
     "origin": st.sampled_from(["average", "absolute", 0.5]),
