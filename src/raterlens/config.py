@@ -21,6 +21,7 @@ from raterlens.text import Message, Option, shortened
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
 Scale = Literal["rating scale", "partial credit", "graded"]
+Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
 HaloKind = Literal["none", "common", "rater"]
 Columns = str | Sequence[str] | None
@@ -112,7 +113,8 @@ class FitConfig:
     """None: the model's own, or that of the fit that anchors it; so too for the next two."""
     population: str | None = None
     origin: str | float | None = None
-    shrink: bool = False
+    prior: Prior | None = "none"
+    """None is "none"."""
     allow_reversed: bool = False
     halo: HaloKind | None = None
     """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
@@ -127,13 +129,16 @@ class FitConfig:
             ("method", get_args(Method)),
             ("scale", get_args(Scale)),
             ("covariance", get_args(CovarianceKind)),
+            ("prior", (*get_args(Prior), None)),
         ):
             choose(name, getattr(self, name), options)
         if self.link is not None:
             choose("link", self.link, get_args(LinkName))
         if self.halo is not None:
             choose("halo", self.halo, get_args(HaloKind))
-        for name in ("item_slopes", "shrink", "allow_reversed", "standard_errors"):
+        if self.prior is None:
+            object.__setattr__(self, "prior", "none")
+        for name in ("item_slopes", "allow_reversed", "standard_errors"):
             _check_switch(name, getattr(self, name))
         for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):
             _check_whole(name, getattr(self, name), least)
@@ -258,7 +263,7 @@ class FurtherOptions(TypedDict, total=False):
     reference: str | float | None
     population: Any
     origin: str | float | None
-    shrink: bool
+    prior: str | None
     allow_reversed: bool
     halo: str | None
     starts: int

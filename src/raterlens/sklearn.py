@@ -89,7 +89,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         reference: Any = _DEFAULT.reference,
         population: Any = _DEFAULT.population,
         origin: Any = _DEFAULT.origin,
-        shrink: bool = _DEFAULT.shrink,
+        prior: str | None = _DEFAULT.prior,
         allow_reversed: bool = _DEFAULT.allow_reversed,
         halo: str | None = _DEFAULT.halo,
         starts: int = _DEFAULT.starts,

@@ -38,7 +38,7 @@ def ratings():
         {"item_slopes": True, "reference": "quantile 0.75", "population": (0.5, 0.8), "origin": "absolute"},
         {"reference": "R2", "method": "laplace"},
         {"model": "probit", "population": (0.5, 0.8), "origin": "average"},
-        {"allow_reversed": True, "shrink": True},
+        {"allow_reversed": True, "prior": "panel"},
         {"model": "hrm", "starts": 1, "standard_errors": False},
     ],
     ids=str,

@@ -40,7 +40,7 @@ def other(table: pl.DataFrame, change: str) -> list[float]:
         {"item_slopes": True, "reference": "quantile 0.75", "population": (0.4, 0.8), "origin": "absolute"},
         {"method": "laplace", "allow_reversed": True, "reference": "R2"},
         {"method": "hl", "covariance": "conditional"},
-        {"shrink": True},
+        {"prior": "panel"},
     ],
     ids=["item slopes and a quantile", "laplace and a named rater", "hl", "shrunk"],
 )
@@ -49,7 +49,7 @@ def test_each_change_is_the_fit_s_own_request_but_for_that(small, options):
     table = fit.sensitivity(small, models=())
     best = fit.raters.sort("rho")["rater"][-1]
     rest = small.subset(small.rater != small.raters.to_list().index(best))
-    options = options | {"standard_errors": "shrink" in options}
+    options = options | {"standard_errors": False}
     kept = options | ({"reference": None} if options.get("reference") == best else {})
     assert other(table, f"without {best}") == rl.fit(rest, **kept).raters["kappa"].to_list()
     assert other(table, "link probit") == rl.fit(small, link="probit", **options).raters["kappa"].to_list()

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.curvature import inverse_curvature
+from raterlens.estimation.curvature import own_curvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.models.build import Options, build
@@ -35,12 +35,13 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
     )
     found = estimate(ratings, model, response, link, "mml")
     information = information_scale(model, found.parameters)
-    inverse = inverse_curvature(found.problem, found.parameters, information, found.nodes, found.moments)
+    own = own_curvature(found.problem, found.parameters, information, found.nodes, found.moments)
+    inverse = own.inverse(information, None, found.parameters)
     exact = observed_information(found.problem, ratings, found.parameters, found.nodes).toarray()
     names = [name for name in ("slope", "severity") if model.blocks.sizes[name] == 15]
     for rater in range(15):
-        own = [model.blocks[name].start + rater for name in names]
-        product = inverse.toarray()[np.ix_(own, own)] @ exact[np.ix_(own, own)]
+        places = [model.blocks[name].start + rater for name in names]
+        product = inverse.toarray()[np.ix_(places, places)] @ exact[np.ix_(places, places)]
         values = np.linalg.eigvals(product).real
         assert values.min() > 0.5
         assert values.max() < 1.6
@@ -49,7 +50,7 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
 def test_it_saves_evaluations(monkeypatch):
     ratings = rl.simulate(students=3000, raters=60, items=4, raters_per_student=3, seed=6).ratings
     with_it = rl.fit(ratings)
-    monkeypatch.setattr("raterlens.estimation.quadrature.inverse_curvature", lambda *_: None)
+    monkeypatch.setattr("raterlens.estimation.quadrature.own_curvature", lambda *_: None)
     without = rl.fit(ratings)
     assert with_it.loglik == pytest.approx(without.loglik, abs=1e-6)
     assert with_it.optimiser.evaluations < 0.85 * without.optimiser.evaluations

@@ -23,7 +23,7 @@ OPTIONS = [
     {"method": "hl", "covariance": "conditional"},
     {"covariance": "sandwich", "population": rl.Window(0.2, 0.5)},
     {"allow_reversed": True, "reference": 1.5, "standard_errors": False},
-    {"shrink": True, "reference": "max corrected"},
+    {"prior": "panel", "reference": "max corrected"},
     {"model": "dawid-skene", "starts": 2, "seed": 5},
     {"model": "hrm", "link": "probit", "starts": 2},
     {"model": "probit", "method": "laplace"},

@@ -65,7 +65,7 @@ def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
         "covariates": {"covariates": pl.DataFrame(years)},
         "hl": {"method": "hl", "covariance": "conditional", "model": "tfm"},
         "latent class": {"model": "hrm", "starts": 2, "seed": 3},
-        "shrunk": {"shrink": True, "max_iterations": 300},
+        "sampled": {"prior": "panel", "max_iterations": 300},
     }
 
 

@@ -102,7 +102,11 @@ def test_bad_input_as_a_process(tmp_path: Path) -> None:
     [
         (GOOD, ("--starts", "0"), "--starts 0; give a whole number of at least 1, for example --starts 1"),
         (GOOD, ("--resume",), "name it with --checkpoint"),
-        (GOOD, ("--model", "hrm", "--shrink"), "takes no --shrink; leave it out, or use --model gmf"),
+        (
+            GOOD,
+            ("--model", "hrm", "--item-slopes"),
+            "takes no --item-slopes; leave it out, or use --model gmf",
+        ),
         (GOOD, ("--reference", "max corrected", "--no-standard-errors"), "leave out --no-standard-errors"),
         (GOOD + "3,A,x,2\n", ("--model", "probit"), "for example --cut 2, or use --model gmf"),
         (GOOD, ("--cut", "5"), "(score < --cut 5)"),

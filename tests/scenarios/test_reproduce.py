@@ -33,11 +33,12 @@ OPTIONS = {
     "--covariance": ["sandwich", "expected", "opg"],
     "--starts": ["2"],
     "--seed": ["3"],
+    "--prior": ["panel", "none"],
     "--max-iterations": ["60"],
     "--anchors": ["earlier fit.json"],
     "--covariates": ["known.csv"],
 }
-SWITCHES = ["--item-slopes", "--shrink", "--allow-reversed", "--no-standard-errors"]
+SWITCHES = ["--item-slopes", "--allow-reversed", "--no-standard-errors"]
 FILES: dict[str, list[list[str]]] = {
     "long.csv": [[], ["--item", "item", "--score", "mark"], ["--facets", "topic"], ["--time", "day"]],
     "marks.csv": [["--cut", "2"], ["--cut", "1"], [], ["--groups", "topic"]],

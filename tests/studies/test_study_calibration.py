@@ -7,7 +7,7 @@ import pytest
 from raterlens.studies import study_calibration as calibration
 from raterlens.studies.calibration_designs import CONDITIONS
 from raterlens.studies.calibration_figure import calibration_data, draw
-from raterlens.studies.calibration_page import CORRECTED, DEFAULT, INSIDE, METHODS, PROFILE, SHRUNK
+from raterlens.studies.calibration_page import CORRECTED, DEFAULT, INSIDE, METHODS, PROFILE, SAMPLED
 from raterlens.studies.study import Task
 from raterlens.studies.study_calibration import AT_ZERO, BEST, coverage, estimators
 
@@ -43,7 +43,7 @@ def test_coverage_by_hand():
 
 def test_bias_and_error_by_hand():
     rows = made_up([[True], [True]]).with_columns(
-        quantity=pl.lit("kappa"), method=pl.lit(SHRUNK), design=pl.lit("d"), model=pl.lit("gmf")
+        quantity=pl.lit("kappa"), method=pl.lit(SAMPLED), design=pl.lit("d"), model=pl.lit("gmf")
     )
     found = estimators(rows).row(0, named=True)
     assert found["absolute_bias"] == pytest.approx(0.02)
@@ -63,7 +63,7 @@ def rows() -> pl.DataFrame:
 
 def test_every_quick_interval_is_there_and_holds_most_of_the_time(rows):
     kappa = rows.filter(quantity="kappa", design="writing")
-    assert set(kappa["method"]) >= {DEFAULT, SHRUNK, CORRECTED, PROFILE}
+    assert set(kappa["method"]) >= {DEFAULT, SAMPLED, CORRECTED, PROFILE}
     assert set(kappa["method"]) <= set(METHODS)
     for _, part in kappa.group_by("method"):
         assert part["held"].mean() > 0.6

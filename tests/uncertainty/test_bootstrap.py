@@ -134,7 +134,7 @@ def test_wrong_options_say_what_to_do(fit, ratings):
         {"item_slopes": True, "reference": "quantile 0.75", "population": (0.4, 0.8), "origin": "absolute"},
         {"method": "laplace", "reference": "R2", "allow_reversed": True},
         {"model": "probit", "origin": "average"},
-        {"shrink": True, "covariance": "sandwich"},
+        {"prior": "panel", "covariance": "sandwich"},
     ],
     ids=str,
 )

@@ -105,7 +105,7 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
     ("options", "message"),
     [
         ({"method": "laplace"}, "by method 'mml'"),
-        ({"shrink": True}, "shrunk panel"),
+        ({"prior": "panel"}, "has a panel prior"),
         ({"reference": "quantile 0.9"}, "one rater or a fixed slope"),
     ],
 )

@@ -39,8 +39,6 @@ class Yardstick:
     """`standard`, `normal MEAN SD`, `window CENTRE HALF_WIDTH` or `estimated`."""
     origin: Origin = AVERAGE
     """`average` (severity relative to the average rater), `absolute`, or the severity that counts as 0."""
-    shrink: bool = False
-    """Raters are a sample from a population, and estimates are drawn towards it (shrinkage.py)."""
 
     @staticmethod
     def chosen(
@@ -49,14 +47,12 @@ class Yardstick:
         reference: Reference | None = None,
         population: Students | None = None,
         origin: Origin | None = None,
-        shrink: bool | None = None,
     ) -> "Yardstick":
         """What the user chose, checked before any work; `default` where nothing was."""
         return Yardstick(
             default.reference if reference is None else _reference(reference, raters),
             default.population if population is None else _population(population),
             default.origin if origin is None else _origin(origin),
-            default.shrink if shrink is None else bool(shrink),
         )
 
 

@@ -64,7 +64,7 @@ class Periods:
         # Method `hl` can hold nothing. The yardstick is that of the anchoring fit, who may not be a rater here.
         method = "laplace" if fit.method == "laplace" else "mml"
         scale: FitOptions = {"population": fit.yardstick.population, "origin": -fit.alpha}
-        unset: FitOptions = {"reference": None, "shrink": False, "covariates": None}
+        unset: FitOptions = {"reference": None, "prior": None, "covariates": None}
         return {**errors, **scale, **unset, "method": method, "anchors": fit}
 
 

@@ -60,7 +60,7 @@ def sensitivity(
 
 def _refit(change: str, fit: "Fit", ratings: Ratings, **changes: Unpack[FitOptions]) -> pl.DataFrame:
     # Only the change is looked at; but some yardsticks follow from standard errors.
-    errors = fit.yardstick.shrink or fit.yardstick.reference == CORRECTED
+    errors = fit.yardstick.reference == CORRECTED
     options: FitOptions = {**changes, "standard_errors": errors}
     other = fit.refit(ratings, **options)
     return other.table("raters").select(

@@ -275,7 +275,7 @@ def _fitted(everyone: "Fit", ratings: Ratings, anchors: "Fit | None" = None) -> 
     # Slopes of their own for all, whatever the fit of everyone has: an untrusted rater may be blunt. What depends on
     # the whole panel is left out: this is a part of it.
     options: FitOptions = {"model": "gmf", "method": "mml", "link": everyone.link, "anchors": anchors}
-    alone: FitOptions = {"reference": None, "origin": None, "shrink": False, "covariates": None}
+    alone: FitOptions = {"reference": None, "origin": None, "covariates": None}
     errors: FitOptions = {"standard_errors": True, "covariance": "observed"}
     return everyone.refit(ratings, **options | alone | errors)
 

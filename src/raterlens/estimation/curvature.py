@@ -7,11 +7,14 @@ posteriors with the variance that is usual at an ability, as if a student's rati
 with f the expected score, the variance of f is at least that of ability times the square of the mean of f'.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.types import Array, Indices
 
 # Of the information of complete data, so much may be missing at most.
@@ -22,36 +25,59 @@ _MOST_NODES = 2_000
 _LEAST = 1e-3
 
 
-def inverse_curvature(
-    problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, moments: Moments
-) -> sparse.csr_array | None:
-    """(parameters, parameters): a block for each rater, `information` inverted for everything else.
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnCurvature:
+    """How the log-likelihood rises and bends in each rater's own parameters."""
 
-    None for models without parameters of single raters, and on very fine grids.
-    """
-    model, own = problem.model, problem.model.of_single_raters
+    own: Indices
+    """(raters, own): where they stand."""
+    blocks: Array
+    """(raters, own, own): information."""
+    gradient: Array
+    """(parameters,): of the log-likelihood, without any prior."""
+
+    def inverse(self, information: Array, prior: PanelPrior | None, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): a block for each rater, `information` inverted for everything else."""
+        size, own, blocks = len(information), self.own, self.blocks
+        if prior is not None:
+            known = np.maximum(prior.information(parameters).diagonal()[own], 0.0)
+            blocks = blocks + known[:, :, None] * np.eye(own.shape[1])
+        rest = np.setdiff1d(np.arange(size), own)
+        rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
+        values = np.concatenate([np.linalg.inv(blocks).ravel(), 1 / information[rest]])
+        places = (np.concatenate([rows.ravel(), rest]), np.concatenate([columns.ravel(), rest]))
+        return sparse.csr_array((values, places), shape=(size, size))
+
+
+def own_curvature(
+    problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, moments: Moments
+) -> OwnCurvature | None:
+    """None for models without parameters of single raters, and on very fine grids."""
+    own = problem.model.of_single_raters
     if not own.size or len(nodes.points) > _MOST_NODES:
         return None
-    blocks = _own_information(problem, parameters, own, nodes, moments)
+    found = problem.derivatives(parameters, nodes)
+    blocks = _own_information(problem, parameters, own, nodes, moments, found.counts)
     expected = information[own]
     scaled = blocks / np.sqrt(expected[:, :, None] * expected[:, None, :])
     usable = np.asarray(np.isfinite(scaled).all(axis=(1, 2)))
     usable[usable] = np.linalg.eigvalsh(scaled[usable])[:, 0] > _LEAST
     blocks[~usable] = np.eye(own.shape[1]) * expected[~usable][:, None]
-    rest = np.setdiff1d(np.arange(model.blocks.size), own)
-    rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
-    values = np.concatenate([np.linalg.inv(blocks).ravel(), 1 / information[rest]])
-    places = (np.concatenate([rows.ravel(), rest]), np.concatenate([columns.ravel(), rest]))
-    return sparse.csr_array((values, places), shape=(model.blocks.size,) * 2)
+    gradient = problem.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
+    return OwnCurvature(own, blocks, gradient)
 
 
 def _own_information(
-    problem: FacetsMarginal, parameters: Array, own: Indices, nodes: Nodes, moments: Moments
+    problem: FacetsMarginal,
+    parameters: Array,
+    own: Indices,
+    nodes: Nodes,
+    moments: Moments,
+    counts: Array,
 ) -> Array:
     """(raters, own, own)"""
     model, response, t = problem.model, problem.response, nodes.points
     predictor = model.predictor(parameters)
-    counts = problem.derivatives(parameters, nodes).counts
     rater, n, steps = model.contexts.rater, len(model.contexts), len(response.lever)
     jacobian = model.jacobian(parameters)
     context = np.arange(n)

@@ -52,9 +52,12 @@ class Pseudo:
         return np.multiply.outer(self.counts, np.exp(PSEUDO_NODES.log_weights))
 
 
-def pseudo_ratings(model: FacetsModel, n_categories: int) -> Pseudo:
+def pseudo_ratings(model: FacetsModel, n_categories: int, *, raters: bool = True) -> Pseudo:
     """Half a rating of the other kind for every extreme level, and of each score up to its highest that an item with
-    thresholds of its own never got."""
+    thresholds of its own never got.
+
+    Without `raters` for items and facets only: a prior keeps the raters' estimates finite.
+    """
     contexts, every = model.contexts, np.arange(len(model.contexts))
     top = np.full(len(contexts), n_categories - 1)
     per_item = model.thresholds is not None and model.thresholds.n_scales > 1
@@ -63,7 +66,7 @@ def pseudo_ratings(model: FacetsModel, n_categories: int) -> Pseudo:
     seen = contexts.counts(n_categories)
     given, total = seen.sum(axis=1), seen @ np.arange(n_categories)
     counts = np.zeros_like(seen)
-    for level in (contexts.rater, contexts.item, *contexts.facets):
+    for level in (*((contexts.rater,) if raters else ()), contexts.item, *contexts.facets):
         n, score, most = (np.bincount(level, each)[level] for each in (given, total, given * top))
         share = HALF_A_RATING * given / n
         counts[every, top] += np.where(score == 0, share, 0.0)

@@ -55,7 +55,7 @@ def fit_with_corner(
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)
     )
-    return Quadrature(replace(optimum, value=value, record=record), nodes, moments)
+    return Quadrature(replace(optimum, value=value, record=record), nodes, moments, problem)
 
 
 def _sharp_loglik(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> float:

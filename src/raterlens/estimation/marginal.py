@@ -1,8 +1,9 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
@@ -42,6 +44,8 @@ class FacetsMarginal:
     engine: Engine
     checkpoint: Checkpoint | None = None
     """Where values are kept and taken from."""
+    prior: PanelPrior | None = None
+    """What raters have in common, as part of what is maximised."""
 
     def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         self.model, self.response, self.pseudo = model, response, pseudo
@@ -56,10 +60,20 @@ class FacetsMarginal:
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
         return self.engine.moments(self.tables(parameters, nodes), nodes)
 
+    def under(self, prior: PanelPrior | None) -> Self:
+        """The same problem with another prior, or with none."""
+        other = copy(self)
+        other.prior = prior
+        return other
+
     def value(self, parameters: Array, nodes: Nodes) -> Value:
-        if self.checkpoint is not None:
-            return self.checkpoint.value(parameters, nodes, self._value)
-        return self._value(parameters, nodes)
+        kept = self.checkpoint
+        found = self._value(parameters, nodes) if kept is None else kept.value(parameters, nodes, self._value)
+        if self.prior is None:
+            return found
+        # Outside of what a checkpoint keeps: spreads change on the way.
+        extra, extra_gradient = self.prior.value(parameters)
+        return Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)
 
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
         found = self.derivatives(parameters, nodes)

@@ -20,6 +20,7 @@ from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
+from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
@@ -46,6 +47,8 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
 
     at_limit: Mask
     """Parameters that ran as far as they may; before centring, which moves slopes where items have theirs."""
+    posterior: PanelPosterior | None = None
+    """Over the spreads of the prior, on small panels."""
 
     @property
     def model(self) -> FacetsModel:
@@ -79,6 +82,8 @@ class Known:
     """Values to begin from."""
     allow_reversed: bool = False
     """Slopes may be negative."""
+    prior: PanelPrior | None = None
+    """Of raters in general; slopes may then be negative, too."""
 
 
 HERE, NOTHING = Where(), Known()
@@ -108,7 +113,9 @@ def estimate(
     where: Where = HERE,
 ) -> FacetsEstimate:
     """Estimate `model` on `ratings` by one of METHODS."""
-    lower, upper = model.bounds(allow_reversed=known.allow_reversed)
+    prior = known.prior
+    own_slopes = prior is not None and prior.slopes is not None
+    lower, upper = model.bounds(allow_reversed=known.allow_reversed or own_slopes)
     held = np.zeros(model.blocks.size, dtype=bool)
     if known.held is not None:
         held = np.isfinite(known.held)
@@ -116,11 +123,14 @@ def estimate(
     start = starting_values(ratings, model, link)
     if known.begin is not None:
         start = np.where(np.isfinite(known.begin), known.begin, start)
-    space = Space(information_scale(model, start), (lower, upper))
-    pseudo = pseudo_ratings(model, response.n_categories)
+    information = information_scale(model, start)
+    if prior is not None:
+        information = information + np.maximum(prior.information(start).diagonal(), 0.0)
+    space = Space(information, (lower, upper))
+    pseudo = pseudo_ratings(model, response.n_categories, raters=prior is None)
     if model.item_slopes and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
         pseudo = replace(pseudo, scale_held=float(ratings.n_ratings * ratings.n_items))
-    problem = marginal(ratings, model, response, pseudo, where.client)
+    problem = marginal(ratings, model, response, pseudo, where.client).under(prior)
     task = _Task(ratings, link, problem, start, space, held, search)
     if where.checkpoint is not None:
         _keep(where.checkpoint, task)
@@ -178,11 +188,11 @@ def _keep(checkpoint: Checkpoint, task: _Task) -> None:
 
 
 def _mml(task: _Task) -> FacetsEstimate:
-    problem = task.problem
-    if isinstance(problem.response, Capped):
-        found = fit_with_corner(problem, task.start, task.space, task.search)
+    if isinstance(task.problem.response, Capped):
+        found = fit_with_corner(task.problem, task.start, task.space, task.search)
     else:
-        found = fit_mml(problem, task.start, task.space, starting_widths(task.ratings), task.search)
+        found = fit_mml(task.problem, task.start, task.space, starting_widths(task.ratings), task.search)
+    problem = found.problem
     moments = sharp_moments(problem, found.optimum.parameters, found.moments)
     parameters = centre(problem.model, found.optimum.parameters, task.held)
     at_limit = problem.model.at_limit(found.optimum.parameters) & ~task.held

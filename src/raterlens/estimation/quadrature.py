@@ -8,10 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.estimation.curvature import inverse_curvature
+from raterlens.estimation.curvature import own_curvature
 from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
+from raterlens.estimation.panel_spread import learned
 from raterlens.estimation.quasi_newton import News, Value
 from raterlens.types import Array
 
@@ -40,6 +41,8 @@ class Quadrature:
     optimum: Optimum
     nodes: Nodes
     moments: Moments
+    problem: FacetsMarginal
+    """As it was maximised: with what was learnt of raters in general."""
 
 
 def fit_mml(
@@ -57,8 +60,15 @@ def fit_mml(
         Posterior standard deviations expected at `start`, for the first grid.
     """
 
-    def curvature(parameters: Array, nodes: Nodes, moments: Moments) -> sparse.csr_array | None:
-        return inverse_curvature(problem, parameters, space.information, nodes, moments)
+    def curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
+        nonlocal problem
+        found = own_curvature(problem, parameters, space.information, grid.nodes, grid.moments(parameters))
+        if found is None:
+            return None
+        if problem.prior is not None:
+            prior = learned(problem.prior, parameters, found.gradient, found.blocks)
+            grid.problem = problem = problem.under(prior)
+        return found.inverse(space.information, problem.prior, parameters)
 
     grid = Grid(problem, first_nodes(widths), curvature=curvature)
     evaluations = iterations = 0
@@ -84,7 +94,7 @@ def fit_mml(
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )
-    return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start))
+    return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start), problem)
 
 
 class Grid:
@@ -98,23 +108,23 @@ class Grid:
         problem: Marginal,
         nodes: Nodes,
         accuracy: float | None = None,
-        curvature: Callable[[Array, Nodes, Moments], sparse.csr_array | None] | None = None,
+        curvature: "Callable[[Grid, Array], sparse.csr_array | None] | None" = None,
     ) -> None:
-        self._problem, self.nodes = problem, nodes
+        self.problem, self.nodes = problem, nodes
         self.accuracy = accuracy_for(problem.n_students) if accuracy is None else accuracy
         self._curvature = curvature
         self.rough = True
 
     def value(self, parameters: Array) -> Value:
-        return self._problem.value(parameters, self.nodes)
+        return self.problem.value(parameters, self.nodes)
 
     def near(self, parameters: Array, gradient: float) -> News:
-        inverse = None
+        inverse, before = None, self.problem
         if self._curvature is not None and gradient <= _IN_SIGHT:
-            inverse = self._curvature(parameters, self.nodes, self.moments(parameters))
+            inverse = self._curvature(self, parameters)
             self._curvature = None
         if not self.rough or gradient > _NEAR:
-            return News(inverse_curvature=inverse)
+            return News(self.problem is not before, inverse_curvature=inverse)
         self.follow(parameters)
         return News(objective_changed=True, inverse_curvature=inverse)
 
@@ -126,7 +136,7 @@ class Grid:
 
     def fine_enough(self, optimum: Optimum) -> bool:
         """Whether half the step changes nothing."""
-        check = self._problem.value(optimum.parameters, finer(self.nodes)).loglik
+        check = self.problem.value(optimum.parameters, finer(self.nodes)).loglik
         return abs(check - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check))
 
     def refine(self, parameters: Array) -> None:
@@ -138,4 +148,4 @@ class Grid:
             self.nodes = Nodes.equally_spaced(self.nodes.low, self.nodes.high, half)
 
     def moments(self, parameters: Array) -> Moments:
-        return self._problem.moments(parameters, self.nodes)
+        return self.problem.moments(parameters, self.nodes)

@@ -35,7 +35,6 @@ class Estimates(Result):
         reference: Reference | None = None,
         population: Students | None = None,
         origin: Origin | None = None,
-        shrink: bool | None = None,
         item: str | None = None,
         theta: float | Sequence[float] | None = None,
     ) -> Any:
@@ -43,7 +42,7 @@ class Estimates(Result):
 
         Parameters
         ----------
-        reference, population, origin, shrink
+        reference, population, origin
             As in `rl.fit`; those of the fit where left out. With another reference than `"max"` rho and
             kappa may exceed 1.
         item
@@ -72,7 +71,7 @@ class Estimates(Result):
         if item is not None and origin is None:
             origin = ABSOLUTE
         raters = self.table("raters")["rater"]
-        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin, shrink)
+        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin)
         found = measured_fit(self, yardstick, item)
         if theta is not None:
             return as_came(found.curves(raters, theta), self.backend)
@@ -86,7 +85,6 @@ class Estimates(Result):
         k: int | None = None,
         alpha: float = 0.05,
         target_se: float = 0.05,
-        shrink: bool | None = None,
     ) -> "RaterComparison":
         """Who differs from whom and from the panel's mean, and who is among the best.
 
@@ -98,10 +96,6 @@ class Estimates(Result):
             Level of the findings named in the summary.
         target_se
             Standard error of kappa that is wanted, for the number of further ratings.
-        shrink
-            As in `rl.fit`; the fit's own choice where left out. Probabilities of being among the best are then those of
-            an empirical-Bayes posterior, which does not take luck for merit: recommended for ranking.
-
         Returns
         -------
         RaterComparison
@@ -116,7 +110,7 @@ class Estimates(Result):
         """
         from raterlens.uncertainty.rater_comparison import compare_raters  # loads scipy.stats
 
-        return compare_raters(self, k=k, alpha=alpha, target_se=target_se, shrink=shrink)
+        return compare_raters(self, k=k, alpha=alpha, target_se=target_se)
 
     def verdicts(self) -> Any:
         """What the numbers say about each rater, what costs most, and what to do about that.

@@ -4,7 +4,7 @@ Enough to restate capability on another yardstick, to score new students, and to
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy import sparse
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
 from raterlens.errors import choose
-from raterlens.models.panel import Panel
+from raterlens.models.panel import Panel, PanelSpread
 from raterlens.models.registry import facets_spec
 from raterlens.types import Array, Mask
 
@@ -50,6 +50,8 @@ class Calibration:
     """Raters whose slope or severity ran to its limit; None where that was not kept."""
     apart: Mask | None = None
     """Raters in a small group that shares no student with the rest."""
+    spread: PanelSpread | None = None
+    """How much raters differ, where they were fitted as a sample of raters."""
 
     @property
     def item_slopes(self) -> bool:
@@ -71,7 +73,9 @@ class Calibration:
             own_spread = None if spread is None else spread[: 2 * n, : 2 * n]
             if spread is not None and halo is not None:
                 of_halo = spread[2 * n : 3 * n, : 3 * n]
-            return Panel(a, b, own_spread, self.falling, self.at_limit, self.apart, halo, of_halo)
+            return Panel(
+                a, b, own_spread, self.falling, self.at_limit, self.apart, halo, of_halo, self._largest()
+            )
         place = self._item(item)
         difficulty = float(self.effects["difficulty"][place])
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
@@ -96,7 +100,13 @@ class Calibration:
             spread = whole[: 2 * n, : 2 * n]
             of_halo = None if halo is None else whole[2 * n :]
         severity, falling = b + weight * difficulty, self.falling / stretch
-        return Panel(stretch * a, severity, spread, falling, self.at_limit, self.apart, halo, of_halo)
+        largest = self._largest(stretch)
+        return Panel(
+            stretch * a, severity, spread, falling, self.at_limit, self.apart, halo, of_halo, largest
+        )
+
+    def _largest(self, stretch: float = 1.0) -> float | None:
+        return None if self.spread is None else stretch * self.spread.largest
 
     def curve(self, item: str | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named."""
@@ -155,6 +165,7 @@ class Calibration:
             "anchored": self.anchored,
             "at_limit": None if self.at_limit is None else self.at_limit.tolist(),
             "apart": None if self.apart is None else self.apart.tolist(),
+            "spread": None if self.spread is None else asdict(self.spread),
         }
 
     @staticmethod
@@ -182,11 +193,14 @@ class Calibration:
             np.array(content["falling"], float),
             tuple(content["covariates"]),
             content["anchored"],
-            *(
-                None if content[who] is None else np.array(content[who], bool)
-                for who in ("at_limit", "apart")
-            ),
+            _mask(content["at_limit"]),
+            _mask(content["apart"]),
+            None if content["spread"] is None else PanelSpread(**content["spread"]),
         )
+
+
+def _mask(values: list[bool] | None) -> Mask | None:
+    return None if values is None else np.array(values, bool)
 
 
 _LABELLED = {

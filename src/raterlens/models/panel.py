@@ -17,6 +17,23 @@ class Covarying(Protocol):
     def diagonal(self, k: int = 0, /) -> Any: ...
 
 
+@dataclass(frozen=True, slots=True)
+class PanelSpread:
+    """How much raters differ: what is reported of s and v."""
+
+    mean_slope: float
+    slope: float | None
+    """s, the spread of slopes; None where all raters share one slope."""
+    slope_low: float | None
+    slope_high: float | None
+    severity: float
+    """v, the spread of severities."""
+    severity_low: float | None
+    severity_high: float | None
+    largest: float = 0.0
+    """The largest slope, on average over what is known of all of them."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
     """Raters' slopes and severities with their uncertainty."""
@@ -36,6 +53,8 @@ class Panel:
     """Variances of the reading effect; None where the model has none."""
     halo_covariance: Covarying | None = None
     """(raters, 3 raters): of these variances with the slopes, the severities and each other."""
+    largest: float | None = None
+    """Where raters were fitted as a sample of raters: the largest slope, on average over what is known of them."""
 
     @property
     def at_limit(self) -> Mask:

@@ -21,7 +21,8 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
     ratings.check_estimable()
     task = _task(ratings, config, run)
     estimate = task.estimate()
-    covariance = task.covariance(estimate) if config.standard_errors else None
+    wanted = config.standard_errors or task.needs_covariance
+    covariance = task.covariance(estimate) if wanted else None
     found = task.found(estimate, covariance)
     return Result(
         config=config,

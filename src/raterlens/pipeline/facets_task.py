@@ -8,10 +8,13 @@ import polars as pl
 
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
+from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.methods import FacetsEstimate, Known, Where, estimate
 from raterlens.estimation.optimiser import Search
+from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
@@ -34,12 +37,14 @@ from raterlens.ratings.design import connected_groups, examine, raters_apart
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
 from raterlens.types import Array
+from raterlens.uncertainty.ability_error import ability_errors
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.covariance import covariance as inverted
 from raterlens.uncertainty.covariance_kinds import OBSERVED, covariance_of
 from raterlens.uncertainty.information import observed_information
-from raterlens.uncertainty.measurement import check_measurable, measured
+from raterlens.uncertainty.measurement import check_measurable, largest_of, measured
 from raterlens.uncertainty.numerical_information import differenced_information
+from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.uncertainty.sparse_covariance import large_covariance
 
 
@@ -72,14 +77,13 @@ class FacetsTask:
             config.reference,
             config.population,
             config.origin,
-            config.shrink,
         )
         covariates = None
         if config.covariates is not None:
             covariates = read_covariates(config.covariates, ratings.raters)
-            options = replace(options, covariates=covariates.design)
-        names = () if covariates is None else covariates.names
-        check_measurable(yardstick, ratings.n_raters, names, standard_errors=config.standard_errors)
+            if not _sampled(config):  # else they say what is usual of such raters, and each differs from it
+                options = replace(options, covariates=covariates.design)
+        check_measurable(yardstick, standard_errors=config.standard_errors)
         return FacetsTask(config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates)
 
     def estimate(self) -> FacetsEstimate:
@@ -91,16 +95,30 @@ class FacetsTask:
         held: Array | None = None
         if anchors is not None:
             model, held = anchor(anchors, self.coded, model)
-        return estimate(
+        found = estimate(
             self.coded,
             model,
             response,
             self.options.link,
             self.config.method,
-            Known(held, self._begin(model), self.config.allow_reversed),
+            Known(held, self._begin(model), self.config.allow_reversed, self._prior(model)),
             Search(self.config.max_iterations, self.run.progress),
             Where(self.checkpoint, self.run.client),
         )
+        small = self.ratings.n_raters <= MOST_RATERS and self.ratings.n_ratings <= MOST_RATINGS
+        return over_spreads(found, self._information) if found.problem.prior is not None and small else found
+
+    def _prior(self, model: FacetsModel) -> PanelPrior | None:
+        """What raters have in common; the paper's procedure and the Laplace approximation go without."""
+        if not _sampled(self.config):
+            return None
+        return PanelPrior.of(model, None if self.covariates is None else self.covariates.design)
+
+    def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
+        if isinstance(problem.response, Capped):
+            redundant = redundancy(problem.model, parameters)
+            return differenced_information(problem, parameters, nodes, redundant)
+        return observed_information(problem, self.coded, parameters, nodes)
 
     def _begin(self, model: FacetsModel) -> Array | None:
         """The earlier fit's estimates of what occurs here, NaN elsewhere."""
@@ -115,6 +133,11 @@ class FacetsTask:
             )
         return hold(known_here(anchors_from(known), self.coded), self.coded, model)
 
+    @property
+    def needs_covariance(self) -> bool:
+        """Whether or not standard errors are shown: of a sample of raters the largest slope follows from it."""
+        return _sampled(self.config)
+
     def covariance(self, estimate: FacetsEstimate) -> Covariance | None:
         model, parameters = estimate.model, estimate.parameters
         kind, method = self.config.covariance, self.config.method
@@ -126,22 +149,26 @@ class FacetsTask:
             return None
         held = estimate.held | estimate.at_limit
         redundant = redundancy(model, parameters, held)
+        if estimate.posterior is not None and kind == OBSERVED:
+            return Covariance(estimate.posterior.matrix, estimate.posterior.undetermined)
         if kind != OBSERVED or method == "laplace":
             invert = partial(inverted, redundant=redundant, held=held)
             return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
-        if cornered:
-            information = differenced_information(estimate.problem, parameters, estimate.nodes, redundant)
-        else:
-            information = observed_information(estimate.problem, self.coded, parameters, estimate.nodes)
+        information = self._information(estimate.problem, parameters, estimate.nodes)
         if large:
             return large_covariance(information, redundant, held, model)
         return inverted(information, redundant, held)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration = self._calibration(estimate, covariance)
+        if not self.config.standard_errors:  # they were needed only for how large the largest slope is
+            covariance, calibration = None, replace(calibration, covariance=None)
         on = measured(calibration, self.yardstick, estimate.moments.mean, estimate.moments.sd)
         raters = on.raters()
-        tables = tabulate(self.coded, estimate, raters, on.standards(), covariance, self.covariates)
+        errors = estimate.moments.sd
+        if self.config.method == "mml":
+            errors = ability_errors(estimate, self.coded, covariance)
+        tables = tabulate(self.coded, estimate, raters, on.standards(), errors, covariance, self.covariates)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
         if self.checkpoint is not None:
             self.checkpoint.finish()
@@ -190,13 +217,13 @@ class FacetsTask:
         if isinstance(model, ShiftedModel):
             named["population"] = np.array(model.population(x))
         spread = None
+        kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
+        through = model.effect_jacobian(x)[kept]
         if covariance is not None:
-            kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
-            through = model.effect_jacobian(x)[kept]
             spread = through @ (through @ covariance.matrix).T
             spread = (spread + spread.T) / 2
         own_slopes = model.slope.size == ratings.n_raters
-        return Calibration(
+        found = Calibration(
             model=self.config.model,
             link=self.options.link.name,
             scale=self.config.scale,
@@ -215,4 +242,17 @@ class FacetsTask:
             anchored=int(estimate.held.sum()),
             at_limit=estimate.raters_at_limit,
             apart=raters_apart(connected_groups(self.ratings)),
+            spread=spread_of(estimate, covariance),
         )
+        if found.spread is None:
+            return found
+        # By what is known of the raters, whichever kind of covariance is shown.
+        known = spread if estimate.posterior is None else through @ estimate.posterior.matrix @ through.T
+        return replace(
+            found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=known)))
+        )
+
+
+def _sampled(config: FitConfig) -> bool:
+    """Whether raters are fitted as a sample of raters; by the paper's procedure and by Laplace they are not."""
+    return config.prior == "panel" and config.method == "mml"

@@ -39,6 +39,10 @@ class LatentClassTask:
         model = LatentClassModel(ratings.n_raters, ratings.n_items, link, spec.ability)
         return LatentClassTask(config, run, ratings, model)
 
+    @property
+    def needs_covariance(self) -> bool:
+        return False
+
     def estimate(self) -> LatentClassEstimate:
         search = Search(self.config.max_iterations, self.run.progress)
         return estimate_latent_class(

@@ -93,6 +93,10 @@ class Task(Protocol):
     def of(ratings: "Ratings", config: "FitConfig", run: Run) -> "Task":
         """Refuse what can be refused before any work."""
 
+    @property
+    def needs_covariance(self) -> bool:
+        """Whether the estimates themselves follow from it."""
+
     def estimate(self) -> Any: ...
 
     def covariance(self, estimate: Any) -> Any | None:

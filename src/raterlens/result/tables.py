@@ -25,6 +25,7 @@ def tabulate(
     found: FacetsEstimate,
     raters: RaterEstimates,
     standards: Standards,
+    theta_se: Array,
     spread: Covariance | None,
     covariates: Covariates | None = None,
 ) -> dict[str, pl.DataFrame]:
@@ -42,7 +43,7 @@ def tabulate(
         "students": level_table(
             ratings.students,
             ratings.tally("student"),
-            {"theta": found.moments.mean, "theta_se": found.moments.sd},
+            {"theta": found.moments.mean, "theta_se": theta_se},
         ),
     }
     if found.model.halo is not None:

@@ -12,7 +12,7 @@ from raterlens.text import number
 DEFAULT = "draws (the default)"
 SANDWICH = "draws, sandwich covariance"
 CORRECTED = "draws, corrected yardstick"
-SHRUNK = "shrunk"
+SAMPLED = "panel prior"
 WALD = "Wald"
 LOGIT = "Wald, logit scale"
 PROFILE = "profile likelihood"
@@ -37,7 +37,7 @@ METHODS = (
     *BOOTSTRAPS["students"],
     *BOOTSTRAPS["parametric"],
     CORRECTED,
-    SHRUNK,
+    SAMPLED,
 )
 INSIDE = "inside"
 """Raters away from any bound."""
@@ -71,14 +71,11 @@ def page(tables: Mapping[str, pl.DataFrame]) -> str:
         "Pointwise intervals at three abilities, default method, raters inside.",
         _curves(tables["curves"].filter(pl.col("group") == INSIDE)),
         "## Bias and error of the estimators",
-        "Mean over raters of the absolute bias, and of the RMSE, of κ̄. `shrink=True` pulls noisy slopes and severities "
-        "towards the population of raters, with the correlation between the two that the panel shows; "
-        '`reference="max corrected"` subtracts from the largest slope what chance adds to it.',
+        "Mean over raters of the absolute bias, and of the RMSE, of κ̄. The panel prior takes raters for a sample of "
+        'raters (see the study `priors`); `reference="max corrected"` subtracts from the largest slope what chance '
+        "adds to it.",
         _estimators(tables["estimators"]),
-        "In Study 1 severity determines discrimination, so shrinkage, which learns that, all but removes bias and "
-        "error. That is peculiar to the design: with severities shuffled, or on the writing design, shrinkage lowers "
-        "the error by a few percent and pulls extreme raters towards the middle. The corrected yardstick lowers bias "
-        "on every design, at the cost of a somewhat larger error.",
+        "The corrected yardstick lowers bias on every design, at the cost of a somewhat larger error.",
     )
 
 
@@ -155,7 +152,7 @@ def _curves(found: pl.DataFrame) -> str:
     return table(["Design", "at", "coverage, %", "width"], rows)
 
 
-_ESTIMATORS = {DEFAULT: "plain", CORRECTED: "corrected yardstick", SHRUNK: "shrunk"}
+_ESTIMATORS = {DEFAULT: "plain", CORRECTED: "corrected yardstick", SAMPLED: "panel prior"}
 
 
 def _estimators(found: pl.DataFrame) -> str:

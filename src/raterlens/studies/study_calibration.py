@@ -24,8 +24,8 @@ from raterlens.studies.calibration_page import (
     INSIDE,
     LOGIT,
     PROFILE,
+    SAMPLED,
     SANDWICH,
-    SHRUNK,
     WALD,
     page,
 )
@@ -68,7 +68,7 @@ def replicate(task: Task, conditions: tuple[Condition, ...] = CONDITIONS) -> pl.
         if not condition.main and task.index >= EVERYWHERE:
             continue
         made = condition.simulate([*task.entropy, number])
-        config = FitConfig(model=condition.model)
+        config = FitConfig(model=condition.model, prior="none")
         found = fitted(made.ratings, config)
         intervals = [
             *_quick(made, found, config),
@@ -86,7 +86,7 @@ def _quick(made: Simulated, found: Fit, config: FitConfig) -> list[Intervals]:
     tables = {
         DEFAULT: raters,
         SANDWICH: found.refit(made.ratings, covariance="sandwich", start=found).table("raters"),
-        SHRUNK: found.capability(shrink=True),
+        SAMPLED: found.refit(made.ratings, prior="panel").table("raters"),
     }
     if found.model == "gmf":
         tables[CORRECTED] = found.capability(reference="max corrected")
@@ -219,7 +219,7 @@ def estimators(rows: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.filter(
             pl.col("quantity") == "kappa",
-            pl.col("method").is_in([DEFAULT, CORRECTED, SHRUNK]),
+            pl.col("method").is_in([DEFAULT, CORRECTED, SAMPLED]),
         )
         .group_by("design", "model", "method", "rater")
         .agg(

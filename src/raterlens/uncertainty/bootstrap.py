@@ -138,7 +138,7 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
     else:
         drawn = resampled(plan.ratings, random)
     # Estimates are all that is wanted, unless the yardstick follows from their standard errors.
-    errors = fit.yardstick.shrink or fit.yardstick.reference == CORRECTED
+    errors = fit.yardstick.reference == CORRECTED
     values = {name: np.full(plan.ratings.n_raters, np.nan) for name in (*_QUANTITIES, "sigma")}
     try:
         again = fit.refit(drawn, start=fit, standard_errors=errors)

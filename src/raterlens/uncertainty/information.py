@@ -27,9 +27,10 @@ def observed_information(
 
     Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
     """
+    model, prior = problem.model, problem.prior
     if isinstance(problem, HaloMarginal):
-        return halo_information(problem, parameters, nodes)
-    model = problem.model
+        whole = halo_information(problem, parameters, nodes)
+        return whole if prior is None else prior.added(whole, parameters)
     predictor = model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
     pseudo = problem.pseudo.spread()
@@ -45,6 +46,6 @@ def observed_information(
         problem = problem.by_ratings(ratings)
     tables, scores = problem.tables(parameters, nodes), cell_scores(problem, parameters, nodes)
     information = information - problem.engine.score_covariance(tables, nodes, scores)
-    if isinstance(information, np.ndarray):
-        return information
-    return sparse.csr_array((information + information.T) / 2)
+    if not isinstance(information, np.ndarray):
+        information = sparse.csr_array((information + information.T) / 2)
+    return information if prior is None else prior.added(information, parameters)

@@ -44,6 +44,8 @@ class Measured:
     """No slope is above it."""
     is_most: bool
     """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+    sampled: bool = False
+    """Raters were fitted as a sample of raters: slopes may be negative, and what is known of each is skewed."""
     rival: "Rival | None" = None
     """Whom the yardstick competes with, where it is one of the raters and the best of them."""
     halo: Array | None = None
@@ -131,6 +133,7 @@ def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool)
         falling=panel.falling,
         most=most,
         is_most=is_most,
+        sampled=panel.largest is not None,
         rival=_rival(panel, yardstick, origin) if is_most and panel.covariance is not None else None,
         halo=panel.halo,
     )
@@ -296,11 +299,13 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
         joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
     values, vectors = np.linalg.eigh(joint)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
-    reversible = (on.a < 0).any()
+    reversible = on.sampled or (on.a < 0).any()
 
     def of(rows: slice) -> tuple[Array, Array, Array, Array | float]:
         draws = centre[rows, None] + normal @ root[rows].transpose(0, 2, 1)
         a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
+        if on.sampled:
+            a = skewed(on.a[rows, None], a)
         sigma = np.abs(draws[..., 2])
         if on.is_most:
             sigma = np.maximum(np.abs(a), sigma)
@@ -308,6 +313,15 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
         return a, draws[..., 1], np.maximum(sigma, _FLATTEST), halo
 
     return of
+
+
+def skewed(centre: Array, draws: Array) -> Array:
+    """Normal draws of slopes as what few ratings say of them: normal in arsinh a.
+
+    A slope could more easily be twice as large than 0, as scores hardly differ between large slopes; near 0 both sides
+    are alike.
+    """
+    return np.asarray(np.sinh(np.arcsinh(centre) + (draws - centre) / np.sqrt(1 + centre**2)))
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:

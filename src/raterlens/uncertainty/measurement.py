@@ -35,7 +35,7 @@ from raterlens.uncertainty.intervals import (
     rater_estimates,
     standards,
 )
-from raterlens.uncertainty.shrinkage import corrected_largest, expected_largest, shrunk
+from raterlens.uncertainty.largest_slope import corrected_largest, expected_largest
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -50,10 +50,7 @@ RATER_COLUMNS = (
 class Measurement:
     """Raters, where they stand on the yardstick, and the index that follows."""
 
-    estimated: Panel
-    """Before any shrinkage."""
     panel: Panel
-    """What is measured."""
     on: Measured
     index: Index
     sigma: Measure
@@ -62,7 +59,7 @@ class Measurement:
     """Severities are counted from none of the raters."""
 
     def raters(self) -> RaterEstimates:
-        return rater_estimates(self.estimated, self.on, self.index)
+        return rater_estimates(self.panel, self.on, self.index)
 
     def standards(self) -> Standards:
         """How many students pass where the average rater (or the one that the origin stands for) passes half."""
@@ -104,14 +101,13 @@ def measured(
     calibration: Calibration, yardstick: Yardstick, ability: Array, error: Array, item: str | None = None
 ) -> Measurement:
     """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
-    estimated, raters = calibration.panel(item), calibration.labels["rater"]
-    panel = shrunk(estimated) if yardstick.shrink else estimated
+    panel, raters = calibration.panel(item), calibration.labels["rater"]
     students = students_of(yardstick.population, ability, error)
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
     index = Index(calibration.curve(item), students, yardstick.reference == PERFECT)
-    return Measurement(estimated, panel, on, index, sigma, origin, yardstick.origin == ABSOLUTE)
+    return Measurement(panel, on, index, sigma, origin, yardstick.origin == ABSOLUTE)
 
 
 def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -> Measurement:
@@ -119,52 +115,35 @@ def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -
     calibration = fit.calibration
     assert calibration is not None
     has_errors = calibration.covariance is not None
-    check_measurable(yardstick, fit.n_raters, calibration.covariates, standard_errors=has_errors)
+    check_measurable(yardstick, standard_errors=has_errors)
     students = fit.table("students").select("theta", "theta_se").to_numpy()
     return measured(calibration, yardstick, students[:, 0], students[:, 1], item)
 
 
 def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
     """Sigma as a function of the slopes."""
-    if panel.covariance is not None and yardstick.shrink and yardstick.reference in (MAX, CORRECTED):
-        return expected_largest(panel)
+    if panel.largest is not None and yardstick.reference in (MAX, CORRECTED):
+        # Of a sample of raters the largest slope is expected to be larger than the largest of their means.
+        weights = np.zeros(len(panel.slope)) if panel.covariance is None else expected_largest(panel).weights
+        return Measure(panel.largest - float(weights @ np.abs(panel.slope)), weights)
     slope = slope_of_yardstick(yardstick.reference, raters, panel.slope, panel.candidates)
     if panel.covariance is not None and yardstick.reference == CORRECTED:
         return corrected_largest(panel, slope)
     return slope
 
 
-def check_measurable(
-    yardstick: Yardstick, n_raters: int, covariates: Sequence[str], *, standard_errors: bool
-) -> None:
+def largest_of(calibration: Calibration) -> float:
+    """The largest slope of a sample of raters, on average over what is known of all of them."""
+    panel = calibration.panel()
+    size = np.abs(panel.slope)
+    return float(size.max()) if panel.covariance is None else expected_largest(panel).of(size)
+
+
+def check_measurable(yardstick: Yardstick, *, standard_errors: bool) -> None:
     """Raise where the yardstick needs more than there is, before any work."""
     if yardstick.reference == CORRECTED and not standard_errors:
         raise OptionError(
             Message(Option("reference", CORRECTED), " follows from standard errors"),
             Message("leave out ", Option("standard_errors", False)),
             option="reference",
-        )
-    if not yardstick.shrink:
-        return
-    if covariates:
-        raise OptionError(
-            Message(
-                Option("shrink", True),
-                f", but raters are explained by {', '.join(covariates)} and have nothing of their own to shrink",
-            ),
-            "leave out one of them",
-            option="shrink",
-        )
-    if n_raters < 3:
-        raise OptionError(
-            Message(Option("shrink", True), f" with {n_raters} raters"),
-            "leave it out: it takes 3 raters to say how they differ",
-            value=n_raters,
-            option="shrink",
-        )
-    if not standard_errors:
-        raise OptionError(
-            Message(Option("shrink", True), " weighs estimates by their standard errors"),
-            Message("leave out ", Option("standard_errors", False)),
-            option="shrink",
         )

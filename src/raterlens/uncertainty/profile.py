@@ -165,10 +165,15 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             option="halo",
         )
     mixed = yardstick.reference != MAX and str(yardstick.reference).split()[0] in ("quantile", "max")
-    if yardstick.shrink or mixed:
+    if known.spread is not None:
         raise OptionError(
-            f"profile needs a yardstick that is one rater or a fixed slope, not {yardstick.reference!r}"
-            f"{' of a shrunk panel' if yardstick.shrink else ''}",
+            "profile likelihood is that of the ratings alone, and this fit has a panel prior",
+            Message("use the intervals in fit.raters, or fit with ", Option("prior", None)),
+            option="prior",
+        )
+    if mixed:
+        raise OptionError(
+            f"profile needs a yardstick that is one rater or a fixed slope, not {yardstick.reference!r}",
             "use fit.capability(...) or fit.bootstrap(ratings) for it",
             value=yardstick.reference,
             option="reference",

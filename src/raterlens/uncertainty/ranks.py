@@ -98,7 +98,7 @@ def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> 
     kappa = index.kappa(on.a, on.eta, on.sigmas, on.halos)
     drawn = np.empty((_DRAWS, n), dtype=np.int64)
     root = _root(panel)
-    reversible = bool((on.a < 0).any())
+    reversible = on.sampled or bool((on.a < 0).any())
     step = max(1, _BLOCK // n)
     for first in range(0, _DRAWS, step):
         size = min(step, _DRAWS - first)

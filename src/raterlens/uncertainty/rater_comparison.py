@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.capability.yardstick import Yardstick
 from raterlens.errors import OptionError
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.notebook import Point, intervals, lines, shown
@@ -15,6 +14,7 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.text import Message, Option, counted, listed
 from raterlens.types import Array
 from raterlens.uncertainty.measurement import Measurement, measured_fit
+from raterlens.uncertainty.own_error import common_error, own_error
 from raterlens.uncertainty.ranks import (
     Tests,
     against_mean,
@@ -23,7 +23,6 @@ from raterlens.uncertainty.ranks import (
     ranks,
     ratings_needed,
 )
-from raterlens.uncertainty.shrinkage import common_error, own_error
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -132,10 +131,9 @@ def compare_raters(
     k: int | None = None,
     alpha: float = 0.05,
     target_se: float = 0.05,
-    shrink: bool | None = None,
 ) -> RaterComparison:
     """Who differs from whom and from the panel's mean, and who is among the best: `Fit.compare_raters`."""
-    where = _measured(fit, shrink)
+    where = _measured(fit)
     table = fit.table("raters")
     n = table.height
     k = max(1, n // 5) if k is None else k
@@ -196,7 +194,7 @@ def _check(k: int, n: int, alpha: float, target_se: float) -> None:
         )
 
 
-def _measured(fit: "Result", shrink: bool | None) -> Measurement:
+def _measured(fit: "Result") -> Measurement:
     calibration = fit.calibration
     if calibration is None or calibration.covariance is None:
         raise OptionError(
@@ -207,8 +205,7 @@ def _measured(fit: "Result", shrink: bool | None) -> Measurement:
     raters = fit.table("raters")
     if raters.height < 2:
         raise OptionError("there is only one rater", "it takes two to compare")
-    yardstick = Yardstick.chosen(fit.yardstick, raters["rater"], shrink=shrink)
-    return measured_fit(fit, yardstick)
+    return measured_fit(fit, fit.yardstick)
 
 
 def _own_se(where: Measurement) -> Array:

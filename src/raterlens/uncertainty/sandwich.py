@@ -9,6 +9,8 @@ scores' outer products estimates the variance of the gradient:
 It is right where ratings of a student depend on each other in ways that the model leaves out (a halo, say).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
@@ -24,6 +26,18 @@ def student_scores(
     problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
 ) -> sparse.csr_array:
     """(students, parameters): each student's gradient of the marginal log-likelihood."""
+    return summed_scores(problem, ratings, parameters, nodes, lambda posterior: posterior)
+
+
+def summed_scores(
+    problem: FacetsMarginal,
+    ratings: Ratings,
+    parameters: Array,
+    nodes: Nodes,
+    weighted: Callable[[Array], Array],
+) -> sparse.csr_array:
+    """(students, parameters): each student's complete-data score, summed over nodes with weights that follow from the
+    posterior (students, nodes)."""
     response, contexts = problem.response, problem.model.contexts
     k, steps = response.n_categories, len(response.lever)
     cells = rating_cells(ratings, contexts, k)
@@ -33,7 +47,7 @@ def student_scores(
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
         own = slice(cells.indptr[rows][0], cells.indptr[min(rows.stop, cells.shape[0])])
         student = np.repeat(np.arange(len(posterior)), np.diff(cells.indptr)[rows])
-        weight = posterior[student] * cells.data[own, None]
+        weight = weighted(posterior)[student] * cells.data[own, None]
         at_nodes = tables[:, cells.indices[own]] * weight
         intercepts[own] = at_nodes.sum(axis=2).T
         slopes[own] = np.einsum("j,jcq,q->c", response.lever, at_nodes, nodes.points, optimize=True)

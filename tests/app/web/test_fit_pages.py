@@ -11,8 +11,8 @@ ROLES = {f"role-{place}": role for place, role in enumerate(("student", "rater",
 
 
 def test_a_form_asks_for_a_fit() -> None:
-    form = {"model": "tfm", "method": "laplace", "link": "default", "scale": "graded", "shrink": "yes"}
-    assert chosen_config(form) == FitConfig(model="tfm", method="laplace", scale="graded", shrink=True)
+    form = {"model": "tfm", "method": "laplace", "link": "default", "scale": "graded", "prior": "panel"}
+    assert chosen_config(form) == FitConfig(model="tfm", method="laplace", scale="graded", prior="panel")
     assert chosen_config({}) == FitConfig()
     for name in ("model", "method", "link"):
         with pytest.raises(OptionError, match=f"unknown {name} 'x'"):

@@ -23,7 +23,7 @@ from tests.support.web_clients import LONG, send, visiting
         (Option("method"), "the method"),
         (Option("method", "hl"), "the method “hl”"),
         (Option("scale", "graded"), "the scale “graded”"),
-        (Option("shrink", True), "“Pull uncertain raters towards the panel”"),
+        (Option("prior", "none"), "the prior “none”"),
         (Option("model", "dawid-skene"), "the model “True verdict without ability” (dawid-skene)"),
         (Option("model", "unheard of"), "--model 'unheard of' on the command line"),
         (Option("format", "csv"), "--format csv on the command line"),

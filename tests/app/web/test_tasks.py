@@ -55,7 +55,12 @@ def test_faults_name_the_visitor_s_file(path: Path, tmp_path: Path) -> None:
         ),
         (2, {"method": "hl"}, "cut", "method 'hl' takes pass (1) or fail (0); give the lowest passing score"),
         (2, {"link": "probit"}, "scale", "use the scale “graded” or the link “logit”"),
-        (1, {"model": "hrm", "shrink": True}, "shrink", "takes no “Pull uncertain raters towards the panel”"),
+        (
+            1,
+            {"model": "hrm", "item_slopes": True},
+            "item_slopes",
+            "takes no “Let items differ in how strongly",
+        ),
     ],
 )
 def test_faults_speak_as_the_page_does(

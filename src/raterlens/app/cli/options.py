@@ -60,7 +60,7 @@ FIT_HELP = {
     "reference": "Yardstick: max, perfect (no noise), 'max corrected', 'quantile 0.9', a rater, or a slope like 2.0.",
     "population": "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'.",
     "origin": "Zero of severity: average, absolute, or a number.",
-    "shrink": "Pull uncertain raters towards the panel.",
+    "prior": "panel: raters are a sample of raters, which steadies small panels. none: each rater by its own ratings.",
     "allow_reversed": "Allow negative slopes: raters who score against ability.",
     "halo": (
         "What all scores of a student by a rater share besides ability: none, common (as strong for every rater) or "

@@ -109,8 +109,8 @@ async def compare(request: Request) -> Response:
     return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
 
 
-_CHOICES = ("model", "method", "link", "scale")
-_SWITCHES = ("shrink", "item_slopes")
+_CHOICES = ("model", "method", "link", "scale", "prior")
+_SWITCHES = ("item_slopes",)
 DEFAULT_MODEL = FitConfig().model
 DEFAULT = "default"
 """What a form sends for the model's own."""

@@ -4,9 +4,9 @@ from raterlens.app.web.words import TABLE
 from raterlens.report.reproduce import as_flag
 from raterlens.text import Option
 
-_CHOICES = {"method": "methods", "link": "links", "scale": "scales"}
+_CHOICES = {"method": "methods", "link": "links", "scale": "scales", "prior": "priors"}
 _TYPED = ("cut", "wide", "bands", "map")
-_SWITCHES = ("shrink", "item_slopes")
+_SWITCHES = ("item_slopes",)
 _ROLES = {
     "student": "student",
     "rater": "rater",

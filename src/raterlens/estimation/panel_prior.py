@@ -1,0 +1,193 @@
+r"""Raters as a sample of raters: slopes from a t distribution, severities from a normal one, inside the likelihood.
+
+    a_r ~ t_4(x_r γ, s²),      b_r ~ N(z_r β, v²)
+
+x_r is 1, or the rater's covariates; z_r too, or which group of linked raters and items the rater belongs to, as
+severities of groups that share no item cannot be compared. The t distribution is on the slope itself: 0 ("cannot tell
+students apart") and negative slopes are ordinary values, and one rater unlike the others is not drawn to them.
+
+γ and β follow from the slopes and severities (they maximise the density), so that the prior is a function of the
+model's own parameters, and the spreads s and v are all that is to be learnt besides. They are never maximised together
+with the slopes: the density of slopes that are all alike has no bound as s goes to 0.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.engine.protocol import Matrix
+from raterlens.models.effects import Linear
+from raterlens.models.facets import FacetsModel
+from raterlens.models.panel import PanelSpread
+from raterlens.types import Array, Indices
+
+FREEDOM = 4.0
+_MOST_ROUNDS = 200
+# Up to so many raters the uncertainty of γ and β is carried; beyond, it is next to none, and matrices stay sparse.
+MOST_COUPLED = 500
+# Before anything is learnt: raters differ by half of a usual slope, and by a logit in severity.
+_FIRST_SLOPE_SPREAD, _FIRST_SEVERITY_SPREAD = 0.5, 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PanelPosterior:
+    """What is known of the parameters where s and v are uncertain, too."""
+
+    matrix: Array
+    """(parameters, parameters): covariance."""
+    undetermined: Indices
+    spread: PanelSpread
+
+
+@dataclass(frozen=True, eq=False)
+class PanelPrior:
+    """The prior of one panel at its spreads, as a function of the model's parameters."""
+
+    slopes: slice | None
+    """Where the slopes stand; None where raters have none of their own."""
+    severities: slice
+    slope_means: Array
+    """(raters, k): what explains slopes."""
+    severity_means: Array
+    """(raters, g)"""
+    slope_spread: float = _FIRST_SLOPE_SPREAD
+    severity_spread: float = _FIRST_SEVERITY_SPREAD
+
+    @staticmethod
+    def of(model: FacetsModel, covariates: Array | None = None) -> "PanelPrior | None":
+        """The prior for a model; None where a single rater is no sample."""
+        n = model.contexts.n_raters
+        if n < 2 or model.severity.size != n:
+            return None
+        own_slopes = isinstance(model.slope, Linear) and model.slope.size == n
+        groups = np.eye(int(model.rater_group.max()) + 1)[model.rater_group]
+        return PanelPrior(
+            slopes=model.blocks["slope"] if own_slopes else None,
+            severities=model.blocks["severity"],
+            slope_means=np.ones((n, 1)) if covariates is None else covariates,
+            severity_means=groups[:, groups.any(axis=0)] if covariates is None else covariates,
+        )
+
+    @property
+    def n_raters(self) -> int:
+        return len(self.slope_means)
+
+    def at(self, slope_spread: float, severity_spread: float) -> "PanelPrior":
+        """The same prior at other spreads."""
+        return replace(self, slope_spread=slope_spread, severity_spread=severity_spread)
+
+    def value(self, parameters: Array) -> tuple[float, Array]:
+        """Log density, but for constants, and its gradient."""
+        gradient = np.zeros_like(parameters)
+        value = 0.0
+        if self.slopes is not None:
+            z = self._slopes_off(parameters) / self.slope_spread
+            value -= (FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum())
+            value -= self.n_raters * np.log(self.slope_spread)
+            gradient[self.slopes] = -(FREEDOM + 1) * z / (FREEDOM + z**2) / self.slope_spread
+        off = self._severities_off(parameters)
+        value -= float(off @ off) / (2 * self.severity_spread**2) + self.n_raters * np.log(
+            self.severity_spread
+        )
+        gradient[self.severities] = -off / self.severity_spread**2
+        return value, gradient
+
+    def information(self, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): minus the second derivative."""
+        size = len(parameters)
+        parts = [(self.severities, self.severity_curvature() / self.severity_spread**2)]
+        if self.slopes is not None:
+            parts.append((self.slopes, self.slope_curvature(parameters)))
+        total = sparse.csr_array((size, size))
+        for block, part in parts:
+            rows, columns, values = _entries(part)
+            places = (rows + block.start, columns + block.start)
+            total = total + sparse.csr_array((values, places), shape=(size, size))
+        return total
+
+    def added(self, information: Matrix, parameters: Array) -> Matrix:
+        """The information of the ratings, and the prior's."""
+        own = self.information(parameters)
+        if isinstance(information, np.ndarray):
+            return np.asarray(information + own.toarray())
+        return sparse.csr_array(information + own)
+
+    def mean_slope(self, parameters: Array) -> float:
+        """The slope of a usual rater."""
+        if self.slopes is None:
+            return float(np.mean(parameters[: self.severities.start]))
+        return float(np.mean(self.slope_means @ self._slope_coefficients(parameters[self.slopes])))
+
+    def coefficients(self, parameters: Array) -> tuple[Array | None, Array]:
+        """γ and β."""
+        slopes = None if self.slopes is None else self._slope_coefficients(parameters[self.slopes])
+        return slopes, self._severity_fit @ parameters[self.severities]
+
+    # -- parts ----------------------------------------------------------------------------------------------
+
+    def weights(self, off: Array) -> Array:
+        """Of each rater in γ and s: little where a slope is unlike the others."""
+        return (FREEDOM + 1) / (FREEDOM + (off / self.slope_spread) ** 2)
+
+    def slope_curvature(self, parameters: Array) -> Array:
+        """(raters, raters), or its diagonal on very large panels: γ follows the slopes."""
+        x, diagonal = self.slope_means, self.slope_diagonal(parameters)
+        if self.n_raters > MOST_COUPLED:
+            return diagonal
+        within = x.T @ (diagonal[:, None] * x)
+        if np.linalg.eigvalsh(within)[0] <= 0:  # two camps of slopes: the usual rater is neither
+            return np.diag(diagonal)
+        weighted = diagonal[:, None] * x
+        return np.asarray(np.diag(diagonal) - weighted @ np.linalg.solve(within, weighted.T))
+
+    def slope_diagonal(self, parameters: Array) -> Array:
+        """(raters,): minus the second derivative in each slope, γ held."""
+        z = self._slopes_off(parameters) / self.slope_spread
+        return np.asarray((FREEDOM + 1) * (FREEDOM - z**2) / (FREEDOM + z**2) ** 2 / self.slope_spread**2)
+
+    def severity_curvature(self) -> Array:
+        """(raters, raters), or its diagonal: times 1 / v², minus the second derivative."""
+        if self.n_raters > MOST_COUPLED:
+            return np.ones(self.n_raters)
+        return np.asarray(np.eye(self.n_raters) - self.severity_means @ self._severity_fit)
+
+    def _slopes_off(self, parameters: Array) -> Array:
+        slopes = parameters[self.slopes]
+        return np.asarray(slopes - self.slope_means @ self._slope_coefficients(slopes))
+
+    def _severities_off(self, parameters: Array) -> Array:
+        severities = parameters[self.severities]
+        return np.asarray(severities - self.severity_means @ (self._severity_fit @ severities))
+
+    def _slope_coefficients(self, slopes: Array) -> Array:
+        """γ by iterated weighted least squares: the maximum of the t density."""
+        x = self.slope_means
+        gamma: Array = self._slope_fit @ slopes
+        for _ in range(_MOST_ROUNDS):
+            weighted = self.weights(slopes - x @ gamma)[:, None] * x
+            within, towards = weighted.T @ x, weighted.T @ slopes
+            found = towards / within[0] if len(within) == 1 else np.linalg.solve(within, towards)
+            settled = np.abs(found - gamma).max() <= 1e-11 * (1 + np.abs(found).max())
+            gamma = np.asarray(found)
+            if settled:
+                break
+        return gamma
+
+    @cached_property
+    def _slope_fit(self) -> Array:
+        return np.asarray(np.linalg.pinv(self.slope_means), np.float64)
+
+    @cached_property
+    def _severity_fit(self) -> Array:
+        return np.asarray(np.linalg.pinv(self.severity_means), np.float64)
+
+
+def _entries(part: Array) -> tuple[Indices, Indices, Array]:
+    """Of a matrix, or of a diagonal one by its diagonal."""
+    n = len(part)
+    if part.ndim == 1:
+        return np.arange(n), np.arange(n), part
+    rows, columns = np.divmod(np.arange(n * n), n)
+    return rows, columns, part.ravel()

@@ -1,0 +1,73 @@
+"""Standard errors of abilities that know that raters and items are estimated, too.
+
+A student's posterior is taken at the estimates. They have errors of their own, which move its mean: by
+
+    d E[θ] / d x = Cov(θ, d log p(ratings | θ) / d x)
+
+over the posterior, so that with V the covariance of the estimates x the variance of an ability is that of its posterior
+plus (d E / d x) V (d E / d x)'. With five raters of sixty students, the posterior alone leaves out a third of it.
+"""
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.estimation.halo_marginal import HaloMarginal
+from raterlens.estimation.methods import FacetsEstimate
+from raterlens.models.population_shift import POPULATION, ShiftedModel
+from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
+from raterlens.uncertainty.covariance import Covariance, in_full
+from raterlens.uncertainty.sandwich import summed_scores
+
+# Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
+MOST_RATINGS = 100_000
+_BLOCK = 4_096
+# In standard errors.
+_STEP = 0.1
+
+
+def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance | None) -> Array:
+    """(students,)"""
+    posterior = found.moments.sd
+    if spread is None or ratings.n_ratings > MOST_RATINGS:
+        return posterior
+    if isinstance(found.problem, HaloMarginal):
+        added = _along_axes(found, spread)
+    else:
+        gradient, added = _gradient(found, ratings), np.empty(len(posterior))
+        for first in range(0, len(posterior), _BLOCK):
+            rows = gradient[first : first + _BLOCK]
+            added[first : first + _BLOCK] = rows.multiply(rows @ spread.matrix).sum(axis=1)
+    return np.asarray(np.sqrt(posterior**2 + np.maximum(added, 0.0)))
+
+
+def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
+    """The same by differences along the axes of the covariance, where a reading's scores depend on each other."""
+    values, vectors = np.linalg.eigh(in_full(spread.matrix))
+    lower, upper = found.model.bounds(allow_reversed=True)
+    added = np.zeros(len(found.moments.sd))
+    for axis in (vectors * np.sqrt(np.maximum(values, 0.0))).T[values > 1e-6 * values.max()]:
+        ahead, back = (
+            found.problem.moments(np.clip(found.parameters + sign * _STEP * axis, lower, upper), found.nodes).mean
+            for sign in (1, -1)
+        )
+        added += ((ahead - back) / (2 * _STEP)) ** 2
+    return added
+
+
+def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
+    """(students, parameters): of the posterior means."""
+    t = found.nodes.points
+
+    def about_mean(posterior: Array) -> Array:
+        return posterior * (t - (posterior @ t)[:, None])
+
+    gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
+    if not isinstance(found.model, ShiftedModel):
+        return gradient
+    # θ = mean + sd z, with the mean and log sd among the parameters.
+    mean, sd = found.model.population(found.parameters)
+    place = found.model.blocks[POPULATION].start
+    own = np.zeros((len(found.moments.mean), found.model.blocks.size))
+    own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean
+    return sparse.csr_array(sd * gradient + own)

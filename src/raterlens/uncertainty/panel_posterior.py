@@ -1,0 +1,336 @@
+"""What is known of a small panel's raters where the spreads of the prior are uncertain, too.
+
+On a small panel the ratings say little about how much raters differ. For each of several spreads of slopes s the mode
+is found; there the log-likelihood is nearly quadratic, so that over the spread of severities v everything is known in
+closed form. Each pair (s, v) is weighted by the likelihood marginal over all parameters (Laplace) times a density
+proportional to s v exp(-(s + v) / m), m the usual slope: neither spread collapses to 0, and neither runs away where
+raters are few. The mean and covariance of this mixture are the estimates and their uncertainty.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from raterlens.engine.protocol import Matrix, Nodes
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.methods import FacetsEstimate, sharp_moments
+from raterlens.estimation.panel_prior import FREEDOM, PanelPosterior, PanelPrior
+from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
+from raterlens.models.panel import PanelSpread
+from raterlens.models.redundancy import Redundancy, centre, redundancy
+from raterlens.types import Array, Mask
+from raterlens.uncertainty.covariance import Covariance, covariance, in_full
+
+# Panels for which the spreads' uncertainty matters, and can be afforded.
+MOST_RATERS, MOST_RATINGS = 50, 50_000
+# Steps of log s, in its own standard deviations and by themselves; and how many at most on either side.
+_STEP, _NARROWEST, _WIDEST, _MOST_STEPS = 0.75, 0.15, 0.5, 6
+# A spread whose weight is below exp(-4.5) of the best one's does not count.
+_NO_MATTER = 4.5
+# Spreads of severities that are looked at, from so many standard deviations of log v below to as many above.
+_SEVERITY_SPREADS, _AROUND = 9, 3.0
+# The spread of two raters' slopes, relative to a usual one: two differ by an unknown share of it.
+_OF_TWO = 0.5
+_MOST_CLIMBS = 40
+# A step that promises less than the square of this is not worth taking.
+_ARRIVED = 1e-3
+_REFIT = 0.3
+_NOTHING = 1e-8
+# In standard errors, other parameters known: the information hardly changes over such a distance.
+_SAME = 0.5
+
+Information = Callable[[FacetsMarginal, Array, Nodes], Matrix]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _At:
+    """The mode at one spread of slopes, and the mixture over spreads of severities around it."""
+
+    prior: PanelPrior
+    mode: Array
+    inverse: Array
+    log_weight: float
+    mean: Array
+    matrix: Array
+    severity_weights: Array
+
+
+def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstimate:
+    """The estimate with what is not known about the spreads averaged out.
+
+    Parameters
+    ----------
+    information
+        Of the likelihood alone, at a problem's parameters and nodes.
+    """
+    prior = found.problem.prior
+    assert prior is not None
+    panel = _Panel(found, prior, information)
+    components = list(panel.walk(prior))
+    weights = _normalised(np.array([one.log_weight for one in components]))
+    mean = np.einsum("k,kp->p", weights, [one.mean for one in components])
+    off = np.array([one.mean for one in components]) - mean
+    matrix = np.einsum("k,kpq->pq", weights, [one.matrix for one in components])
+    matrix += np.einsum("k,kp,kq->pq", weights, off, off)
+    spread = _summary(components, weights, mean)
+    mean = centre(found.model, mean, found.held)
+    if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
+        mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
+    settled = prior.at(spread.slope or prior.slope_spread, spread.severity)
+    problem = found.problem.under(settled)
+    return replace(
+        found,
+        problem=problem,
+        parameters=mean,
+        value=problem.value(mean, found.nodes),
+        moments=sharp_moments(problem, mean, found.moments),
+        posterior=PanelPosterior(matrix, panel.first.undetermined, spread),
+    )
+
+
+class _Panel:
+    """A fit, ready to be looked at under other spreads."""
+
+    def __init__(self, found: FacetsEstimate, prior: PanelPrior, information: Information) -> None:
+        self.found, self._information = found, information
+        self._lower, self._upper = found.model.bounds(allow_reversed=True)
+        at_bound = (found.parameters <= self._lower) | (found.parameters >= self._upper)
+        self.held: Mask = found.held | found.at_limit | at_bound
+        self.plain = found.problem.under(None)
+        self._known: list[tuple[Array, Array]] = []
+        self.first = self._inverse(found.parameters, prior)
+        """The covariance at the estimate as it is."""
+
+    def walk(self, prior: PanelPrior) -> Iterator[_At]:
+        """From the spread that was learnt upwards and downwards, until spreads do not count."""
+        start = self.found.parameters
+        first = in_full(self.first.matrix)
+        if prior.slopes is None or prior.n_raters == 2:
+            if prior.slopes is not None:
+                usual = max(abs(prior.mean_slope(start)), 0.1)
+                prior = prior.at(_OF_TWO * usual, prior.severity_spread)
+            yield self._at(prior, start, first)
+            return
+        here = self._at(prior, start, first)
+        yield here
+        best, step = here.log_weight, self._step(here)
+        usual = max(abs(prior.mean_slope(here.mode)), 0.1)
+        for direction in (1, -1):
+            there = here
+            for _ in range(_MOST_STEPS):
+                spread = there.prior.slope_spread * np.exp(direction * step)
+                if not LEAST_SPREAD * usual <= spread <= LARGEST_SPREAD * usual:
+                    break
+                there = self._at(
+                    there.prior.at(spread, there.prior.severity_spread), there.mode, there.inverse
+                )
+                yield there
+                best = max(best, there.log_weight)
+                if there.log_weight < best - _NO_MATTER:
+                    break
+
+    def _step(self, at: _At) -> float:
+        """Of log s."""
+        assert at.prior.slopes is not None
+        deviation = _log_deviation(np.diag(at.matrix)[at.prior.slopes], at.prior.slope_spread)
+        return float(np.clip(_STEP * deviation, _NARROWEST, _WIDEST))
+
+    def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
+        """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
+        for _ in range(3):
+            mode = self._mode(prior, start, inverse)
+            value = self.plain.value(mode, self.found.nodes)
+            quadratic = _Quadratic.at(self, prior, mode, value.gradient)
+            spreads = prior.severity_spread * _around(prior.n_raters)
+            around = [quadratic.under(float(spread)) for spread in spreads]
+            logs = np.array([one[0] for one in around])
+            weights = _normalised(logs)
+            usual = float(np.exp(weights @ np.log(spreads)))
+            start, inverse = mode, around[len(around) // 2][2]
+            if abs(np.log(usual / prior.severity_spread)) < _REFIT:
+                break
+            prior = prior.at(prior.slope_spread, usual)
+        means, matrices = np.array([one[1] for one in around]), np.array([one[2] for one in around])
+        mean = weights @ means
+        off = means - mean
+        matrix = np.einsum("k,kpq->pq", weights, matrices) + np.einsum("k,kp,kq->pq", weights, off, off)
+        top = float(logs.max())
+        height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
+        return _At(prior, mode, inverse, height, mean, matrix, weights)
+
+    def _mode(self, prior: PanelPrior, start: Array, inverse: Array) -> Array:
+        """Newton's method by the inverse information of a neighbour."""
+        problem, x, nodes = self.found.problem.under(prior), start, self.found.nodes
+        here = problem.value(x, nodes)
+        for _ in range(_MOST_CLIMBS):
+            uphill = np.where(self.held, 0.0, here.gradient)
+            step = inverse @ uphill
+            if uphill @ step <= _ARRIVED**2:
+                break
+            length = min(1.0, 2.0 / float(np.abs(step).max()))
+            moved = np.clip(x + length * step, self._lower, self._upper)
+            there = problem.value(moved, nodes)
+            while there.objective < here.objective and length > 1e-3:
+                length /= 3
+                moved = np.clip(x + length * step, self._lower, self._upper)
+                there = problem.value(moved, nodes)
+            if there.objective < here.objective:
+                break
+            x, here = moved, there
+        return x
+
+    def information(self, x: Array) -> Array:
+        """Of the likelihood alone, at `x` or so near that it is the same."""
+        for place, known in self._known:
+            if float(np.abs((x - place) * np.sqrt(np.abs(np.diag(known)))).max()) < _SAME:
+                return known
+        found = in_full(self._information(self.plain, x, self.found.nodes))
+        self._known.append((x, found))
+        return found
+
+    def _inverse(self, x: Array, prior: PanelPrior) -> Covariance:
+        redundant = redundancy(self.found.model, x, self.held)
+        return covariance(prior.added(self.information(x), x), redundant, self.held)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Quadratic:
+    """The log-likelihood and the prior of slopes around a mode; what severities' prior adds is known for any spread."""
+
+    prior: PanelPrior
+    mode: Array
+    uphill: Array
+    """Gradient without the prior of severities, 0 where parameters are held."""
+    information: Array
+    """The same, with the redundant directions pinned."""
+    redundant: Redundancy
+    free: Mask
+
+    @staticmethod
+    def at(panel: "_Panel", prior: PanelPrior, mode: Array, gradient: Array) -> "_Quadratic":
+        data = panel.information(mode)
+        redundant = redundancy(panel.found.model, mode, panel.held)
+        data = data + redundant.constraints.T @ redundant.constraints
+        uphill = gradient.copy()
+        if prior.slopes is not None:
+            data[prior.slopes, prior.slopes] += prior.slope_curvature(mode)
+            uphill[prior.slopes] += prior.value(mode)[1][prior.slopes]
+        free = ~panel.held
+        return _Quadratic(prior, mode, np.where(free, uphill, 0.0), data, redundant, free)
+
+    def under(self, spread: float) -> tuple[float, Array, Array]:
+        """Log weight, mean and covariance at a spread of severities."""
+        prior, own = self.prior, self.prior.severities
+        between = prior.severity_curvature()
+        off = between @ self.mode[own]
+        information, uphill = self.information.copy(), self.uphill.copy()
+        information[own, own] += between / spread**2
+        uphill[own] -= np.where(self.free[own], off, 0.0) / spread**2
+        matrix, determinant = self._inverse(information)
+        move = matrix @ uphill
+        height = (
+            float(uphill @ move) / 2
+            - float(off @ off) / (2 * spread**2)
+            - (prior.n_raters - prior.severity_means.shape[1]) * np.log(spread)
+            - determinant / 2
+            + _of_spread(prior, spread, self.mode)
+        )
+        return height, self.mode + move, matrix
+
+    def _inverse(self, information: Array) -> tuple[Array, float]:
+        """The covariance without the directions that centring fixes, and the logarithm of the determinant."""
+        some = np.flatnonzero(self.free)
+        u, d = self.redundant.constraints, self.redundant.directions
+        try:
+            factor = linalg.cho_factor(information[np.ix_(some, some)], lower=True)
+        except linalg.LinAlgError:  # the likelihood bends the wrong way in some direction
+            found = covariance(information - u.T @ u, self.redundant, ~self.free)
+            _, determinant = np.linalg.slogdet(information[np.ix_(some, some)])
+            return in_full(found.matrix), float(determinant)
+        matrix = np.zeros_like(information)
+        matrix[np.ix_(some, some)] = linalg.cho_solve(factor, np.eye(len(some)))
+        excess = np.linalg.solve(d @ u.T, d)
+        return matrix - excess.T @ excess, 2 * float(np.log(np.diag(factor[0])).sum())
+
+
+def _of_spread(prior: PanelPrior, spread: float, mode: Array) -> float:
+    """Log density of a spread, relative to the usual slope, per unit of its logarithm."""
+    return float(2 * np.log(spread) - spread / max(abs(prior.mean_slope(mode)), 0.1))
+
+
+def _slope_height(prior: PanelPrior, mode: Array) -> float:
+    """What a spread of slopes adds to the logarithm of its weight."""
+    if prior.slopes is None:
+        return 0.0
+    slopes, spread = mode[prior.slopes], prior.slope_spread
+    gamma, _ = prior.coefficients(mode)
+    assert gamma is not None
+    z = (slopes - prior.slope_means @ gamma) / spread
+    diagonal = np.maximum(prior.slope_diagonal(mode), 0.0)
+    _, of_means = np.linalg.slogdet(prior.slope_means.T @ (diagonal[:, None] * prior.slope_means))
+    height = -(FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum()) - len(z) * np.log(spread)
+    return float(height - max(of_means, -50.0) / 2 + _of_spread(prior, spread, mode))
+
+
+def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
+    """How much raters differ; on large panels with the interval of a spread that is known well."""
+    prior = found.problem.prior
+    if prior is None or found.posterior is not None:
+        return None if found.posterior is None else found.posterior.spread
+    s: tuple[float | None, float | None, float | None] = (None, None, None)
+    if prior.slopes is not None:
+        s = _known_well(prior.slope_spread, spread, prior.slopes)
+    v = _known_well(prior.severity_spread, spread, prior.severities)
+    return PanelSpread(prior.mean_slope(found.parameters), *s, *v)
+
+
+def _known_well(
+    spread: float, of_raters: Covariance | None, block: slice
+) -> tuple[float, float | None, float | None]:
+    if of_raters is None:
+        return spread, None, None
+    away = np.exp(1.96 * _log_deviation(of_raters.matrix.diagonal()[block], spread))
+    return spread, float(spread / away), float(spread * away)
+
+
+def _log_deviation(variance: Array, spread: float) -> float:
+    """Standard deviation of the logarithm of a spread, where each rater is known to this variance."""
+    known = np.clip(1 - variance / spread**2, 0.0, 1.0)
+    return float(1 / np.sqrt(max(2 * float(np.sum(known**2)), 1e-6)))
+
+
+def _summary(components: list[_At], weights: Array, mean: Array) -> PanelSpread:
+    prior = components[0].prior
+    around = _around(prior.n_raters)
+    severities = np.concatenate([one.prior.severity_spread * around for one in components])
+    of_severities = np.concatenate(
+        [w * one.severity_weights for w, one in zip(weights, components, strict=True)]
+    )
+    v = _quantiles(severities, of_severities)
+    s: tuple[float | None, float | None, float | None] = (None, None, None)
+    if prior.slopes is not None:
+        s = _quantiles(np.array([one.prior.slope_spread for one in components]), weights)
+        if len(components) == 1:  # of two raters, taken for granted
+            s = (s[0], None, None)
+    return PanelSpread(prior.mean_slope(mean), *s, *v)
+
+
+def _around(n_raters: int) -> Array:
+    """Factors of a spread, as far apart as so many raters leave it uncertain."""
+    reach = min(_AROUND / np.sqrt(2 * (n_raters - 1)), 1.8)
+    return np.exp(np.linspace(-reach, reach, _SEVERITY_SPREADS))
+
+
+def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
+    """Median and 95 % limits of a distribution on a logarithmic grid, each value standing for its surroundings."""
+    order = np.argsort(values)
+    log, share = np.log(values[order]), weights[order]
+    middle, low, high = np.interp([0.5, 0.025, 0.975], np.cumsum(share) - share / 2, log)
+    return float(np.exp(middle)), float(np.exp(low)), float(np.exp(high))
+
+
+def _normalised(logs: Array) -> Array:
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())

@@ -1,0 +1,48 @@
+"""How abilities move with the estimates of raters and items, against finite differences."""
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.estimation.methods import estimate
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+from raterlens.uncertainty.ability_error import _gradient, ability_errors
+from raterlens.uncertainty.covariance import Covariance
+
+
+@pytest.mark.parametrize(
+    ("link", "scale", "thresholds"), [("logit", "rating scale", None), ("probit", "graded", [-0.5, 0.6])]
+)
+def test_gradient_of_posterior_means(link, scale, thresholds):
+    made = rl.simulate(students=25, raters=4, items=2, link=link, scale=scale, thresholds=thresholds, seed=1)
+    ratings, used = made.ratings, get_link(link)
+    model, response = build(ratings, Options(facets_spec("gmf"), used, scale))
+    found = estimate(ratings, model, response, used, "mml")
+    gradient, step = _gradient(found, ratings).toarray(), 1e-5
+    for place in range(model.blocks.size):
+        ahead, back = found.parameters.copy(), found.parameters.copy()
+        ahead[place] += step
+        back[place] -= step
+        change = (
+            found.problem.moments(ahead, found.nodes).mean - found.problem.moments(back, found.nodes).mean
+        )
+        np.testing.assert_allclose(gradient[:, place], change / (2 * step), atol=1e-5)
+    spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
+    expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
+    np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
+    np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
+
+
+def test_stated_errors_of_small_panels_are_the_true_ones():
+    """60 students, 5 raters, 3 ratings each: without the raters' errors the mean square would be about 1.2."""
+    squares = []
+    for seed in range(25):
+        made = rl.simulate(
+            students=60, raters=5, items=1, raters_per_student=3, difficulty=0.0, slope=1.5, seed=seed
+        )
+        students = rl.fit(made.ratings, prior="panel").table("students")
+        off = students["theta"].to_numpy() - made.truth.ability
+        squares.append(np.mean((off / students["theta_se"].to_numpy()) ** 2))
+    assert np.mean(squares) == pytest.approx(1.0, abs=0.12)

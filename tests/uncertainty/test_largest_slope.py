@@ -1,0 +1,26 @@
+"""The largest of noisy slopes, against what is known of the largest of normal numbers."""
+
+import numpy as np
+import pytest
+
+from raterlens.capability.yardstick import Measure
+from raterlens.models.panel import Panel
+from raterlens.uncertainty.largest_slope import corrected_largest, expected_largest
+
+
+def panel_of(slope, covariance) -> Panel:
+    return Panel(np.asarray(slope, float), np.zeros(len(slope)), covariance, np.zeros(len(slope)))
+
+
+def test_expected_largest_of_independent_normals():
+    """E max of n standard normals: 0.5642 for 2, 1.1630 for 5 (Harter, 1961); each is it equally often."""
+    for n, expected in ((2, 0.5642), (5, 1.1630)):
+        found = expected_largest(panel_of(np.full(n, 5.0), np.eye(2 * n)))
+        assert found.of(np.full(n, 5.0)) - 5 == pytest.approx(expected, abs=0.03)
+        np.testing.assert_allclose(found.weights, 1 / n, atol=0.03)
+
+
+def test_the_corrected_yardstick_takes_the_expected_excess_off():
+    panel = panel_of(np.full(5, 5.0), np.eye(10))
+    largest = Measure(0.0, np.eye(1, 5)[0])
+    assert corrected_largest(panel, largest).of(panel.slope) == pytest.approx(5 - 1.163, abs=0.03)

@@ -1,0 +1,126 @@
+"""Small panels as samples of raters: modes against another program of the same model, and panels with known truth."""
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+import raterlens as rl
+from raterlens.uncertainty import panel_posterior
+from raterlens.uncertainty.panel_posterior import _around, _At, _quantiles
+
+
+def written_out(made, spread: float, of_severities: float):
+    """The mode of slopes and severities on one item, from the formulas alone."""
+    t = np.linspace(-8, 8, 321)
+    weight = np.exp(-(t**2) / 2) / np.exp(-(t**2) / 2).sum()
+    ratings, n = made.ratings, made.ratings.n_raters
+
+    def loss(x):
+        s = np.multiply.outer(x[:n], t) - x[n:, None]
+        log = np.where(
+            ratings.score[:, None] == 1,
+            special.log_expit(s)[ratings.rater],
+            special.log_expit(-s)[ratings.rater],
+        )
+        total = np.zeros((ratings.n_students, len(t)))
+        np.add.at(total, ratings.student, log)
+        loglik = special.logsumexp(total, b=weight, axis=1).sum()
+        spread_out = optimize.minimize_scalar(
+            lambda m: np.log1p(((x[:n] - m) / spread) ** 2 / 4).sum(),
+            bounds=(-5, 5),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        severities = x[n:] - x[n:].mean()
+        return -loglik + 2.5 * spread_out.fun + severities @ severities / (2 * of_severities**2)
+
+    start = np.concatenate([np.ones(n), np.zeros(n)])
+    return optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-5}).x
+
+
+def test_modes_are_those_of_the_model_written_out(monkeypatch):
+    made = rl.simulate(students=40, raters=3, items=1, difficulty=0.0, seed=4)
+    seen: list[_At] = []
+    summary = panel_posterior._summary
+
+    def spy(components, weights, mean):
+        seen.extend(components)
+        return summary(components, weights, mean)
+
+    monkeypatch.setattr(panel_posterior, "_summary", spy)
+    rl.fit(made.ratings, prior="panel")
+    assert len(seen) >= 4
+    for one in (seen[0], seen[-1]):
+        expected = written_out(made, one.prior.slope_spread, one.prior.severity_spread)
+        np.testing.assert_allclose(one.mode[:6], expected, atol=3e-3)
+
+
+def test_a_blind_rater_is_left_where_it_is_and_its_interval_holds_zero():
+    slope = [0.0, 1.5, 1.5, 1.5, 1.5]
+    made = rl.simulate(students=200, raters=5, items=2, slope=slope, severity=0.0, seed=2)
+    row = rl.fit(made.ratings, prior="panel").table("raters").row(0, named=True)
+    assert row["sharpness_low"] < 0 < row["sharpness_high"] < 0.5
+
+
+def test_few_ratings_are_drawn_together_and_many_left_alone():
+    spread = {}
+    for students in (30, 3000):
+        made = rl.simulate(students=students, raters=5, items=2, slope=[0.8, 1.0, 1.2, 1.4, 1.6], seed=3)
+        plain, sampled = (rl.fit(made.ratings, prior=prior).table("raters") for prior in (None, "panel"))
+        spread[students] = float(sampled["rho"].std() / plain["rho"].std())
+    assert spread[30] < 0.7
+    assert spread[3000] == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_rater_who_passes_everybody_stays_finite_and_moves_nobody():
+    """True severities are 0; by maximum likelihood one at -infinity would set everybody's origin."""
+    made = rl.simulate(students=80, raters=5, items=2, severity=[-9.0, 0.0, 0.0, 0.0, 0.0], slope=1.2, seed=5)
+    raters = rl.fit(made.ratings, prior="panel").table("raters")
+    assert raters["flag"][0] == "all pass"
+    assert np.abs(raters["eta"][0]) < 8
+    assert np.ptp(raters["eta"].to_numpy()[1:]) < 1.0
+
+
+def test_two_raters_have_a_spread_that_is_taken_for_granted():
+    fit = rl.fit(rl.simulate(students=80, raters=2, items=3, seed=6).ratings, prior="panel")
+    spread = fit.calibration.spread
+    assert spread.slope == pytest.approx(0.5 * spread.mean_slope, rel=0.05)
+    assert spread.slope_low is None
+
+
+def test_the_spread_is_reported_with_an_interval_that_holds_the_truth():
+    slope = 1.5 + 0.5 * np.random.default_rng(7).standard_normal(30)
+    made = rl.simulate(students=400, raters=30, items=3, raters_per_student=4, slope=slope, seed=7)
+    spread = rl.fit(made.ratings, prior="panel").calibration.spread
+    assert spread.slope_low < np.std(slope) < spread.slope_high
+    assert spread.severity_low < np.std(made.truth.severity) < spread.severity_high
+    assert spread.severity_low < spread.severity < spread.severity_high
+
+
+def test_estimates_do_not_depend_on_which_errors_are_shown():
+    ratings = rl.simulate(students=60, raters=5, items=2, seed=8).ratings
+    shown, hidden, robust = (
+        rl.fit(ratings, prior="panel", **options).table("raters")
+        for options in ({}, {"standard_errors": False}, {"covariance": "sandwich"})
+    )
+    for other in (hidden, robust):
+        np.testing.assert_allclose(other["kappa"], shown["kappa"], rtol=1e-12)
+    assert hidden["kappa_se"].fill_nan(None).is_null().all()
+
+
+def test_covariates_say_what_is_usual_of_such_raters():
+    years = np.array([1.0, 2.0, 4.0, 8.0, 9.0, 12.0])
+    made = rl.simulate(students=150, raters=6, items=2, slope=1.2, severity=0.2 * years - 1.2, seed=9)
+    known = {"rater": made.ratings.raters.to_list(), "years": years.tolist()}
+    alone, helped = (
+        rl.fit(made.ratings, prior="panel", covariates=given).calibration.spread for given in (None, known)
+    )
+    assert helped.severity < 0.6 * alone.severity
+
+
+def test_quantiles_of_a_grid():
+    values = np.exp(np.linspace(-1, 1, 2001))
+    weights = np.exp(-(np.log(values) ** 2) / (2 * 0.2**2))
+    middle, low, high = _quantiles(values, weights / weights.sum())
+    np.testing.assert_allclose(np.log([middle, low, high]), [0.0, -0.392, 0.392], atol=0.002)
+    assert _around(3)[-1] > _around(30)[-1]
