@@ -134,7 +134,7 @@ def estimate(
     task = _Task(ratings, link, problem, start, space, held, search)
     if where.checkpoint is not None:
         _keep(where.checkpoint, task)
-    found = _off_the_level(METHODS[method], task)
+    found = _upright(METHODS[method], task, _off_the_level(METHODS[method], task))
     if isinstance(model, ShiftedModel):
         mean, sd = model.population(found.parameters)
         return replace(found, moments=Moments(mean + sd * found.moments.mean, sd * found.moments.sd))
@@ -159,6 +159,26 @@ def _off_the_level(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> 
     parameters[slope][_level(task, found)] = 0.0
     parameters[slope] = np.maximum(parameters[slope], task.space.bounds[0][slope])
     return replace(found, parameters=parameters)
+
+
+def _upright(
+    method: Callable[["_Task"], FacetsEstimate], task: _Task, found: FacetsEstimate
+) -> FacetsEstimate:
+    """The estimate with most raters on the side of ability, where a prior lets slopes be negative.
+
+    Abilities are as likely as their negatives: a group of raters who share no student with others could all change
+    sign, and a long first step may take them there.
+    """
+    prior, slope = task.problem.prior, task.problem.model.blocks["slope"]
+    if prior is None or prior.slopes is None or task.held[slope].any():
+        return found
+    group = connected_groups(task.ratings).rater
+    overturned = np.bincount(group, found.parameters[slope])[group] < 0
+    if not overturned.any():
+        return found
+    again = found.parameters.copy()
+    again[slope] = np.where(overturned, -again[slope], again[slope])
+    return method(replace(task, start=again))
 
 
 def _level(task: _Task, found: FacetsEstimate) -> Mask:

@@ -48,7 +48,9 @@ def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
     added = np.zeros(len(found.moments.sd))
     for axis in (vectors * np.sqrt(np.maximum(values, 0.0))).T[values > 1e-6 * values.max()]:
         ahead, back = (
-            found.problem.moments(np.clip(found.parameters + sign * _STEP * axis, lower, upper), found.nodes).mean
+            found.problem.moments(
+                np.clip(found.parameters + sign * _STEP * axis, lower, upper), found.nodes
+            ).mean
             for sign in (1, -1)
         )
         added += ((ahead - back) / (2 * _STEP)) ** 2

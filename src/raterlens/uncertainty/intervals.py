@@ -159,6 +159,8 @@ def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
         low, high = _intervals(on, indices)
+        if on.is_most:
+            high[0] = np.maximum(high[0], _if_the_best(on, index))
         if on.is_most and on.sigma == 0:
             # Shares of nothing: anything is possible.
             rho_se = kappa_se = np.full_like(a, np.nan)
@@ -313,6 +315,24 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
         return a, draws[..., 1], np.maximum(sigma, _FLATTEST), halo
 
     return of
+
+
+def _if_the_best(on: Measured, index: Index) -> Array:
+    """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; 0 of the others.
+
+    Whoever is the best has rho = 1 at its own slope. In draws a rater is the best only where its slope was drawn large,
+    which makes its severity cost more.
+    """
+    tail, upper = (1 - _LEVEL) / 2, np.zeros_like(on.a)
+    drawn = _draws(on)
+    for first in range(0, len(on.a), _BLOCK):
+        a, eta, sigma, halo = drawn(slice(first, first + _BLOCK))
+        might = np.flatnonzero(np.mean(np.abs(a) >= sigma, axis=1) > tail)
+        own = np.maximum(np.abs(on.a[first + might, None]), _FLATTEST)
+        own, eta = np.broadcast_arrays(own, eta[might])
+        kappa = index.kappa(own, eta, own, halo[might] if isinstance(halo, np.ndarray) else halo)
+        upper[first + might] = np.quantile(kappa, 1 - tail, axis=1)
+    return upper
 
 
 def skewed(centre: Array, draws: Array) -> Array:
