@@ -76,11 +76,13 @@ def fit(
     origin
         Severity relative to the `"average"` rater (the default, as in the paper) or `"absolute"`, with the actual
         difficulty for an average student (eta - alpha; the default for model `probit`).
-    shrink
-        Take raters for a sample from a population of raters, and draw their noisy slopes and severities towards it
-        (empirical Bayes). The largest of noisy slopes then no longer sets the scale: sigma is the largest slope on
-        average over what is known of all of them, and rho stays below 1. Use it to rank or choose raters of a small
-        panel or with few ratings each; leave it out where a single rater is to be judged by its own ratings alone.
+    prior
+        `"panel"` takes raters for a sample of raters: slopes come from a t distribution with 4 degrees of freedom,
+        severities from a normal one, and how much raters differ is estimated with the rest (`fit.spread`), with what is
+        not known about it in every interval. Errors are smaller and rankings better, most of all in small panels and
+        where raters have few ratings; slopes may be negative, and sigma is the largest slope on average over what is
+        known of all of them. With covariates, these say what is usual of such raters, and each rater differs from it.
+        None (the default) judges each rater by its own ratings alone, as the paper does. For method `mml`.
     allow_reversed
         Let a slope be negative: a rater who scores against ability, with negative kappa.
     halo

@@ -124,3 +124,22 @@ def test_quantiles_of_a_grid():
     middle, low, high = _quantiles(values, weights / weights.sum())
     np.testing.assert_allclose(np.log([middle, low, high]), [0.0, -0.392, 0.392], atol=0.002)
     assert _around(3)[-1] > _around(30)[-1]
+
+
+def test_out_of_core_ratings_have_the_same_raters(tmp_path):
+    ratings = rl.simulate(students=300, raters=60, items=2, raters_per_student=3, seed=10).ratings
+    ratings.table().write_parquet(tmp_path / "ratings.parquet")
+    packed = rl.pack(tmp_path / "ratings.parquet", tmp_path / "ratings.rlpack")
+    here, there = (rl.fit(given, prior="panel") for given in (rl.read(ratings.table()), packed))
+    np.testing.assert_allclose(there.raters["kappa"], here.raters["kappa"], atol=1e-6)
+    assert there.spread.slope == pytest.approx(here.spread.slope, rel=1e-5)
+
+
+def test_covariates_of_a_sample_are_a_regression():
+    years = np.linspace(0.0, 10.0, 12)
+    made = rl.simulate(students=300, raters=12, items=3, slope=1.5, severity=0.15 * years - 0.75, seed=11)
+    known = {"rater": made.ratings.raters.to_list(), "years": years.tolist()}
+    found = rl.fit(made.ratings, prior="panel", covariates=known).table("covariates").row(1, named=True)
+    assert found["term"] == "years"
+    assert abs(found["severity"] - 0.15) < 3 * found["severity_se"]
+    assert abs(found["slope"]) < 3 * found["slope_se"]

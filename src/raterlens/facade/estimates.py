@@ -8,6 +8,7 @@ import polars as pl
 
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.drafts import write_whole
+from raterlens.models.panel import PanelSpread
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import as_came
 from raterlens.result.record import Result
@@ -78,6 +79,20 @@ class Estimates(Result):
         estimates = found.raters()
         columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
         return as_came(pl.DataFrame({"rater": raters, **columns}), self.backend)
+
+    @property
+    def spread(self) -> PanelSpread | None:
+        """How much raters differ, where they were fitted as a sample (`prior="panel"`): the spread of their slopes and
+        of their severities, each with a 95 % interval, and the slope of a usual rater. None otherwise.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> spread = rl.fit(rl.load_example(), prior="panel").spread
+        >>> spread.slope_low < spread.slope < spread.slope_high
+        True
+        """
+        return None if self.calibration is None else self.calibration.spread
 
     def compare_raters(
         self,

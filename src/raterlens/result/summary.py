@@ -1,6 +1,7 @@
 """A result in a few lines of text."""
 
 from raterlens.estimation.optimiser import Optimiser
+from raterlens.models.panel import PanelSpread
 from raterlens.result.record import Result
 from raterlens.text import counted
 
@@ -19,9 +20,32 @@ def summary(result: Result) -> str:
         f"{result.model.upper()}, {result.link} link, method {result.method}: log-likelihood {result.loglik:.4f}, "
         f"sigma {result.sigma:.3f}, {result.n_parameters} parameters, AIC {result.aic:.1f}, BIC {result.bic:.1f}"
     )
+    if result.calibration is not None and result.calibration.spread is not None:
+        lines.append(differences(result.calibration.spread))
     lines.append(convergence(result.optimiser))
     lines.extend(f"Warning: {warning}" for warning in result.warnings)
     return "\n".join(lines)
+
+
+def differences(spread: PanelSpread) -> str:
+    """How much raters differ, in a line.
+
+    Examples
+    --------
+    >>> differences(PanelSpread(1.5, 0.4, 0.2, 0.7, 0.8, 0.5, 1.2))
+    'Raters differ by 0.40 (0.20 to 0.70) in slope around 1.50, and by 0.80 (0.50 to 1.20) in severity'
+    """
+    parts = []
+    if spread.slope is not None:
+        parts.append(
+            f"{_between(spread.slope, spread.slope_low, spread.slope_high)} in slope around {spread.mean_slope:.2f}"
+        )
+    parts.append(f"{_between(spread.severity, spread.severity_low, spread.severity_high)} in severity")
+    return f"Raters differ by {', and by '.join(parts)}"
+
+
+def _between(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
 
 
 def convergence(record: Optimiser) -> str:

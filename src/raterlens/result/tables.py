@@ -7,12 +7,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.types import Array
-from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.halo_interval import halo_estimates
 from raterlens.uncertainty.intervals import RaterEstimates, Standards
 from raterlens.uncertainty.measurement import RATER_COLUMNS
@@ -153,9 +154,12 @@ def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance
 def _covariate_table(
     found: FacetsEstimate, spread: Covariance | None, covariates: Covariates
 ) -> pl.DataFrame:
-    """Coefficients in the user's units: of severity and, where raters differ in it, of log-discrimination."""
+    """Coefficients in the user's units: of severity and, where raters differ in it, of log-discrimination; where
+    raters are a sample, of what is usual of such raters in severity and in the slope."""
     columns: dict[str, object] = {"term": [INTERCEPT, *covariates.names]}
     back, blocks = covariates.to_units, found.model.blocks
+    if found.problem.prior is not None:
+        return pl.DataFrame(columns | _usual_raters(found, found.problem.prior, spread, back))
     for name, block in (("severity", blocks["severity"]), ("log_discrimination", blocks["slope"])):
         if block.stop - block.start != len(back):
             continue
@@ -165,3 +169,22 @@ def _covariate_table(
             spare if spread is None else np.sqrt(np.diag(back @ spread.matrix[block, block] @ back.T))
         )
     return pl.DataFrame(columns)
+
+
+def _usual_raters(
+    found: FacetsEstimate, prior: PanelPrior, spread: Covariance | None, back: Array
+) -> dict[str, Array]:
+    """Regression of severities and slopes on covariates: its error is that of the estimates, and the raters' own."""
+    columns: dict[str, Array] = {}
+    of_slopes, of_severities = prior.coefficients(found.parameters)
+    parts = [("severity", of_severities, prior.severities, prior.severity_means, prior.severity_spread)]
+    if prior.slopes is not None and of_slopes is not None:
+        parts.append(("slope", of_slopes, prior.slopes, prior.slope_means, prior.slope_spread))
+    for name, coefficients, block, design, own in parts:
+        fit = back @ np.linalg.pinv(design)
+        columns[name] = back @ coefficients
+        columns[f"{name}_se"] = np.full(len(back), np.nan)
+        if spread is not None:
+            whole = in_full(spread.matrix[block, block]) + own**2 * np.eye(len(design))
+            columns[f"{name}_se"] = np.sqrt(np.diag(fit @ whole @ fit.T))
+    return columns
