@@ -1,6 +1,7 @@
 """Do raters differ at all: the tests' levels and power, and their words."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 import raterlens as rl
@@ -106,3 +107,13 @@ def test_two_tests_share_the_level():
         "Raters do not differ beyond chance: severity (p = 0.030) and sharpness (p = 0.20)."
     ]
     assert found(0.001, 0.03).words() == ["Raters differ in severity (p = 0.001) and sharpness (p = 0.030)."]
+
+
+def test_a_prior_does_not_change_the_test_of_sharpness():
+    """Likelihoods are compared at their own maxima, whatever the fit's prior."""
+    ratings = rl.simulate(students=80, raters=5, items=2, seed=1).ratings
+    plain, sampled = (
+        rl.fit(ratings, prior=prior).differences(ratings).table.filter(pl.col("of") == "sharpness")
+        for prior in (None, "panel")
+    )
+    assert sampled["p"].item() == pytest.approx(plain["p"].item(), abs=1e-6)

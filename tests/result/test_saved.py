@@ -79,7 +79,7 @@ def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
         "covariates",
         "hl",
         "latent class",
-        "shrunk",
+        "sampled",
     ],
 )
 def test_a_loaded_fit_knows_the_request_and_repeats_it(small, tmp_path, name):

@@ -18,6 +18,7 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
+    from raterlens.config import FitOptions
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
@@ -128,9 +129,12 @@ def sharpness_test(fit: "Fit", ratings: "Ratings | None") -> tuple[Hypothesis | 
     whole = ratings is not None and ratings.n_ratings == fit.n_ratings <= MOST_RATINGS
     if ratings is None or not whole or not comparable:
         return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
-    other = fit.refit(ratings, model="tfm" if fit.model == "gmf" else "gmf", standard_errors=False)
-    equal, own = (other, fit) if fit.model == "gmf" else (fit, other)
-    if not other.converged:
+    # Likelihoods are compared where they are largest: a prior moves estimates away from there.
+    plain: FitOptions = {"prior": None, "standard_errors": False}
+    here = fit.refit(ratings, **plain) if known is not None and known.spread is not None else fit
+    other = fit.refit(ratings, model="tfm" if fit.model == "gmf" else "gmf", **plain)
+    equal, own = (other, here) if fit.model == "gmf" else (here, other)
+    if not other.converged or not here.converged:
         return None, ""
     ratio, df = max(2 * (own.loglik - equal.loglik), 0.0), own.n_parameters - equal.n_parameters
     test = Hypothesis("sharpness", "likelihood ratio", ratio, df, float(special.chdtrc(df, ratio)))

@@ -38,6 +38,8 @@ _MOST_CLIMBS = 40
 _ARRIVED = 1e-3
 _REFIT = 0.3
 _NOTHING = 1e-8
+# Of a spread about which the ratings say nothing, the interval is from a fiftieth to fifty times.
+_LEAST_KNOWN = 0.25
 # In standard errors, other parameters known: the information hardly changes over such a distance.
 _SAME = 0.5
 
@@ -298,7 +300,7 @@ def _known_well(
 def _log_deviation(variance: Array, spread: float) -> float:
     """Standard deviation of the logarithm of a spread, where each rater is known to this variance."""
     known = np.clip(1 - variance / spread**2, 0.0, 1.0)
-    return float(1 / np.sqrt(max(2 * float(np.sum(known**2)), 1e-6)))
+    return float(1 / np.sqrt(max(2 * float(np.sum(known**2)), _LEAST_KNOWN)))
 
 
 def _summary(components: list[_At], weights: Array, mean: Array) -> PanelSpread:
