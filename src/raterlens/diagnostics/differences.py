@@ -132,7 +132,8 @@ def sharpness_test(fit: "Fit", ratings: "Ratings | None") -> tuple[Hypothesis | 
     # Likelihoods are compared where they are largest: a prior moves estimates away from there.
     plain: FitOptions = {"prior": None, "standard_errors": False}
     here = fit.refit(ratings, **plain) if known is not None and known.spread is not None else fit
-    other = fit.refit(ratings, model="tfm" if fit.model == "gmf" else "gmf", **plain)
+    swapped: FitOptions = {**plain, "model": "tfm" if fit.model == "gmf" else "gmf"}
+    other = fit.refit(ratings, **swapped)
     equal, own = (other, here) if fit.model == "gmf" else (here, other)
     if not other.converged or not here.converged:
         return None, ""

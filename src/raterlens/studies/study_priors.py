@@ -213,9 +213,9 @@ def summarise(rows: pl.DataFrame) -> Results:
         f"How often the upper limit of the planted rater's sharpness is below {_BLUNT}, and how often its interval "
         "covers.",
         _planted(found),
-        "Where panels are small or sparse, the prior lowers every error and its intervals cover. But it pulls a single rater "
-        "who is unlike the others towards them, and with raters who are otherwise all alike the expected largest slope is "
-        "too large. So each rater is judged by its own ratings unless the prior is asked for.",
+        "Where panels are small or sparse, the prior lowers every error and its intervals cover. But it pulls a single "
+        "rater who is unlike the others towards them, and with raters who are otherwise all alike the expected largest "
+        "slope is too large. So each rater is judged by its own ratings unless the prior is asked for.",
     )
     return Results(text, {"accuracy": found})
 
