@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
-from raterlens.config import CovarianceKind, HaloKind, LinkName, Method, Scale
+from raterlens.config import CovarianceKind, HaloKind, LinkName, Method, Prior, Scale
 from raterlens.errors import RaterlensError
 from raterlens.models.registry import MODELS
 
@@ -24,6 +24,7 @@ OPTIONS: dict[str, SearchStrategy[Any]] = {
     "reference": st.sampled_from(["max", "max corrected", "perfect", "quantile 0.5", "r0", 1.5]),
     "population": st.sampled_from(["estimated", "normal 0.5 1.2", "window -1 1"]),
     "origin": st.sampled_from(["average", "absolute", 0.5]),
+    "prior": st.sampled_from(get_args(Prior)),
     "allow_reversed": st.booleans(),
     "starts": st.integers(1, 3),
     "seed": st.integers(0, 3),
@@ -75,7 +76,8 @@ def _sensible(fit: rl.Fit) -> None:
     raters = fit.raters
     assert raters["rater"].n_unique() == len(raters)
     kappa = raters["kappa"].drop_nulls()
-    reversed_allowed = fit.config.allow_reversed or fit.config.model in ("hrm", "dawid-skene")
+    latent_class = fit.config.model in ("hrm", "dawid-skene")
+    reversed_allowed = fit.config.allow_reversed or latent_class or fit.spread is not None
     least = -1.0 if reversed_allowed else 0.0
     # A yardstick other than the sharpest rater may be blunter than some.
     most = 1.0 if fit.config.reference in (None, "max", "perfect") else math.inf

@@ -15,6 +15,7 @@ from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.methods import FacetsEstimate
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.sandwich import summed_scores
@@ -29,7 +30,7 @@ _STEP = 0.1
 def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance | None) -> Array:
     """(students,)"""
     posterior = found.moments.sd
-    if spread is None or ratings.n_ratings > MOST_RATINGS:
+    if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
         return posterior
     if isinstance(found.problem, HaloMarginal):
         added = _along_axes(found, spread)

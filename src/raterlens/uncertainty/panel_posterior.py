@@ -97,8 +97,8 @@ class _Panel:
 
     def __init__(self, found: FacetsEstimate, prior: PanelPrior, information: Information) -> None:
         self.found, self._information = found, information
-        self._lower, self._upper = found.model.bounds(allow_reversed=True)
-        at_bound = (found.parameters <= self._lower) | (found.parameters >= self._upper)
+        self.bounds = lower, upper = found.model.bounds(allow_reversed=True)
+        at_bound = (found.parameters <= lower) | (found.parameters >= upper)
         self.held: Mask = found.held | found.at_limit | at_bound
         self.plain = found.problem.under(None)
         self._known: list[tuple[Array, Array]] = []
@@ -172,11 +172,11 @@ class _Panel:
             if uphill @ step <= _ARRIVED**2:
                 break
             length = min(1.0, 2.0 / float(np.abs(step).max()))
-            moved = np.clip(x + length * step, self._lower, self._upper)
+            moved = np.clip(x + length * step, *self.bounds)
             there = problem.value(moved, nodes)
             while there.objective < here.objective and length > 1e-3:
                 length /= 3
-                moved = np.clip(x + length * step, self._lower, self._upper)
+                moved = np.clip(x + length * step, *self.bounds)
                 there = problem.value(moved, nodes)
             if there.objective < here.objective:
                 break
@@ -209,6 +209,7 @@ class _Quadratic:
     """The same, with the redundant directions pinned."""
     redundant: Redundancy
     free: Mask
+    bounds: tuple[Array, Array]
 
     @staticmethod
     def at(panel: "_Panel", prior: PanelPrior, mode: Array, gradient: Array) -> "_Quadratic":
@@ -220,7 +221,7 @@ class _Quadratic:
             data[prior.slopes, prior.slopes] += prior.slope_curvature(mode)
             uphill[prior.slopes] += prior.value(mode)[1][prior.slopes]
         free = ~panel.held
-        return _Quadratic(prior, mode, np.where(free, uphill, 0.0), data, redundant, free)
+        return _Quadratic(prior, mode, np.where(free, uphill, 0.0), data, redundant, free, panel.bounds)
 
     def under(self, spread: float) -> tuple[float, Array, Array]:
         """Log weight, mean and covariance at a spread of severities."""
@@ -239,7 +240,7 @@ class _Quadratic:
             - determinant / 2
             + _of_spread(prior, spread, self.mode)
         )
-        return height, self.mode + move, matrix
+        return height, np.clip(self.mode + move, *self.bounds), matrix
 
     def _inverse(self, information: Array) -> tuple[Array, float]:
         """The covariance without the directions that centring fixes, and the logarithm of the determinant."""
