@@ -78,9 +78,9 @@ def _sensible(fit: rl.Fit) -> None:
     kappa = raters["kappa"].drop_nulls()
     latent_class = fit.config.model in ("hrm", "dawid-skene")
     reversed_allowed = fit.config.allow_reversed or latent_class or fit.spread is not None
-    least = -1.0 if reversed_allowed else 0.0
     # A yardstick other than the sharpest rater may be blunter than some.
     most = 1.0 if fit.config.reference in (None, "max", "perfect") else math.inf
+    least = -most if reversed_allowed else 0.0
     for value in kappa:
         assert math.isfinite(value), f"kappa {value}"
         assert value >= least + SMALLEST, f"kappa {value}"

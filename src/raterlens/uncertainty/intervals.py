@@ -26,6 +26,8 @@ _DRAWS = 1_000
 _BLOCK = 1_000
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
+# arsinh of a slope of 1,500: nothing tells a steeper rater from a perfect one.
+_STEEPEST = 8.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,7 +343,8 @@ def skewed(centre: Array, draws: Array) -> Array:
     A slope could more easily be twice as large than 0, as scores hardly differ between large slopes; near 0 both sides
     are alike.
     """
-    return np.asarray(np.sinh(np.arcsinh(centre) + (draws - centre) / np.sqrt(1 + centre**2)))
+    arsinh = np.arcsinh(centre) + (draws - centre) / np.sqrt(1 + centre**2)
+    return np.sinh(np.clip(arsinh, -_STEEPEST, _STEEPEST))
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:

@@ -77,7 +77,7 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
     matrix = np.einsum("k,kpq->pq", weights, [one.matrix for one in components])
     matrix += np.einsum("k,kp,kq->pq", weights, off, off)
     spread = _summary(components, weights, mean)
-    mean = centre(found.model, mean, found.held)
+    mean = centre(found.model, _likely(panel, mean, components[int(np.argmax(weights))].mode), found.held)
     if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
         mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
     settled = prior.at(spread.slope or prior.slope_spread, spread.severity)
@@ -90,6 +90,13 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
         moments=sharp_moments(problem, mean, found.moments),
         posterior=PanelPosterior(matrix, panel.first.undetermined, spread),
     )
+
+
+def _likely(panel: "_Panel", mean: Array, mode: Array) -> Array:
+    """The mean, unless it is far less likely than the best mode: few ratings may leave slopes and difficulties that
+    multiply each other so uncertain that an average of both is unlike either."""
+    at_mean, at_mode = (panel.plain.value(x, panel.found.nodes).objective for x in (mean, mode))
+    return mean if at_mean >= at_mode - len(mean) / 2 else mode
 
 
 class _Panel:
