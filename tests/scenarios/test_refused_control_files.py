@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there(path: str, tmp_path: Path) -> None:
             .replace("Inter-rater = 2", "")
             .replace("Readers", "Staff")
             .replace("Criteria", "Points of view"),
-            "no rater column recognised",
+            "no rater column among",
         ),
     ],
 )

@@ -41,7 +41,7 @@ def _normal_rule(step: float, end: float) -> tuple[Array, Array]:
     return points, weights / weights.sum()
 
 
-READINGS = _normal_rule(0.5, 6.0)
+READINGS = _normal_rule(0.4, 6.0)
 
 
 class Sensitivity(NamedTuple):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LEAST_SPREAD = 1e-4
 # Of the rule in u: how far it goes, its step for a posterior as wide as the prior (the log-likelihood is then off by
 # about 1e-10, relative), and its most nodes.
-_REACH, _WIDEST, _MOST = 6.0, 1.35, 129
+_REACH, _WIDEST, _MOST = 7.0, 0.95, 129
 # Bounds of the information of a rating about u: of adjacent logits (for each unit of score, squared), and of any link.
 _LOGISTIC, _ANY = 0.25, 0.65
 # Numbers that are kept between the tables and their derivatives: 256 MB.

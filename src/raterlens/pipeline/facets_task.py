@@ -163,11 +163,11 @@ class FacetsTask:
         calibration = self._calibration(estimate, covariance)
         if not self.config.standard_errors:  # they were needed only for how large the largest slope is
             covariance, calibration = None, replace(calibration, covariance=None)
-        on = measured(calibration, self.yardstick, estimate.moments.mean, estimate.moments.sd)
-        raters = on.raters()
         errors = estimate.moments.sd
         if self.config.method == "mml":
             errors = ability_errors(estimate, self.coded, covariance)
+        on = measured(calibration, self.yardstick, estimate.moments.mean, errors)
+        raters = on.raters()
         tables = tabulate(self.coded, estimate, raters, on.standards(), errors, covariance, self.covariates)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
         if self.checkpoint is not None:

@@ -320,17 +320,18 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
 
 
 def _if_the_best(on: Measured, index: Index) -> Array:
-    """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; 0 of the others.
+    """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; none of the others.
 
     Whoever is the best has rho = 1 at its own slope. In draws a rater is the best only where its slope was drawn large,
     which makes its severity cost more.
     """
-    tail, upper = (1 - _LEVEL) / 2, np.zeros_like(on.a)
+    tail, upper = (1 - _LEVEL) / 2, np.full_like(on.a, -np.inf)
     drawn = _draws(on)
     for first in range(0, len(on.a), _BLOCK):
         a, eta, sigma, halo = drawn(slice(first, first + _BLOCK))
-        might = np.flatnonzero(np.mean(np.abs(a) >= sigma, axis=1) > tail)
-        own = np.maximum(np.abs(on.a[first + might, None]), _FLATTEST)
+        known = on.a[first : first + _BLOCK] > _FLATTEST
+        might = np.flatnonzero(known & (np.mean(np.abs(a) >= sigma, axis=1) > tail))
+        own = on.a[first + might, None]
         own, eta = np.broadcast_arrays(own, eta[might])
         kappa = index.kappa(own, eta, own, halo[might] if isinstance(halo, np.ndarray) else halo)
         upper[first + might] = np.quantile(kappa, 1 - tail, axis=1)

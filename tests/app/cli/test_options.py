@@ -62,6 +62,7 @@ VALUES: dict[str, Any] = {
     "population": "normal 0.5 1.2",
     "origin": "absolute",
     "halo": "rater",
+    "prior": "panel",
     "score": "mark",
     "table": "Sheet 2",
     "wide": "{rater} {item}",

@@ -13,7 +13,7 @@ def test_templates_use_words_that_exist_and_every_word_is_used() -> None:
     for section, word in used:
         assert isinstance(TABLE[section][word], str), (section, word)
     used |= {("progress", word) for source in sources for word in re.findall(r"\bwords\.(\w+)\b", source)}
-    lists = {"states", "roles", "spread", "methods", "links", "scales", "options", "result"}
+    lists = {"states", "roles", "spread", "methods", "links", "scales", "priors", "options", "result"}
     phases = {("progress", phase) for phase in ("reading", "fitting", "checking", "writing")}
     known = {
         (section, word)
