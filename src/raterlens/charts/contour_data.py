@@ -114,15 +114,24 @@ def drawing_order(points: pl.DataFrame) -> pl.DataFrame:
     return points.sort(pl.col("standing") == "attention", maintain_order=True)
 
 
-def names(points: pl.DataFrame, reach: float, rho: tuple[float, float], width: float) -> pl.DataFrame:
-    """Of raters, where there is room in a plot of this width."""
+def names(
+    points: pl.DataFrame, curves: pl.DataFrame, reach: float, rho: tuple[float, float], width: float
+) -> pl.DataFrame:
+    """Of raters, where there is room in a plot of this width: not on a point, nor on a curve's level at its end."""
     wanting = pl.col("standing") == "attention"
     named = points.filter(wanting | (pl.len() <= NAMED)).sort(~wanting, "kappa")
     at = (
         (pl.col("eta") / reach + 1) * 50,
         (rho[1] - pl.col("rho")) / (rho[1] - rho[0]) * 100,
     )
-    return placed_names(named, points, at, width, HEIGHT)
+    # A level takes some 20 pixels to the right of its curve, and a dozen above.
+    right = pl.DataFrame({"right": np.array([0.0, 10.0, 20.0]) * 2 * reach / width})
+    above = pl.DataFrame({"above": np.array([0.0, 8.0]) * (rho[1] - rho[0]) / HEIGHT})
+    ends = curves.group_by("level", maintain_order=True).last().select("eta", "rho")
+    levels = ends.join(right, how="cross").join(above, how="cross")
+    levels = levels.select(pl.col("eta") + pl.col("right"), pl.col("rho") + pl.col("above"))
+    taken = pl.concat([points.select("eta", "rho"), levels])
+    return placed_names(named, taken, at, width, HEIGHT)
 
 
 def titles(fit: Result, width: int) -> tuple[str, str]:

@@ -64,7 +64,7 @@ def severity(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
     y = alt.Scale(domain=[floor, 1.04 * top], nice=False)
     curves = contours(surface(fit), reach, top=top)
     across, up = titles(fit, width)
-    named = names(points, reach, (floor, 1.04 * top), width - _MARGIN)
+    named = names(points, curves, reach, (floor, 1.04 * top), width - _MARGIN)
     marks = (
         alt.Chart(values(with_verdicts(drawing_order(points))))
         .mark_point(

@@ -102,7 +102,8 @@ def _severity(fit: "Result") -> tuple[Markup, ...]:
         plot = Plot(width, contour_data.HEIGHT, x, y, _legend(points), right=20)
         _contours(plot, curves, top)
         plot.marks(drawn["eta"], drawn["rho"], drawn["kind"], _told(drawn), size)
-        _name(plot, contour_data.names(points, reach, (floor, 1.04 * top), plot.width), "eta", "rho")
+        named = contour_data.names(points, curves, reach, (floor, 1.04 * top), plot.width)
+        _name(plot, named, "eta", "rho")
         plots.append(plot.svg(contour_data.description(points)))
     return tuple(plots)
 
