@@ -4,6 +4,7 @@ from time import process_time
 
 import numpy as np
 
+import raterlens as rl
 from raterlens.simulation.simulate import simulate
 
 
@@ -27,3 +28,19 @@ def test_four_million_ratings_are_quick():
     assert ratings.n_ratings == 4_000_000
     # 0.7 s on one core; a loop over students would take minutes.
     assert process_time() - start < 10
+
+
+def test_dawid_skene_categories_do_not_depend_on_ability_and_raters_are_recovered():
+    made = rl.simulate(
+        model="dawid-skene",
+        students=3000,
+        raters=4,
+        items=2,
+        slope=[1.0, 2.0, 3.0, 4.0],
+        difficulty=[-0.5, 0.5],
+        seed=3,
+    )
+    passed = np.bincount(made.ratings.student, made.ratings.score)
+    assert abs(np.corrcoef(passed, made.truth.ability)[0, 1]) < 0.06
+    fit = rl.fit(made.ratings, model="dawid-skene")
+    np.testing.assert_allclose(fit.raters["kappa"], made.truth.kappa, atol=0.06)

@@ -76,4 +76,5 @@ RESPONSES: dict[str, Callable[[Plan, Truth, Generator, Generator], Scores]] = {
     "tfm": facets,
     "probit": probit,
     "hrm": hierarchical,
+    "dawid-skene": hierarchical,
 }

@@ -13,7 +13,7 @@ from raterlens.config import Scale
 from raterlens.errors import OptionError, choose
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.draws import RESPONSES
-from raterlens.simulation.truth import Truth
+from raterlens.simulation.truth import LATENT_CLASS, Truth
 from raterlens.text import Message, Option, shortened
 from raterlens.types import Array
 
@@ -23,6 +23,7 @@ _RATER_PARAMETERS = {
     "tfm": ("slope", "severity"),
     "probit": ("noise", "threshold"),
     "hrm": ("slope", "criterion"),
+    "dawid-skene": ("slope", "criterion"),
 }
 
 
@@ -57,10 +58,9 @@ class Parameters:
         if self.sigma is not None and self.model != "hrm":
             what = f"sigma is {self.sigma!r}, but only model 'hrm' takes it"
             raise _wrong("sigma", self.sigma, what, f"give the raters' {known[0]}s")
-        if self.model == "hrm" and np.any(np.asarray(self.halo) != 0):
-            raise _wrong(
-                "halo", self.halo, "halo is given, but model 'hrm' has none", "use model 'gmf' or 'tfm'"
-            )
+        if self.model in LATENT_CLASS and np.any(np.asarray(self.halo) != 0):
+            what = f"halo is given, but model {self.model!r} has none"
+            raise _wrong("halo", self.halo, what, "use model 'gmf' or 'tfm'")
         if self.thresholds is None:
             return
         if self.model not in ("gmf", "tfm"):
@@ -104,7 +104,7 @@ class Parameters:
         slopes = _drawn_slopes(self.model, n_raters, streams[0])
         apart = _values(first, self.raters[first], "rater", slopes)
         line = _values(second, self.raters[second], "rater", streams[1].normal(0.0, 0.7, n_raters))
-        if self.model == "hrm" and self.raters["criterion"] is None:
+        if self.model in LATENT_CLASS and self.raters["criterion"] is None:
             line = apart / 2 + line
         if self.model == "tfm" and np.ptp(apart) > 0:
             remedy = Message("give one number, or ", Option("model", "gmf"))
@@ -144,8 +144,9 @@ class Parameters:
             # (θ - δ + α - threshold) / noise: only differences from the threshold matter.
             severity = (line + mean - alpha) / apart
             return Truth(self.model, self.link, 1 / apart, severity, difficulty, 0.0, **rest)
-        if self.model == "hrm":
-            spread = _values("sigma", self.sigma, "simulation", np.array(1.5))
+        if self.model in LATENT_CLASS:
+            drawn = np.array(1.5 if self.model == "hrm" else 0.0)
+            spread = _values("sigma", self.sigma, "simulation", drawn)
             return Truth(
                 self.model, self.link, apart, line, difficulty, alpha - mean, spread=float(spread), **rest
             )
@@ -164,7 +165,7 @@ def _wrong(option: str, value: object, what: str, remedy: str) -> OptionError:
 def _drawn_slopes(model: str, n_raters: int, random: Generator) -> Array:
     if model == "tfm":
         return np.full(n_raters, 1.5)
-    low, high = (2.0, 5.0) if model == "hrm" else (0.5, 2.0)
+    low, high = (2.0, 5.0) if model in LATENT_CLASS else (0.5, 2.0)
     return random.uniform(low, high, n_raters)
 
 

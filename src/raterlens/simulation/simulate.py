@@ -74,17 +74,18 @@ def simulate(
         Instead of these five: a dataframe with the columns student, rater and item, or three arrays of
         labels or codes, one row per rating. Arrays of parameters follow the sorted labels.
     model
-        ``gmf``; ``tfm``, in which all raters share one slope; ``probit`` or ``hrm``.
+        ``gmf``; ``tfm``, in which all raters share one slope; ``probit``; ``hrm``; or ``dawid-skene``, which is
+        the HRM with true categories that do not depend on ability (σ = 0).
     link
         ``logit`` (the default), ``probit``, ``cauchit``, ``cloglog`` or ``log``: F above.
     slope, severity, difficulty, ability
         One number for all, or one per rater, rater, item and student. By default they are drawn: slopes of the GMF
-        uniformly from 0.5 to 2 (1.5 in the TFM; 2 to 5 in the HRM), severities from N(0, 0.7²), difficulties and
-        abilities from N(0, 1).
+        uniformly from 0.5 to 2 (1.5 in the TFM; 2 to 5 with true categories), severities from N(0, 0.7²), difficulties
+        and abilities from N(0, 1).
     noise, threshold
         Of probit raters, instead of slope and severity: drawn from 0.5 to 2 and N(0, 0.7²).
     criterion
-        Of HRM raters, instead of severity: drawn around half the slope.
+        Of raters who detect a true category, instead of severity: drawn around half the slope.
     alpha
         The intercept. The severities and difficulties of the truth are centred, and alpha absorbs their means (for
         probit raters, the threshold does).

@@ -10,6 +10,9 @@ from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.types import Array
 
+LATENT_CLASS = ("hrm", "dawid-skene")
+"""Models in which every student-item has a true category."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
@@ -18,9 +21,10 @@ class Truth:
     model: str
     link: str
     slope: Array
-    """Per rater: a = ρ σ (TFM, GMF), 1 / noise (probit), how far apart the rater sees the categories (HRM)."""
+    """Per rater: a = ρ σ (TFM, GMF), 1 / noise (probit), how far apart the rater sees the categories (HRM,
+    Dawid-Skene)."""
     severity: Array
-    """Per rater: η, centred (TFM, GMF); threshold / noise (probit); the criterion (HRM)."""
+    """Per rater: η, centred (TFM, GMF); threshold / noise (probit); the criterion (HRM, Dawid-Skene)."""
     difficulty: Array
     """δ, per item."""
     alpha: float
@@ -30,22 +34,22 @@ class Truth:
     """τ of ordered scores, (1, steps) or (items, steps), each row of mean 0; None for pass/fail ratings."""
     scale: str = "rating scale"
     spread: float = np.nan
-    """HRM: how strongly the true category follows ability."""
+    """HRM: how strongly the true category follows ability; 0 for Dawid-Skene, where it does not."""
     halo: Array = field(default_factory=lambda: np.zeros(1))
     """τ, per rater: the spread of what all scores of a reading share besides ability."""
 
     @property
     def sigma(self) -> float:
         """The largest slope, the yardstick of ρ and κ (HRM: the spread of its second level)."""
-        return self.spread if self.model == "hrm" else float(np.abs(self.slope).max())
+        return self.spread if self.model in LATENT_CLASS else float(np.abs(self.slope).max())
 
     @property
     def rho(self) -> Array:
         """Discrimination relative to the yardstick: the best rater (TFM, GMF), or one without noise (probit).
 
-        For the HRM it is the capability at the best criterion, half-way between the categories.
+        With true categories it is the capability at the best criterion, half-way between the categories.
         """
-        if self.model == "hrm":
+        if self.model in LATENT_CLASS:
             return capability.hrm(criterion=self.slope / 2, slope=self.slope, link=self.link)
         if self.model == "probit":
             return np.asarray(self.slope / np.sqrt(1 + self.slope**2))
@@ -55,7 +59,7 @@ class Truth:
     @property
     def kappa(self) -> Array:
         """κ-bar of every rater over standard normal abilities; 0 for all if no slope is above 0."""
-        if self.model == "hrm":
+        if self.model in LATENT_CLASS:
             return capability.hrm(criterion=self.severity, slope=self.slope, link=self.link)
         if self.sigma == 0:
             return np.zeros_like(self.slope)
