@@ -143,3 +143,31 @@ def test_covariates_of_a_sample_are_a_regression():
     assert found["term"] == "years"
     assert abs(found["severity"] - 0.15) < 3 * found["severity_se"]
     assert abs(found["slope"]) < 3 * found["slope_se"]
+
+
+def test_abilities_stay_on_the_scale_of_the_anchors():
+    """Students a unit more able than those of the fit that anchors half of the raters."""
+    earlier = rl.simulate(students=400, raters=4, items=3, slope=1.5, seed=12)
+    known = rl.fit(earlier.ratings)
+    held = {
+        str(label): (1.5, float(b))
+        for label, b in zip(known.raters["rater"][:2], earlier.truth.severity, strict=False)
+    }
+    ability = 1.0 + np.random.default_rng(3).standard_normal(200)
+    now = rl.simulate(
+        students=200,
+        raters=4,
+        items=3,
+        slope=1.5,
+        severity=earlier.truth.severity,
+        difficulty=earlier.truth.difficulty,
+        alpha=earlier.truth.alpha,
+        ability=ability,
+        seed=13,
+    )
+    items = {
+        str(label): float(d - earlier.truth.alpha)
+        for label, d in zip(now.ratings.items, now.truth.difficulty, strict=True)
+    }
+    fit = rl.fit(now.ratings, prior="panel", anchors=rl.Anchors(raters=held, items=items))
+    assert fit.students["theta"].mean() == pytest.approx(1.0, abs=0.25)

@@ -135,10 +135,15 @@ def estimate(
     if where.checkpoint is not None:
         _keep(where.checkpoint, task)
     found = _upright(METHODS[method], task, _off_the_level(METHODS[method], task))
-    if isinstance(model, ShiftedModel):
-        mean, sd = model.population(found.parameters)
-        return replace(found, moments=Moments(mean + sd * found.moments.mean, sd * found.moments.sd))
-    return found
+    return replace(found, moments=on_scale(model, found.parameters, found.moments))
+
+
+def on_scale(model: FacetsModel, parameters: Array, moments: Moments) -> Moments:
+    """Abilities in units of their population, on the scale of the model: another one where anchors hold it."""
+    if not isinstance(model, ShiftedModel):
+        return moments
+    mean, sd = model.population(parameters)
+    return Moments(mean + sd * moments.mean, sd * moments.sd)
 
 
 def _off_the_level(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> FacetsEstimate:

@@ -15,7 +15,7 @@ from scipy import linalg
 
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.methods import FacetsEstimate, sharp_moments
+from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_moments
 from raterlens.estimation.panel_prior import FREEDOM, PanelPosterior, PanelPrior
 from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.models.panel import PanelSpread
@@ -82,12 +82,13 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
         mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
     settled = prior.at(spread.slope or prior.slope_spread, spread.severity)
     problem = found.problem.under(settled)
+    moments = sharp_moments(problem, mean, problem.moments(mean, found.nodes))
     return replace(
         found,
         problem=problem,
         parameters=mean,
         value=problem.value(mean, found.nodes),
-        moments=sharp_moments(problem, mean, found.moments),
+        moments=on_scale(found.model, mean, moments),
         posterior=PanelPosterior(matrix, panel.first.undetermined, spread),
     )
 
