@@ -125,19 +125,19 @@ class FitConfig:
     max_iterations: int = 500
 
     def __post_init__(self) -> None:
+        if self.prior is None:
+            object.__setattr__(self, "prior", "none")
         for name, options in (
             ("method", get_args(Method)),
             ("scale", get_args(Scale)),
             ("covariance", get_args(CovarianceKind)),
-            ("prior", (*get_args(Prior), None)),
+            ("prior", get_args(Prior)),
         ):
             choose(name, getattr(self, name), options)
         if self.link is not None:
             choose("link", self.link, get_args(LinkName))
         if self.halo is not None:
             choose("halo", self.halo, get_args(HaloKind))
-        if self.prior is None:
-            object.__setattr__(self, "prior", "none")
         for name in ("item_slopes", "allow_reversed", "standard_errors"):
             _check_switch(name, getattr(self, name))
         for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):

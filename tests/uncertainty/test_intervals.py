@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import raterlens as rl
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
@@ -88,3 +89,9 @@ def test_sharpness_of_a_flat_rater_is_one_sided_and_the_standard_is_not():
     on = measure(panel, Measure(1.0, np.zeros(2)), severity_of_origin("absolute", 2), is_most=False)
     own = standards(on, INDEX)
     assert 0 < own.passes_low[1] < own.passes[1] < own.passes_high[1] < 0.5
+
+
+def test_ordered_scores_of_two_raters_of_whom_neither_can_be_the_best():
+    rows = [("a", "x", 0), ("a", "x", 0), ("a", "x", 1), ("a", "x", 2), ("b", "y", 0), ("b", "y", 0)]
+    fit = rl.fit(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))
+    assert fit.raters["kappa_high"].is_finite().all()

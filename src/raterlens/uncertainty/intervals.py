@@ -331,6 +331,8 @@ def _if_the_best(on: Measured, index: Index) -> Array:
         a, eta, sigma, halo = drawn(slice(first, first + _BLOCK))
         known = on.a[first : first + _BLOCK] > _FLATTEST
         might = np.flatnonzero(known & (np.mean(np.abs(a) >= sigma, axis=1) > tail))
+        if not len(might):
+            continue
         own = on.a[first + might, None]
         own, eta = np.broadcast_arrays(own, eta[might])
         kappa = index.kappa(own, eta, own, halo[might] if isinstance(halo, np.ndarray) else halo)
