@@ -127,8 +127,10 @@ def _as_others_read(content: bytes, found: pl.DataFrame, noted: bool) -> None:
     )
     seen = {text for row in rows for cell in row for text in (cell, cell.strip())}
     for role in ("student", "rater"):
-        labels = {str(label) for label in found[role]}
-        assert labels <= seen, f"{role} {labels - seen}"
+        strange = {str(label) for label in found[role]} - seen
+        # A label with a line break is noted as one.
+        strange = {label for label in strange if not (noted and {"\r", "\n"} & {*label})}
+        assert not strange, f"{role} {strange}"
 
 
 SUBJECT = Subject("damaged files", cases, check, share=0.5, batch=100)
