@@ -138,7 +138,10 @@ def _reference(reference: Reference, raters: pl.Series) -> Reference:
             "reference", reference, "give 'max', 'perfect', 'quantile 0.9', a rater's label or a number"
         )
     if not isinstance(reference, str):
-        return _positive(float(reference))
+        (number,) = _numbers(
+            [reference], _refused("reference", reference, "give the yardstick's slope, as 2.0")
+        )
+        return _positive(number)
     if reference in (MAX, CORRECTED, PERFECT, *_labels(raters)) or _quantile(reference) is not None:
         return reference
     try:
@@ -220,7 +223,7 @@ def _numbers(values: Sequence[object], otherwise: OptionError) -> list[float]:
     """Finite numbers, or the error."""
     try:
         numbers = [float(value) for value in values]  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise otherwise from None
     if not np.isfinite(numbers).all():
         raise otherwise

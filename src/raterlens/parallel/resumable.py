@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from raterlens.drafts import write_whole
 from raterlens.errors import OptionError
 from raterlens.parallel.processes import side_by_side
 from raterlens.parallel.threads import one_thread
@@ -54,9 +55,7 @@ class Parts:
         return self.folder / f"{number:06d}.parquet"
 
     def keep(self, number: int, rows: "pl.DataFrame") -> None:
-        draft = self.part(number).with_suffix(".draft")
-        rows.write_parquet(draft)
-        os.replace(draft, self.part(number))
+        write_whole(self.part(number), rows.write_parquet)
 
 
 def _other(name: str, found: object, wanted: object) -> str:

@@ -6,7 +6,6 @@ uninterrupted one write the same bytes, whatever the number of workers.
 """
 
 import hashlib
-import os
 import shutil
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from raterlens.drafts import write_whole
 from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
 from raterlens.studies.study import Study, Task, get_study
 
@@ -72,9 +72,7 @@ class Folder:
         frames = [pl.read_parquet(self.rows).filter(pl.col("replication") < replications)] if finished else []
         frames += [pl.read_parquet(self.parts.part(i)) for i in range(finished, replications)]
         rows = pl.concat(frames)
-        draft = self.rows.with_suffix(".draft")
-        rows.write_parquet(draft, compression_level=9, statistics=False)
-        os.replace(draft, self.rows)
+        write_whole(self.rows, lambda draft: rows.write_parquet(draft, compression_level=9, statistics=False))
         shutil.rmtree(self.parts.folder, ignore_errors=True)
         return rows
 
