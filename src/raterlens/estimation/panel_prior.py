@@ -29,6 +29,7 @@ _MOST_ROUNDS = 200
 MOST_COUPLED = 500
 # Before anything is learnt: raters differ by half of a usual slope, and by a logit in severity.
 _FIRST_SLOPE_SPREAD, _FIRST_SEVERITY_SPREAD = 0.5, 1.0
+_LEAST_USUAL = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +85,7 @@ class PanelPrior:
         value = 0.0
         if self.slopes is not None:
             z = self._slopes_off(parameters) / self.slope_spread
-            value -= (FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum())
-            value -= self.n_raters * np.log(self.slope_spread)
+            value += self._t_density(z)
             gradient[self.slopes] = -(FREEDOM + 1) * z / (FREEDOM + z**2) / self.slope_spread
         off = self._severities_off(parameters)
         value -= float(off @ off) / (2 * self.severity_spread**2) + self.n_raters * np.log(
@@ -93,6 +93,12 @@ class PanelPrior:
         )
         gradient[self.severities] = -off / self.severity_spread**2
         return value, gradient
+
+    def slope_density(self, parameters: Array) -> float:
+        """The part of the log density that slopes have in it; 0 where raters have none of their own."""
+        return (
+            0.0 if self.slopes is None else self._t_density(self._slopes_off(parameters) / self.slope_spread)
+        )
 
     def information(self, parameters: Array) -> sparse.csr_array:
         """(parameters, parameters): minus the second derivative."""
@@ -120,12 +126,20 @@ class PanelPrior:
             return float(np.mean(parameters[: self.severities.start]))
         return float(np.mean(self.slope_means @ self._slope_coefficients(parameters[self.slopes])))
 
+    def usual_slope(self, parameters: Array) -> float:
+        """Its size, by which spreads are measured; never quite 0."""
+        return max(abs(self.mean_slope(parameters)), _LEAST_USUAL)
+
     def coefficients(self, parameters: Array) -> tuple[Array | None, Array]:
         """γ and β."""
         slopes = None if self.slopes is None else self._slope_coefficients(parameters[self.slopes])
         return slopes, self._severity_fit @ parameters[self.severities]
 
     # -- parts ----------------------------------------------------------------------------------------------
+
+    def _t_density(self, z: Array) -> float:
+        tails = (FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum())
+        return float(-tails - self.n_raters * np.log(self.slope_spread))
 
     def weights(self, off: Array) -> Array:
         """Of each rater in γ and s: little where a slope is unlike the others."""

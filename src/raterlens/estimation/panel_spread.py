@@ -37,7 +37,7 @@ def learned(prior: PanelPrior, parameters: Array, gradient: Array, blocks: Array
     error = np.asarray(np.linalg.inv(blocks), np.float64)
     # Where each rater's quadratic log-likelihood has its top.
     moved = np.einsum("rij,rj->ri", error, towards)
-    scale = max(abs(prior.mean_slope(parameters)), 0.1)
+    scale = prior.usual_slope(parameters)
     slope_spread = prior.slope_spread
     if prior.slopes is not None:
         top = parameters[prior.slopes] + moved[:, 0]

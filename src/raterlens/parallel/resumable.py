@@ -5,7 +5,6 @@ the same rows, whatever the number of workers.
 """
 
 import json
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -111,6 +110,4 @@ def work_through(
 
 def replace_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"))

@@ -16,7 +16,7 @@ from scipy import linalg
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_moments
-from raterlens.estimation.panel_prior import FREEDOM, PanelPosterior, PanelPrior
+from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.models.panel import PanelSpread
 from raterlens.models.redundancy import Redundancy, centre, redundancy
@@ -72,10 +72,7 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
     panel = _Panel(found, prior, information)
     components = list(panel.walk(prior))
     weights = _normalised(np.array([one.log_weight for one in components]))
-    mean = np.einsum("k,kp->p", weights, [one.mean for one in components])
-    off = np.array([one.mean for one in components]) - mean
-    matrix = np.einsum("k,kpq->pq", weights, [one.matrix for one in components])
-    matrix += np.einsum("k,kp,kq->pq", weights, off, off)
+    mean, matrix = _mixed(weights, [(one.mean, one.matrix) for one in components])
     spread = _summary(components, weights, mean)
     mean = centre(found.model, _likely(panel, mean, components[int(np.argmax(weights))].mode), found.held)
     if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
@@ -119,14 +116,14 @@ class _Panel:
         first = in_full(self.first.matrix)
         if prior.slopes is None or prior.n_raters == 2:
             if prior.slopes is not None:
-                usual = max(abs(prior.mean_slope(start)), 0.1)
+                usual = prior.usual_slope(start)
                 prior = prior.at(_OF_TWO * usual, prior.severity_spread)
             yield self._at(prior, start, first)
             return
         here = self._at(prior, start, first)
         yield here
         best, step = here.log_weight, self._step(here)
-        usual = max(abs(prior.mean_slope(here.mode)), 0.1)
+        usual = prior.usual_slope(here.mode)
         for direction in (1, -1):
             there = here
             for _ in range(_MOST_STEPS):
@@ -162,10 +159,7 @@ class _Panel:
             if abs(np.log(usual / prior.severity_spread)) < _REFIT:
                 break
             prior = prior.at(prior.slope_spread, usual)
-        means, matrices = np.array([one[1] for one in around]), np.array([one[2] for one in around])
-        mean = weights @ means
-        off = means - mean
-        matrix = np.einsum("k,kpq->pq", weights, matrices) + np.einsum("k,kp,kq->pq", weights, off, off)
+        mean, matrix = _mixed(weights, [(one[1], one[2]) for one in around])
         top = float(logs.max())
         height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
         return _At(prior, mode, inverse, height, mean, matrix, weights)
@@ -268,21 +262,17 @@ class _Quadratic:
 
 def _of_spread(prior: PanelPrior, spread: float, mode: Array) -> float:
     """Log density of a spread, relative to the usual slope, per unit of its logarithm."""
-    return float(2 * np.log(spread) - spread / max(abs(prior.mean_slope(mode)), 0.1))
+    return float(2 * np.log(spread) - spread / prior.usual_slope(mode))
 
 
 def _slope_height(prior: PanelPrior, mode: Array) -> float:
     """What a spread of slopes adds to the logarithm of its weight."""
     if prior.slopes is None:
         return 0.0
-    slopes, spread = mode[prior.slopes], prior.slope_spread
-    gamma, _ = prior.coefficients(mode)
-    assert gamma is not None
-    z = (slopes - prior.slope_means @ gamma) / spread
     diagonal = np.maximum(prior.slope_diagonal(mode), 0.0)
     _, of_means = np.linalg.slogdet(prior.slope_means.T @ (diagonal[:, None] * prior.slope_means))
-    height = -(FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum()) - len(z) * np.log(spread)
-    return float(height - max(of_means, -50.0) / 2 + _of_spread(prior, spread, mode))
+    height = prior.slope_density(mode)
+    return float(height - max(of_means, -50.0) / 2 + _of_spread(prior, prior.slope_spread, mode))
 
 
 def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
@@ -340,6 +330,15 @@ def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
     log, share = np.log(values[order]), weights[order]
     middle, low, high = np.interp([0.5, 0.025, 0.975], np.cumsum(share) - share / 2, log)
     return float(np.exp(middle)), float(np.exp(low)), float(np.exp(high))
+
+
+def _mixed(weights: Array, parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Mean and covariance of a mixture of parts, each with its own."""
+    means = np.array([mean for mean, _ in parts])
+    mean = weights @ means
+    off = means - mean
+    within = np.einsum("k,kpq->pq", weights, np.array([matrix for _, matrix in parts]))
+    return mean, within + np.einsum("k,kp,kq->pq", weights, off, off)
 
 
 def _normalised(logs: Array) -> Array:
