@@ -1,0 +1,45 @@
+"""What was asked, as one frozen record per request: how to read a table, and what to fit to it.
+
+Every surface (Python, the command line, the web app, scikit-learn, the gate, studies) builds these records, a fit keeps
+the one it came from, and `fit.refit(ratings, **changes)` fits again by it. Options and their defaults stand here and
+nowhere else. What depends on the data (does the rater exist?) or on the model (does it take this option?) is checked
+where that is known, before any work.
+"""
+
+from raterlens.config.anchored import Anchors, EarlierScale
+from raterlens.config.fit_config import (
+    FIT_OPTIONS,
+    CovarianceKind,
+    FitConfig,
+    HaloKind,
+    LinkName,
+    Method,
+    Prior,
+    Scale,
+    fit_config,
+)
+from raterlens.config.keyword_types import ColumnOptions, FitOptions, FurtherOptions
+from raterlens.config.read_config import LARGEST_CUT, READ_OPTIONS, ROW, Columns, ReadConfig, pattern_fields
+
+__all__ = [
+    "FIT_OPTIONS",
+    "LARGEST_CUT",
+    "READ_OPTIONS",
+    "ROW",
+    "Anchors",
+    "ColumnOptions",
+    "Columns",
+    "CovarianceKind",
+    "EarlierScale",
+    "FitConfig",
+    "FitOptions",
+    "FurtherOptions",
+    "HaloKind",
+    "LinkName",
+    "Method",
+    "Prior",
+    "ReadConfig",
+    "Scale",
+    "fit_config",
+    "pattern_fields",
+]

@@ -1,0 +1,109 @@
+"""What is fitted, and how."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, Self, get_args
+
+from raterlens.config.anchored import Anchors
+from raterlens.config.option_checks import check_names, check_switch, check_whole, given_options
+from raterlens.errors import OptionError, choose
+
+Method = Literal["mml", "laplace", "hl"]
+LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
+Scale = Literal["rating scale", "partial credit", "graded"]
+Prior = Literal["panel", "none"]
+CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
+HaloKind = Literal["none", "common", "rater"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitConfig:
+    """What is fitted, and how; the options of `rl.fit`, which documents them."""
+
+    model: str = "gmf"
+    method: Method = "mml"
+    link: LinkName | None = None
+    """None: the model's own."""
+    scale: Scale = "rating scale"
+    item_slopes: bool = False
+    covariates: Mapping[str, Sequence[Any]] | None = None
+    """Columns by name, `rater` among them."""
+    anchors: Anchors | None = None
+    reference: str | float | None = None
+    """None: the model's own, or that of the fit that anchors it; so too for the next two."""
+    population: str | None = None
+    origin: str | float | None = None
+    prior: Prior | None = "none"
+    """None is "none"."""
+    allow_reversed: bool = False
+    halo: HaloKind | None = None
+    """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
+    starts: int = 8
+    seed: int = 0
+    standard_errors: bool = True
+    covariance: CovarianceKind = "observed"
+    max_iterations: int = 500
+
+    def __post_init__(self) -> None:
+        if self.prior is None:
+            object.__setattr__(self, "prior", "none")
+        for name, options in (
+            ("method", get_args(Method)),
+            ("scale", get_args(Scale)),
+            ("covariance", get_args(CovarianceKind)),
+            ("prior", get_args(Prior)),
+        ):
+            choose(name, getattr(self, name), options)
+        if self.link is not None:
+            choose("link", self.link, get_args(LinkName))
+        if self.halo is not None:
+            choose("halo", self.halo, get_args(HaloKind))
+        for name in ("item_slopes", "allow_reversed", "standard_errors"):
+            check_switch(name, getattr(self, name))
+        for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):
+            check_whole(name, getattr(self, name), least)
+        if self.anchors is not None and not isinstance(self.anchors, Anchors):
+            raise OptionError(
+                f"anchors is a {type(self.anchors).__name__}",
+                "give a fit, or rl.Anchors(...)",
+                value=self.anchors,
+                option="anchors",
+            )
+        if self.population is not None:
+            object.__setattr__(self, "population", _population_text(self.population))
+
+    def changed(self, **changes: Any) -> Self:
+        """The same request with some options changed."""
+        check_names(type(self), changes)
+        return replace(self, **changes)
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return given_options(self)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Numbers, text, lists and dicts only."""
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(content: Mapping[str, Any]) -> "FitConfig":
+        known = dict(content)
+        if known["anchors"] is not None:
+            known["anchors"] = Anchors.from_plain(known["anchors"])
+        return FitConfig(**known)
+
+
+FIT_OPTIONS = tuple(option.name for option in fields(FitConfig))
+
+
+def fit_config(options: Mapping[str, Any]) -> FitConfig:
+    """The request that these options make; an unknown one is named, with the nearest that there is."""
+    check_names(FitConfig, options)
+    return FitConfig(**options)
+
+
+def _population_text(population: Any) -> str:
+    """A population in words: (0.5, 1.2) is 'normal 0.5 1.2'. What the words mean is checked with the yardstick."""
+    if isinstance(population, tuple | list):
+        return " ".join(["normal", *(repr(value) for value in population)])
+    return str(getattr(population, "text", population))

@@ -1,0 +1,49 @@
+"""The options of `rl.fit` as users give them, for editors and type checkers."""
+
+from typing import Any, TypedDict
+
+from raterlens.config.read_config import Columns
+
+
+class FurtherOptions(TypedDict, total=False):
+    """Options of `rl.fit` as users give them, for editors and type checkers; `FitConfig` has what they mean."""
+
+    scale: str
+    item_slopes: bool
+    covariates: Any
+    anchors: Any
+    reference: str | float | None
+    population: Any
+    origin: str | float | None
+    prior: str | None
+    allow_reversed: bool
+    halo: str | None
+    starts: int
+    seed: int
+    standard_errors: bool
+    covariance: str
+    max_iterations: int
+
+
+class ColumnOptions(FurtherOptions, total=False):
+    """With those of `rl.read`, for a path or dataframe that is read first."""
+
+    student: Columns
+    rater: Columns
+    item: Columns
+    score: str
+    items: Columns
+    facets: Columns
+    cut: float
+    table: str
+    wide: str
+    format: str
+    encoding: str
+
+
+class FitOptions(FurtherOptions, total=False):
+    """All of them."""
+
+    model: str
+    method: str
+    link: str | None

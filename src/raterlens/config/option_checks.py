@@ -1,0 +1,49 @@
+"""Checks that the records of a request share."""
+
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+from raterlens.errors import OptionError, choose
+from raterlens.text import Message, Option
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def given_options(config: "DataclassInstance") -> dict[str, Any]:
+    """The options that are not at their defaults."""
+    return {
+        option.name: value
+        for option in fields(config)
+        if option.default is not MISSING and (value := getattr(config, option.name)) != option.default
+    }
+
+
+def check_names(record: "type[DataclassInstance]", names: Iterable[str]) -> None:
+    """Refuse an option that the record does not have, naming the nearest that it has."""
+    known = [option.name for option in fields(record)]
+    for name in names:
+        choose("option", name, known)
+
+
+def check_switch(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise OptionError(Message(Option(name, value)), "give True or False", value=value, option=name)
+
+
+def check_text(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        raise OptionError(Message(Option(name, value)), "give text", value=value, option=name)
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise OptionError(
+            Message(Option(name, value)),
+            Message(
+                "give a whole number of at least ", str(least), ", for example ", Option(name, max(least, 1))
+            ),
+            value=value,
+            option=name,
+        )

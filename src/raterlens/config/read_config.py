@@ -1,0 +1,173 @@
+"""Which columns hold what, and how a file is to be read."""
+
+import codecs
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, Self
+
+from raterlens.config.option_checks import check_names, check_switch, check_text, given_options
+from raterlens.errors import OptionError
+from raterlens.score_options import bands_text, map_text, pairs
+from raterlens.text import Message, Option, shortened
+
+Columns = str | Sequence[str] | None
+"""A column, several that are combined, or one to be recognised."""
+LARGEST_CUT = 1e15
+"""Beyond it, whole numbers are no longer told apart."""
+ROW = "{row}"
+"""The student where each row is a piece of work that has no name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadConfig:
+    """Which columns hold what, and how the file is to be read; the options of `rl.read`, which documents them."""
+
+    student: Columns = None
+    rater: Columns = None
+    item: Columns = None
+    score: str | None = None
+    items: Columns = None
+    facets: Columns = None
+    cut: float | None = None
+    bands: str | Sequence[float] | None = None
+    """Lower ends of all bands but the first, kept as text: "40,60,80"."""
+    map: str | Mapping[str, float | None] | None = None
+    """Words and what they are worth, kept as text: "good=1,bad=0,absent="."""
+    table: str | None = None
+    wide: str | None = None
+    format: str | None = None
+    encoding: str | None = None
+    """None: UTF-8, and where that fails, what the bytes suggest."""
+    as_written: bool = False
+
+    def __post_init__(self) -> None:
+        for role in ("student", "rater", "item", "items", "facets", "score"):
+            spec = getattr(self, role)
+            if spec is not None and not isinstance(spec, str):
+                several = isinstance(spec, Iterable)
+                object.__setattr__(self, role, tuple(map(str, spec)) if several else str(spec))
+        if self.items is not None and self.wide is None:
+            _refuse_items_and(self, "item" if self.item is not None else "score")
+        if isinstance(self.score, tuple):
+            if len(self.score) > 1:
+                raise OptionError(
+                    Message(Option("score", list(self.score)), " names several columns"),
+                    Message("where each item has a column, give them as ", Option("items")),
+                    value=self.score,
+                    option="score",
+                )
+            object.__setattr__(self, "score", "".join(self.score) or None)
+        object.__setattr__(self, "cut", _checked_cut(self.cut))
+        for name in ("table", "wide", "format"):
+            check_text(name, getattr(self, name))
+        if self.bands is not None:
+            object.__setattr__(self, "bands", bands_text(self.bands, self.cut))
+        if self.map is not None:
+            object.__setattr__(self, "map", map_text(self.map))
+        check_switch("as_written", self.as_written)
+        if self.wide is not None:
+            pattern_fields(self.wide)
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """The columns that the user names for a role."""
+        spec = getattr(self, role)
+        return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
+
+    @property
+    def codec(self) -> str:
+        """The encoding where it is given, else UTF-8."""
+        return self.encoding or "utf-8"
+
+    def edges(self) -> tuple[float, ...]:
+        """Where bands begin."""
+        return () if self.bands is None else tuple(float(edge) for edge in str(self.bands).split(","))
+
+    def worth(self) -> dict[str, float | None]:
+        """What words are worth; None where they stand for a missing score."""
+        return {} if self.map is None else pairs(str(self.map))
+
+    def changed(self, **changes: Any) -> Self:
+        """The same request with some options changed."""
+        check_names(type(self), changes)
+        return replace(self, **changes)
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return given_options(self)
+
+
+READ_OPTIONS = tuple(option.name for option in fields(ReadConfig))
+
+
+def pattern_fields(pattern: str) -> list[str]:
+    """The fields of a pattern of column names: {rater}, {item} or both, in their order."""
+    found = re.findall(r"\{[^{}]*\}", pattern)
+    if not found or len(set(found)) < len(found) or not set(found) <= {"{rater}", "{item}"}:
+        raise OptionError(
+            Message(Option("wide", pattern), " does not hold {rater} or {item} or both, once each"),
+            Message("give, for example, ", Option("wide", "{rater} {item}")),
+            value=pattern,
+            option="wide",
+        )
+    return found
+
+
+def _checked_cut(cut: object) -> float | None:
+    """The lowest passing score, a whole number where it is one."""
+    if cut is None:
+        return None
+    try:
+        number = float(cut) if isinstance(cut, Real) and not isinstance(cut, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not abs(number) < LARGEST_CUT:
+        why = " is beyond any score" if math.isfinite(number) else " is not a finite number"
+        raise OptionError(
+            Message(Option("cut", cut), why),
+            Message("give the lowest passing score, for example ", Option("cut", 3)),
+            value=cut,
+            option="cut",
+        )
+    return int(number) if number.is_integer() else number
+
+
+def _refuse_items_and(config: ReadConfig, other: str) -> None:
+    """Columns of several items, and of one rating's item or score, do not go together."""
+    given = getattr(config, other)
+    if given is None:
+        return
+    raise OptionError(
+        Message(
+            "both ", Option("items", list(config.names("items"))), " and ", Option(other, given), " are given"
+        ),
+        Message(
+            "choose one: ",
+            Option("items"),
+            " for one row per essay with a column per item, ",
+            Option("item"),
+            " and ",
+            Option("score"),
+            " for one row per rating",
+        ),
+        value=given,
+        option=other,
+    )
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        "".encode(encoding)  # not all that codecs knows are encodings of text (hex), nor of files (punycode)
+        if codecs.lookup(encoding).name in ("punycode", "idna", "unicode-escape", "raw-unicode-escape"):
+            raise LookupError(encoding)
+    except (LookupError, TypeError, ValueError) as error:
+        raise OptionError(
+            f"unknown encoding {shortened(encoding)}",
+            "try 'utf-8', 'cp1252' or 'utf-16'",
+            value=encoding,
+            option="encoding",
+        ) from error
