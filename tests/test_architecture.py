@@ -25,6 +25,7 @@ LAYERS = [
     ("diagnostics",),
     ("simulation",),
     ("charts",),
+    ("planning",),
     ("report",),
     ("export",),
     ("facade",),
