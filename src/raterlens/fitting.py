@@ -91,6 +91,11 @@ def fit(
         allow for it. `"none"` leaves it out. By default it is left out as well, and a warning says where the ratings
         clearly show it. Where the same student, rater and item occur again, they are of the next reading. For method
         `mml` and every link but `log`.
+    trusted
+        Raters who define ability, such as human experts among LLM judges.
+    known_slope
+        How strongly a known answer (`rl.read(known=...)`) shows ability: 6 says that it is hardly ever wrong. For
+        method `mml`; see that 3 and 10 give about the same.
     starts, seed
         For `hrm` and `dawid-skene`: starting values to try at most, and the seed of the random ones.
     covariance

@@ -92,6 +92,8 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         prior: str | None = _DEFAULT.prior,
         allow_reversed: bool = _DEFAULT.allow_reversed,
         halo: str | None = _DEFAULT.halo,
+        trusted: Any = _DEFAULT.trusted,
+        known_slope: float = _DEFAULT.known_slope,
         starts: int = _DEFAULT.starts,
         seed: int = _DEFAULT.seed,
         standard_errors: bool = _DEFAULT.standard_errors,

@@ -13,9 +13,11 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.starting_values import starting_values
 from raterlens.models.build import Options, build
+from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Facet
+from raterlens.ratings.known_answers import KnownAnswers
 
 
 def ordered(ratings: Ratings) -> Ratings:
@@ -33,7 +35,19 @@ def covariates(ratings: Ratings) -> np.ndarray:
     return np.column_stack([np.ones(ratings.n_raters), years])
 
 
+def with_some_known(ratings: Ratings) -> Ratings:
+    """Right answers of every third student on two of the items."""
+    random = np.random.default_rng(4)
+    student = np.repeat(np.arange(0, ratings.n_students, 3, dtype=np.int32), 2)
+    item = np.tile(np.array([0, ratings.n_items - 1], dtype=np.int32), len(student) // 2)
+    answer = random.integers(0, ratings.n_categories, len(student)).astype(np.int16)
+    return replace(ratings, known=KnownAnswers(student, item, answer))
+
+
 def make(ratings: Ratings, kind: str):
+    if kind.startswith("known "):
+        model, response = make(ratings, kind.removeprefix("known "))
+        return KnownModel.of(model, ratings_of(ratings, kind), response, 6.0), response
     logit, probit = get_link("logit"), get_link("probit")
     gmf, tfm, noisy = (facets_spec(name) for name in ("gmf", "tfm", "probit"))
     return {
@@ -70,6 +84,10 @@ KINDS = [
     "rating scale",
     "partial credit",
     "graded",
+    "known tfm",
+    "known probit facet",
+    "known partial credit",
+    "known graded",
 ]
 
 
@@ -80,6 +98,8 @@ def shifted(made):
 
 def ratings_of(ratings: Ratings, kind: str) -> Ratings:
     """The ratings that a model of this kind is for."""
+    if kind.startswith("known "):
+        return with_some_known(ratings_of(ratings, kind.removeprefix("known ")))
     if kind in ("rating scale", "partial credit", "graded"):
         return ordered(ratings)
     return with_facet(ratings) if "facet" in kind else ratings
@@ -90,6 +110,8 @@ def somewhere(model) -> np.ndarray:
     x[model.blocks["slope"]] = 0.3 + np.abs(x[model.blocks["slope"]])
     if model.thresholds is not None and model.thresholds.graded:
         x[model.blocks["threshold"]] = 0.2 + np.abs(x[model.blocks["threshold"]])
+        if KNOWN in model.blocks:
+            x[model.blocks[KNOWN]] = 0.2 + np.abs(x[model.blocks[KNOWN]])
     return x
 
 

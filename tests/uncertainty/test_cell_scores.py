@@ -5,7 +5,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.marginal_forms import marginal
 from raterlens.uncertainty.cell_scores import cell_scores, few_kinds
-from tests.support.facets_models import KINDS, make, ordered, somewhere, with_facet
+from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
 NODES = Nodes.equally_spaced(-6, 6, 0.3)
 
@@ -13,11 +13,7 @@ NODES = Nodes.equally_spaced(-6, 6, 0.3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_of_the_expected_cells_add_up_to_the_gradient(small, kind):
     """Fisher's identity, cell by cell; what has no ability in it, the given intercepts of essays, is left out."""
-    ratings = small
-    if kind in ("rating scale", "partial credit", "graded"):
-        ratings = ordered(small)
-    elif "facet" in kind:
-        ratings = with_facet(small)
+    ratings = ratings_of(small, kind)
     model, response = make(small, kind)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     problem, x = marginal(ratings, model, response, nobody), somewhere(model)

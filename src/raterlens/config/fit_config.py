@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
 from raterlens.config.anchored import Anchors
-from raterlens.config.option_checks import check_names, check_switch, check_whole, given_options
+from raterlens.config.option_checks import check_names, check_number, check_switch, check_whole, given_options
 from raterlens.errors import OptionError, choose
 
 Method = Literal["mml", "laplace", "hl"]
@@ -38,6 +38,10 @@ class FitConfig:
     allow_reversed: bool = False
     halo: HaloKind | None = None
     """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
+    trusted: str | Sequence[str] | None = None
+    """Raters who define ability; none where left out."""
+    known_slope: float = 6.0
+    """How strongly a known answer shows ability."""
     starts: int = 8
     seed: int = 0
     standard_errors: bool = True
@@ -69,6 +73,10 @@ class FitConfig:
                 value=self.anchors,
                 option="anchors",
             )
+        if self.trusted is not None:
+            some = (self.trusted,) if isinstance(self.trusted, str) else tuple(map(str, self.trusted))
+            object.__setattr__(self, "trusted", some or None)
+        check_number("known_slope", self.known_slope, 0.5, 20.0)
         if self.population is not None:
             object.__setattr__(self, "population", _population_text(self.population))
 

@@ -18,6 +18,8 @@ class FurtherOptions(TypedDict, total=False):
     prior: str | None
     allow_reversed: bool
     halo: str | None
+    trusted: Any
+    known_slope: float
     starts: int
     seed: int
     standard_errors: bool
@@ -34,6 +36,7 @@ class ColumnOptions(FurtherOptions, total=False):
     score: str
     items: Columns
     facets: Columns
+    known: Any
     cut: float
     table: str
     wide: str

@@ -16,8 +16,13 @@ def given_options(config: "DataclassInstance") -> dict[str, Any]:
     return {
         option.name: value
         for option in fields(config)
-        if option.default is not MISSING and (value := getattr(config, option.name)) != option.default
+        if option.default is not MISSING and _differs(value := getattr(config, option.name), option.default)
     }
+
+
+def _differs(value: object, default: object) -> bool:
+    """Where the default is None a value may be a dataframe, which does not compare as a whole."""
+    return value is not None if default is None else value != default
 
 
 def check_names(record: "type[DataclassInstance]", names: Iterable[str]) -> None:
@@ -44,6 +49,16 @@ def check_whole(name: str, value: object, least: int) -> None:
             Message(
                 "give a whole number of at least ", str(least), ", for example ", Option(name, max(least, 1))
             ),
+            value=value,
+            option=name,
+        )
+
+
+def check_number(name: str, value: object, least: float, most: float) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise OptionError(
+            Message(Option(name, value)),
+            Message(f"give a number from {least:g} to {most:g}"),
             value=value,
             option=name,
         )

@@ -31,6 +31,8 @@ class ReadConfig:
     score: str | None = None
     items: Columns = None
     facets: Columns = None
+    known: Any = None
+    """The column of known answers, or a table of them: its path, or a dataframe."""
     cut: float | None = None
     bands: str | Sequence[float] | None = None
     """Lower ends of all bands but the first, kept as text: "40,60,80"."""
@@ -76,6 +78,8 @@ class ReadConfig:
     def names(self, role: str) -> tuple[str, ...]:
         """The columns that the user names for a role."""
         spec = getattr(self, role)
+        if role == "known" and not isinstance(spec, str):
+            return ()
         return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
 
     @property

@@ -9,7 +9,10 @@ from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
 from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
+from raterlens.models.known_rows import KnownModel, answered_items
+from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
 
 # Of each student's averages, relative.
 _ACCURACY = 1e-8
@@ -26,34 +29,49 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
     """Facets models: a student's ratings all judge one ability."""
     placed = place(calibration, ratings)
     coded, model = placed.ratings, placed.problem.model
-    nodes, response = _nodes(placed.abilities()), placed.problem.response
+    widest = min(_WIDEST_STEP, 1 / model.fixed) if isinstance(model, KnownModel) else _WIDEST_STEP
+    nodes, response = _nodes(placed.abilities(), widest), placed.problem.response
     if model.halo is not None:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
         spread = np.sqrt(model.halo_variances(placed.parameters))
         response = AveragedResponse(response, spread[model.contexts.rater])
+    predictor, prior = model.predictor(placed.parameters), nodes.log_weights[None]
+    if isinstance(model, KnownModel):
+        prior = prior + _told(coded, model, response, predictor, nodes.points)
+        predictor, model = predictor.first(model.n_rated), model.inner
     return Expectation(
         ratings=coded,
         contexts=model.contexts,
         response=response,
-        predictor=model.predictor(placed.parameters),
+        predictor=predictor,
         nodes=nodes,
         judged=coded.student,
         n_judged=coded.n_students,
         pairs=grouped(coded.student, coded.n_students, coded.rater, coded.n_raters),
-        prior=nodes.log_weights[None],
+        prior=prior,
         prior_apart=np.empty((0, len(nodes.points))),
         slopes=placed.parameters[model.blocks["slope"]],
         own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
     )
 
 
-def _nodes(moments: Moments) -> Nodes:
+def _told(ratings: Ratings, model: KnownModel, response: Response, predictor: Predictor, t: Array) -> Array:
+    """(students, nodes): what known answers say of abilities."""
+    known, found = ratings.known, np.zeros((ratings.n_students, len(t)))
+    assert known is not None
+    answers = Predictor(predictor.slope[model.n_rated :], predictor.intercepts[model.n_rated :])
+    item = np.searchsorted(answered_items(ratings), known.item)
+    np.add.at(found, known.student, response.log_prob(answers, t)[item, known.answer])
+    return found
+
+
+def _nodes(moments: Moments, widest: float) -> Nodes:
     step, reach = nodes_for(moments, _ACCURACY * len(moments.sd)).step, _REACH * moments.sd
     whole = Nodes.equally_spaced(
         float(np.min(moments.mean - reach)), float(np.max(moments.mean + reach)), step
     )
     low, high = min(whole.low, -_PRIOR_REACH), max(whole.high, _PRIOR_REACH)
-    step = min(step, _WIDEST_STEP)
+    step = min(step, widest)
     count = len(Nodes.equally_spaced(low, high, step).points)
     size = -(-count // _VECTOR) * _VECTOR
     # Half a step short of the last one but two: the grid takes the next node, and one more.

@@ -96,6 +96,7 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
     known, config = fit.calibration, fit.config
     asked = (
         config.halo is not None
+        or ratings.known is not None
         or config.method != "mml"
         or fit.link == "log"
         or config.covariance != "observed"

@@ -14,7 +14,7 @@ ability it has expectation tau^2 E m_j' m_k', to first order.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,7 +200,7 @@ class _TrustedView:
 
     @staticmethod
     def of(everyone: "Fit", ratings: Ratings, rows: NDArray[np.bool_]) -> "_TrustedView":
-        part = ratings.subset(rows)
+        part = replace(ratings.subset(rows), known=None)
         part.check_estimable()
         fit = _fitted(everyone, part)
         assert fit.calibration is not None
@@ -224,7 +224,7 @@ class _TrustedView:
     def rater(self, code: int, ratings: Ratings, everyone: "Fit") -> _OtherRater:
         """One rater beside the trusted, who are held fixed: nobody else can vouch for this one."""
         label = str(ratings.raters[code])
-        part = ratings.subset(self.rows | (ratings.rater == code))
+        part = replace(ratings.subset(self.rows | (ratings.rater == code)), known=None)
         fit = _fitted(everyone, part, anchors=self.fit)
         calibration = fit.calibration
         assert calibration is not None

@@ -78,20 +78,23 @@ def _own_information(
     """(raters, own, own)"""
     model, response, t = problem.model, problem.response, nodes.points
     predictor = model.predictor(parameters)
-    rater, n, steps = model.contexts.rater, len(model.contexts), len(response.lever)
+    # Known answers are nobody's ratings: they have no part in what a rater's own tell.
+    n, every, steps = model.n_rated, len(model.contexts), len(response.lever)
+    rater, counts = model.contexts.rater[:n], counts[:n]
+    predictor = predictor.first(n)
     jacobian = model.jacobian(parameters)
     context = np.arange(n)
     # Derivatives of each intercept and of the slope in the parameters of the context's rater, at every node.
     by_slope = np.stack([_entries(jacobian, context, place) for place in own[rater].T], axis=-1)
     through = np.empty((n, len(t), steps, own.shape[1]))
     for j in range(steps):
-        by_intercept = [_entries(jacobian, n + context * steps + j, place) for place in own[rater].T]
+        by_intercept = [_entries(jacobian, every + context * steps + j, place) for place in own[rater].T]
         through[:, :, j] = np.stack(by_intercept, axis=-1)[:, None]
         through[:, :, j] += response.lever[j] * t[:, None] * by_slope[:, None]
     bend = -response.curvature(predictor, t, counts)
     complete = np.einsum("cqji,cqjk,cqkl->cil", through, bend, through, optimize=True)
     of_rater = sparse.csr_array((np.ones(n), (rater, context)), shape=(len(own), n))
-    items = np.minimum(np.bincount(rater, minlength=len(own)), model.contexts.n_items)
+    items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]
     each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
     # Of a student's ratings by a rater: how the expected score rises with ability, and what it tells of ability.

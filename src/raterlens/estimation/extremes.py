@@ -62,7 +62,7 @@ def pseudo_ratings(model: FacetsModel, n_categories: int, *, raters: bool = True
     top = np.full(len(contexts), n_categories - 1)
     per_item = model.thresholds is not None and model.thresholds.n_scales > 1
     if model.thresholds is not None and per_item:
-        top = model.thresholds.highest[contexts.item]
+        top[: model.n_rated] = model.thresholds.highest[contexts.item[: model.n_rated]]
     seen = contexts.counts(n_categories)
     given, total = seen.sum(axis=1), seen @ np.arange(n_categories)
     counts = np.zeros_like(seen)

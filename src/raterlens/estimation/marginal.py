@@ -15,6 +15,7 @@ from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
+from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
@@ -144,7 +145,9 @@ class EssayMarginal(FacetsMarginal):
 
     def by_ratings(self, ratings: Ratings) -> CellMarginal:
         """The same problem with single ratings as cells: for where essays are of too many kinds."""
-        return CellMarginal(ratings, self.model, self.response, self.pseudo, self._client)
+        return CellMarginal(
+            as_modelled(ratings, self.model), self.model, self.response, self.pseudo, self._client
+        )
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         if self._compiled:

@@ -6,6 +6,7 @@ from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
 from raterlens.models.facets import FacetsModel
+from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Response
 from raterlens.ratings.coded import Ratings
 
@@ -21,6 +22,7 @@ def marginal(
     client: "Client | None" = None,
 ) -> FacetsMarginal:
     """The cheapest form that the model and the response allow."""
+    ratings = as_modelled(ratings, model)
     if model.halo is not None:
         return HaloMarginal(ratings, model, response, pseudo, client)
     if isinstance(response, Adjacent):

@@ -26,7 +26,7 @@ from raterlens.estimation.starting_values import information_scale, starting_val
 from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.facets import NO_SLOPE, FacetsModel
-from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
@@ -57,7 +57,7 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     @property
     def raters_at_limit(self) -> Mask:
         """(raters,): whose slope or severity ran as far as it may."""
-        model, n = self.model, self.model.contexts.n_raters
+        model, n = self.model, self.model.n_raters
         slope, severity = (self.at_limit[model.blocks[name]] for name in ("slope", "severity"))
         if len(slope) < n:
             slope = np.abs(model.slope(self.parameters[model.blocks["slope"]])) >= LARGEST_SLOPE
@@ -140,9 +140,9 @@ def estimate(
 
 def on_scale(model: FacetsModel, parameters: Array, moments: Moments) -> Moments:
     """Abilities in units of their population, on the scale of the model: another one where anchors hold it."""
-    if not isinstance(model, ShiftedModel):
+    if POPULATION not in model.blocks:
         return moments
-    mean, sd = model.population(parameters)
+    mean, sd = population_of(model, parameters)
     return Moments(mean + sd * moments.mean, sd * moments.sd)
 
 
@@ -193,7 +193,7 @@ def _level(task: _Task, found: FacetsEstimate) -> Mask:
     x = found.parameters[slope]
     if task.held[slope].any() or not isinstance(model.slope, Linear):
         return np.zeros(len(x), dtype=bool)
-    if model.slope.size < model.contexts.n_raters:
+    if model.slope.size < model.n_raters:
         return np.full(len(x), model.without_ability(found.parameters))
     group = connected_groups(task.ratings).rater
     steepest = np.zeros(int(group.max()) + 1)

@@ -59,7 +59,7 @@ class PanelPrior:
     @staticmethod
     def of(model: FacetsModel, covariates: Array | None = None) -> "PanelPrior | None":
         """The prior for a model; None where a single rater is no sample."""
-        n = model.contexts.n_raters
+        n = model.n_raters
         if n < 2 or model.severity.size != n:
             return None
         own_slopes = isinstance(model.slope, Linear) and model.slope.size == n

@@ -19,6 +19,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.gmf import own_slopes
+from raterlens.models.known_rows import KNOWN, KnownModel, answered_items
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec
 from raterlens.models.thresholds import Thresholds
@@ -60,6 +61,8 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = ShiftedModel.of(model)
+    if coded.known is not None and (slope := calibration.known_slope) is not None:
+        model = KnownModel.of(model, coded, response, slope)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 
@@ -120,10 +123,26 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
         _refuse_impossible(ratings, model.thresholds, np.isfinite(thresholds).sum(axis=1), calibration.scores)
         x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
-    if isinstance(model, ShiftedModel):
+    if POPULATION in model.blocks:
         mean, sd = effects[POPULATION]
         x[model.blocks[POPULATION]] = mean, np.log(sd)
+    if isinstance(model, KnownModel):
+        x[model.blocks[KNOWN]] = _answer_parameters(calibration, ratings, model, item)
     return x
+
+
+def _answer_parameters(calibration: Calibration, ratings: Ratings, model: KnownModel, item: Codes) -> Array:
+    answered = answered_items(ratings)
+    thresholds = calibration.effects[KNOWN][item[answered]]
+    if np.isnan(thresholds).any():
+        unknown = ratings.items.gather(answered[np.isnan(thresholds).any(axis=1)])
+        raise InputError(
+            f"items with known answers here, but with none in the fit: {listed(unknown)}",
+            "leave their known answers out, or fit again with them",
+            value=unknown.to_list(),
+            option="known",
+        )
+    return model.known.parameters(thresholds)
 
 
 def known_highest(calibration: Calibration, ratings: Ratings) -> Indices | None:

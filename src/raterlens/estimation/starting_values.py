@@ -1,9 +1,11 @@
 """Starting values from pass rates, and the scale of each parameter from the information they imply."""
 
 import numpy as np
+from scipy import special
 
 from raterlens.capability.links import Link
 from raterlens.models.facets import FacetsModel
+from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
 from raterlens.types import Array
@@ -33,6 +35,8 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
         start[blocks["halo"]] = model.halo.invert(np.full(n, _SPREAD**2))
     if model.thresholds is not None:
         start[blocks["threshold"]] = _first_thresholds(model.thresholds)
+    if isinstance(model, KnownModel):
+        start[blocks[KNOWN]] = _first_answers(ratings, model)
     return start
 
 
@@ -50,6 +54,18 @@ def information_scale(model: FacetsModel, start: Array) -> Array:
             each * of_rater / n
         )
     return found
+
+
+def _first_answers(ratings: Ratings, model: KnownModel) -> Array:
+    """Thresholds that divide a standard normal population as the known answers are divided."""
+    given = model.contexts.given[model.n_rated :]
+    at_least = np.cumsum(given[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    share = (at_least + 0.5) / (given.sum(axis=1, keepdims=True) + 1)
+    values = np.zeros((model.known.n_scales, model.known.n_steps))
+    values[:, : share.shape[1]] = -model.fixed * special.ndtri(share)
+    if model.known.graded:
+        values = np.maximum.accumulate(values, axis=1) + 0.1 * np.arange(values.shape[1])
+    return model.known.parameters(values)
 
 
 def starting_widths(ratings: Ratings) -> Array:

@@ -36,8 +36,8 @@ class Calibration:
     effects: Mapping[str, Array]
     """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the variance
     of the reading effect), `item_slope` (its logarithm), `facet NAME`, `threshold` of shape (scales, steps) with NaN
-    beyond an item's highest score, and `population`, the students' mean and standard deviation where they are not 0
-    and 1."""
+    beyond an item's highest score, `known` (items, steps), the thresholds of known answers, and `population`, the
+    students' mean and standard deviation where they are not 0 and 1."""
     covariance: Array | sparse.csr_array | None
     """Of slopes, severities, halos, difficulties and item slopes; None where no standard errors were computed."""
     falling: Array
@@ -52,6 +52,9 @@ class Calibration:
     """Raters in a small group that shares no student with the rest."""
     spread: PanelSpread | None = None
     """How much raters differ, where they were fitted as a sample of raters."""
+
+    known_slope: float | None = None
+    """Of known answers, where the ratings had any."""
 
     @property
     def item_slopes(self) -> bool:
@@ -166,6 +169,7 @@ class Calibration:
             "at_limit": None if self.at_limit is None else self.at_limit.tolist(),
             "apart": None if self.apart is None else self.apart.tolist(),
             "spread": None if self.spread is None else asdict(self.spread),
+            "known_slope": self.known_slope,
         }
 
     @staticmethod
@@ -196,6 +200,7 @@ class Calibration:
             _mask(content["at_limit"]),
             _mask(content["apart"]),
             None if content["spread"] is None else PanelSpread(**content["spread"]),
+            content.get("known_slope"),
         )
 
 

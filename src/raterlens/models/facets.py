@@ -87,6 +87,19 @@ class FacetsModel:
         )
 
     @property
+    def n_raters(self) -> int:
+        return self.contexts.n_raters
+
+    @property
+    def n_items(self) -> int:
+        return self.contexts.n_items
+
+    @property
+    def n_rated(self) -> int:
+        """How many of the contexts, the first ones, are of ratings; known answers come after them."""
+        return len(self.contexts)
+
+    @property
     def effects(self) -> Blocks:
         """Layout of effects: one slope, severity and halo a rater, then the other parameters as they are."""
         return Blocks(self.blocks.sizes | dict.fromkeys(self._of_raters, self.contexts.n_raters))

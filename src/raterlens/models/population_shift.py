@@ -21,6 +21,12 @@ from raterlens.types import Array
 POPULATION = "population"
 
 
+def population_of(model: FacetsModel, parameters: Array) -> tuple[float, float]:
+    """Mean and standard deviation of the students, of a model that has them among its parameters."""
+    mean, log_sd = parameters[model.blocks[POPULATION]]
+    return float(mean), float(np.exp(log_sd))
+
+
 @dataclass(frozen=True)
 class ShiftedModel(FacetsModel):
     """A facets model with two more parameters at the end: the students' mean and the logarithm of their sd."""
@@ -30,14 +36,9 @@ class ShiftedModel(FacetsModel):
         parts = {field.name: getattr(model, field.name) for field in fields(model)}
         return ShiftedModel(**parts | {"blocks": Blocks(model.blocks.sizes | {POPULATION: 2})})
 
-    def population(self, parameters: Array) -> tuple[float, float]:
-        """Mean and standard deviation of the students."""
-        mean, log_sd = parameters[self.blocks[POPULATION]]
-        return float(mean), float(np.exp(log_sd))
-
     def predictor(self, parameters: Array) -> Predictor:
         inner = super().predictor(parameters)
-        mean, sd = self.population(parameters)
+        mean, sd = population_of(self, parameters)
         return Predictor(
             sd * inner.slope, inner.intercepts + mean * np.multiply.outer(inner.slope, self.lever)
         )
@@ -46,7 +47,7 @@ class ShiftedModel(FacetsModel):
         self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
     ) -> Array:
         slope = super().predictor(parameters).slope
-        mean, sd = self.population(parameters)
+        mean, sd = population_of(self, parameters)
         d_base = d_intercepts @ self.lever
         found = super().pullback(parameters, sd * d_slope + mean * d_base, d_intercepts, d_halo)
         found[self.blocks[POPULATION]] = slope @ d_base, sd * (slope @ d_slope)
@@ -54,7 +55,7 @@ class ShiftedModel(FacetsModel):
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         inner, slope = self._inner_jacobian(parameters)
-        mean, sd = self.population(parameters)
+        mean, sd = population_of(self, parameters)
         n, lever = len(slope), self.lever[:, None]
         slopes = sd * inner[:n] + self._at(1, sd * slope)
         intercepts = inner[n:] + sparse.kron(mean * inner[:n] + self._at(0, slope), lever)
@@ -62,7 +63,7 @@ class ShiftedModel(FacetsModel):
 
     def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
         inner, slope = self._inner_jacobian(parameters)
-        mean, sd = self.population(parameters)
+        mean, sd = population_of(self, parameters)
         d_base = d_intercepts @ self.lever
         # The mean and the sd each multiply the slopes, which depend on parameters of their own.
         crossed = np.zeros((2, self.blocks.size))

@@ -73,7 +73,7 @@ def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None
 
 
 def _rows(model: FacetsModel, parameters: Array) -> Iterator[tuple[Array, Array]]:
-    blocks, n_raters = model.blocks, model.contexts.n_raters
+    blocks, n_raters = model.blocks, model.n_raters
     ones = np.ones(n_raters)
     slopes = model.slope(parameters[blocks["slope"]])
     weight = slopes if model.difficulty_on_ability_scale else ones

@@ -22,6 +22,10 @@ class Predictor:
     intercepts: Array
     """(contexts, categories - 1)"""
 
+    def first(self, n: int) -> "Predictor":
+        """Of the first contexts."""
+        return Predictor(self.slope[:n], self.intercepts[:n])
+
 
 class Response(Protocol):
     """Log-probabilities of the scores and their derivatives in the intercepts.

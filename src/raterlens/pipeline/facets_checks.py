@@ -1,16 +1,17 @@
 """What a facets model is asked for, checked before any work: which options go together, and with which scores."""
 
 import numpy as np
+import polars as pl
 
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.engine.cells import has_long_readings
-from raterlens.errors import InputError, OptionError
+from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.build import Options
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, listed
 from raterlens.uncertainty.covariance_kinds import EXPECTED, OBSERVED, check_kind
 
 
@@ -87,6 +88,42 @@ def check_readings(ratings: Ratings, halo: str | None) -> None:
         value=halo,
         option="halo",
     )
+
+
+def check_known(ratings: Ratings, config: FitConfig) -> None:
+    """Raise where trusted raters are not there, and where known answers go with something that cannot use them."""
+    for rater in config.trusted or ():
+        choose("rater", rater, ratings.raters.cast(pl.String), option="trusted")
+    if ratings.known is None:
+        return
+    if strange := np.setdiff1d(ratings.known.answer, np.flatnonzero(ratings.score_counts)).tolist():
+        raise InputError(
+            f"the answer {listed(strange)} is known to be right for some, but nobody ever gave that score",
+            Message("leave it blank, or combine scores, for example with ", Option("cut")),
+            value=strange,
+            option="known",
+        )
+    if config.method != "mml":
+        raise OptionError(
+            f"known answers with method {config.method!r}, which takes ratings only",
+            Message("use ", Option("method", "mml"), ", or read without ", Option("known")),
+            value=config.method,
+            option="method",
+        )
+    if config.link == "log":
+        raise OptionError(
+            "known answers with link 'log', whose pass rate does not level off",
+            Message("use ", Option("link", "cloglog"), ", or read without ", Option("known")),
+            value=config.link,
+            option="link",
+        )
+    if config.halo not in (None, "none"):
+        raise OptionError(
+            Message(Option("halo", config.halo), " with known answers, which are no readings"),
+            Message("leave out ", Option("halo"), ", or read without ", Option("known")),
+            value=config.halo,
+            option="halo",
+        )
 
 
 _WHY_MML = {

@@ -22,9 +22,11 @@ from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.capped_log import Capped
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel
-from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, lengthened
+from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_checks import (
+    check_known,
     check_readings,
     check_scores,
     default_yardstick,
@@ -71,6 +73,7 @@ class FacetsTask:
         coded = with_scores(ratings, scores)
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
+        check_known(ratings, config)
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,
@@ -95,13 +98,17 @@ class FacetsTask:
         held: Array | None = None
         if anchors is not None:
             model, held = anchor(anchors, self.coded, model)
+        begin = self._begin(model)
+        if self.coded.known is not None:
+            model = KnownModel.of(model, self.coded, response, self.config.known_slope)
+            held, begin = (lengthened(each, model.blocks.size) for each in (held, begin))
         found = estimate(
             self.coded,
             model,
             response,
             self.options.link,
             self.config.method,
-            Known(held, self._begin(model), self.config.allow_reversed, self._prior(model)),
+            Known(held, begin, self.config.allow_reversed, self._prior(model)),
             Search(self.config.max_iterations, self.run.progress),
             Where(self.checkpoint, self.run.client),
         )
@@ -214,8 +221,11 @@ class FacetsTask:
         named = {name: effects[at[name]] for name in at.sizes}
         if model.thresholds is not None:
             named["threshold"] = model.thresholds.values(named["threshold"])
-        if isinstance(model, ShiftedModel):
-            named["population"] = np.array(model.population(x))
+        if isinstance(model, KnownModel):
+            named[KNOWN] = np.full((ratings.n_items, model.known.n_steps), np.nan)
+            named[KNOWN][answered_items(ratings)] = model.answer_thresholds(x)
+        if POPULATION in model.blocks:
+            named[POPULATION] = np.array(population_of(model, x))
         spread = None
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
         through = model.effect_jacobian(x)[kept]
@@ -243,6 +253,7 @@ class FacetsTask:
             at_limit=estimate.raters_at_limit,
             apart=raters_apart(connected_groups(self.ratings)),
             spread=spread_of(estimate, covariance),
+            known_slope=model.fixed if isinstance(model, KnownModel) else None,
         )
         if found.spread is None:
             return found

@@ -13,6 +13,7 @@ from raterlens.errors import InputError
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.backend import Backend
+from raterlens.ratings.known_answers import KnownAnswers, joined_answers, renumbered
 from raterlens.ratings.long_columns import distinct_counts, run_starts, run_sums
 from raterlens.text import counted, shortened
 
@@ -65,6 +66,8 @@ class Ratings:
     backend: Backend = field(default="polars")
     """The kind of dataframe that results are returned as: the kind that came in."""
     facets: tuple[Facet, ...] = ()
+    known: KnownAnswers | None = None
+    """What is right for some students and items, whoever rated them."""
     _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What has been counted so far, by its name."""
 
@@ -142,7 +145,8 @@ class Ratings:
 
     def with_scores(self, places: NDArray[np.int16]) -> "Ratings":
         """The same ratings with score s replaced by `places[s]`."""
-        return replace(self, score=places[self.score])
+        known = None if self.known is None else self.known.with_scores(places)
+        return replace(self, score=places[self.score], known=known)
 
     def drawn(self, n_ratings: int, seed: int = 0) -> NDArray[np.bool_]:
         """(students,) some of them at random, who have about so many ratings in all."""
@@ -169,6 +173,10 @@ class Ratings:
         student, students = left(self.student, self.students, keep=False)
         rater, raters = left(self.rater, self.raters)
         item, items = left(self.item, self.items)
+        known = self.known
+        if known is not None:
+            every = np.arange(self.n_items) if keep_levels else renumbered(self.item[rows], self.n_items)
+            known = known.among(renumbered(self.student[rows], self.n_students), every)
         return Ratings(
             student=student,
             rater=rater,
@@ -180,6 +188,7 @@ class Ratings:
             notes=self.notes,
             backend=self.backend,
             facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
+            known=known,
         )
 
     def table(self) -> pl.DataFrame:
@@ -258,7 +267,8 @@ class Ratings:
     @property
     def n_categories(self) -> int:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
-        return int(self.score.max()) + 1
+        highest = int(self.score.max())
+        return 1 + (highest if self.known is None else max(highest, int(self.known.answer.max())))
 
 
 def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
@@ -288,4 +298,5 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
             replace(facet, codes=np.concatenate([part.facets[f].codes for part in parts]))
             for f, facet in enumerate(first.facets)
         ),
+        known=joined_answers([(int(n), part.known) for n, part in zip(before[:-1], parts, strict=True)]),
     )

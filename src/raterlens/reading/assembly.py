@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.ratings.coded import Codes, Facet, Ratings
+from raterlens.ratings.known_answers import KnownAnswers, renumbered
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
+from raterlens.reading.known_column import once_each, table_answers
 from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.proposals.label_spellings import merged
@@ -18,7 +20,7 @@ from raterlens.reading.proposals.score_scales import understood_scale
 from raterlens.reading.proposals.swapped_roles import swapped
 from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.repeated_rows import Whole, repeated_rows
-from raterlens.reading.scores import parse_scores
+from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.value_labels import labelled
 from raterlens.text import Message, Option, counted, listed, shortened
 from raterlens.types import Mask
@@ -44,7 +46,7 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
             labels = _Labels.of(rows, roles)
         labels = labels.merged(rows.place, understanding)
     complete = labels.complete
-    scores, scored = _scored(rows, roles, complete, understanding)
+    scores, scored, coding = _scored(rows, roles, complete, understanding)
     kept = scored & complete[:, None] & (scores >= 0)
     notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
     notes += left_out(roles, Kept.of(complete, scored, kept))
@@ -58,6 +60,9 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
     ]
     ratings = _ratings(table, labels, scores, kept, notes)
+    if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config.known)) is not None:
+        said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
+        ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
     found, more = swapped(
         roles, ratings.n_students, ratings.n_raters, ratings.n_items, understanding.asked.given().keys()
     )
@@ -67,8 +72,9 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
 
 def _scored(
     rows: Rows, roles: Roles, complete: Mask, understanding: Understanding
-) -> tuple[NDArray[np.int16], Mask]:
-    """Scores, -1 where there is none, and where there is something; rows without a label hold no score."""
+) -> tuple[NDArray[np.int16], Mask, ScoreCoding]:
+    """Scores, -1 where there is none, where there is something, and how they were read; rows without a label hold no
+    score."""
     frame = rows.frame
     given: Mask | None = None
     if not complete.all():
@@ -83,7 +89,7 @@ def _scored(
     scored = scores >= 0
     if given is not None:
         scored |= given & ~complete[:, None]
-    return scores, scored
+    return scores, scored, coding
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +166,29 @@ def _ratings(
         backend=table.backend,
         facets=tuple(Facet(name, levels.codes, levels.labels.alias(name)) for name, levels in facets.items()),
     )
+
+
+def _known(
+    ratings: Ratings,
+    rows: Rows,
+    roles: Roles,
+    labels: _Labels,
+    kept: Mask,
+    coding: ScoreCoding,
+    source: object,
+) -> KnownAnswers | None:
+    """What is right, by the codes of the ratings; also from rows that hold no rating."""
+    if not roles.known:
+        return None if source is None else table_answers(ratings, source, roles, coding)
+
+    def left(levels: Levels, codes: Codes) -> Codes:
+        used = renumbered(np.broadcast_to(codes, kept.shape)[kept], len(levels.labels))
+        return np.append(used, -1)[codes]
+
+    student = left(labels.students, labels.students.codes[:, None])[:, 0]
+    item = left(labels.items, labels.item_codes)
+    answer = parse_scores(rows.frame[roles.known[0]], coding, rows.place)
+    return once_each(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
 
 
 def _levels(frame: pl.DataFrame, role: str, names: tuple[str, ...]) -> Levels:

@@ -23,10 +23,11 @@ class Roles:
     facets: tuple[str, ...]
     wide: bool
     notes: tuple[str, ...]
+    known: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.student + self.rater + self.item + self.scores + self.facets
+        return self.student + self.rater + self.item + self.scores + self.facets + self.known
 
 
 def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) -> Roles:
@@ -34,7 +35,7 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
     wide = config.items is not None
     taken = {
         role: _present(columns, role, config.names(role))
-        for role in ("student", "rater", "item", "score", "items", "facets")
+        for role in ("student", "rater", "item", "score", "items", "facets", "known")
         if getattr(config, role) is not None
     }
     _refuse_shared(taken)
@@ -48,6 +49,19 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
             else:
                 notes.append(f"{role} column: {shortened(name)} (recognised)")
             taken[role] = () if name is None else (name,)
+    if wide and "known" in taken and len(taken["items"]) > 1:
+        raise OptionError(
+            Message(
+                f"column {shortened(taken['known'][0])} is given for ",
+                Option("known"),
+                f", but a row has scores of {len(taken['items'])} items, and one answer does not say of which",
+            ),
+            Message(
+                "give ", Option("known"), " as a table with the columns of the students, items and answers"
+            ),
+            value=taken["known"][0],
+            option="known",
+        )
     return Roles(
         student=taken["student"],
         rater=taken["rater"],
@@ -56,12 +70,13 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
         facets=taken.get("facets", ()),
         wide=wide,
         notes=tuple(notes),
+        known=taken.get("known", ()),
     )
 
 
 def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple[ReadConfig, list[str]]:
     """What the user says, and where the user says nothing, what the file does of columns not yet taken; and notes."""
-    roles = ("student", "rater", "item", "score", "items", "facets")
+    roles = ("student", "rater", "item", "score", "items", "facets", "known")
     taken = {name for role in roles for name in config.names(role)}
     filled: dict[str, str | list[str]] = {}
     notes: list[str] = []

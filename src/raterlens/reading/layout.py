@@ -8,6 +8,7 @@ import polars as pl
 from raterlens.config import ROW, ReadConfig
 from raterlens.reading.columns import Roles, as_told, assign_roles
 from raterlens.reading.formats.lazy_table import Rows, Table
+from raterlens.reading.known_column import second_table
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.proposals.rater_content import rater_by_content
 from raterlens.reading.proposals.role_detection import Look, Recognised, recognise
@@ -20,10 +21,12 @@ def laid_out(table: Table, understanding: Understanding) -> tuple[Table, Roles]:
     """The table, made long where raters have columns of their own, and its roles: as the user says, else as the file
     does, else as names and content suggest."""
     config = understanding.config
+    if second_table(config.known, table.columns):
+        config = config.changed(known=None)
     if ROW in config.names("student"):
         table = numbered(table)
     if config.wide is not None:
-        others = (*config.names("student"), *config.names("facets"))
+        others = (*config.names("student"), *config.names("facets"), *config.names("known"))
         table = to_long(table, config.wide, config.names("items"), others)
         config = config.changed(items=None)
     config, notes = as_told(table.roles, config)
@@ -45,7 +48,7 @@ def _spread(
     """Where one row has several scores."""
     if "rater" in found.doubtful:
         return table, config
-    given = {role: config.names(role) for role in ("student", "rater", "item", "facets")}
+    given = {role: config.names(role) for role in ("student", "rater", "item", "facets", "known")}
     named = {**given, **{role: (name,) for role, name in found.roles.items()}}
     free = [name for name in table.columns if not any(name in names for names in named.values())]
     if named["rater"]:
@@ -89,7 +92,7 @@ def _one_row_per_rating(
     if found.roles.get("student") == ROW:
         table = numbered(table)
     understanding.take(spread.findings)
-    others = (*config.names("student"), *config.names("facets"))
+    others = (*config.names("student"), *config.names("facets"), *config.names("known"))
     long = to_long(table, spread.wide, spread.items, others)
     config, _ = as_told(long.roles, config)
     found.roles = {role: name for role, name in found.roles.items() if getattr(config, role) is None}

@@ -35,6 +35,7 @@ from raterlens.reading.proposals.score_scales import understood_scale
 from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.reader import checked
 from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
+from raterlens.text import Message, Option
 
 # Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
 LARGE, CHUNK = 5_000_000, 2**21
@@ -101,6 +102,13 @@ def pack_ratings(
     source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
 ) -> Path:
     """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
+    if config.known is not None:
+        raise OptionError(
+            Message(Option("known"), ": packed files hold ratings only, no known answers"),
+            "leave it out, or fit the table itself",
+            value=config.known,
+            option="known",
+        )
     understanding = Understanding(config)
     with open_table(source, config) as opened:
         understanding.take(opened.findings)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -27,6 +27,7 @@ def read(
     *,
     items: Columns = None,
     facets: Columns = None,
+    known: Any = None,
     cut: float | None = None,
     bands: str | Sequence[float] | None = None,
     map: str | Mapping[str, float | None] | None = None,
@@ -54,6 +55,10 @@ def read(
     facets
         Columns of whatever else makes a rating harder or easier for all raters alike, such as the topic or the
         occasion. Each is estimated beside raters and items, in `fit.table("facets")`.
+    known
+        The column of known answers: the score that is right for the row's student and item, whoever rated them, and
+        empty where it is not known. Or a table of its own, a path or a dataframe, with the columns of the students, of
+        the items where there are several, and of the answers. `cut`, `bands` and `map` apply to them too.
     cut
         The lowest passing score: a rating is then a pass (1) if its score is at least `cut`, else a fail (0).
     bands
@@ -108,6 +113,7 @@ def read(
         score=score,
         items=items,
         facets=facets,
+        known=known,
         cut=cut,
         bands=bands,
         map=map,
@@ -180,13 +186,15 @@ def checked(ratings: Ratings, cut: float | None) -> Ratings:
 def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
     """Packed ratings know their columns; a cut is possible where they were packed without one."""
     path, _ = located(source, config)
-    for role in ("student", "rater", "item", "score", "items", "facets"):
-        if config.names(role):
+    for role in ("student", "rater", "item", "score", "items", "facets", "known"):
+        if getattr(config, role) is not None:
             raise OptionError(
                 Message(
                     Option(role), f" is given for {path.name!r}, whose columns were chosen when it was packed"
                 ),
-                "leave it out, or pack again",
+                "leave it out, or read the table itself"
+                if role == "known"
+                else "leave it out, or pack again",
                 value=getattr(config, role),
                 option=role,
             )

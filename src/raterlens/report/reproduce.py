@@ -14,7 +14,7 @@ IMPORT = "import raterlens as rl"
 SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
 """What `rl.read_facets` takes: a control file says the rest itself."""
-SEVERAL = ("student", "rater", "item", "items", "facets", "groups", "raters")
+SEVERAL = ("student", "rater", "item", "items", "facets", "groups", "raters", "trusted")
 """Options for which the command line takes several names, with commas between them."""
 FLAGS = {"raters": "only", "client": "cluster", "path": "out"}
 """Options that the command line calls otherwise."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from raterlens.estimation.methods import FacetsEstimate
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
-from raterlens.models.population_shift import POPULATION, ShiftedModel
+from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.types import Array
@@ -66,8 +66,8 @@ def tabulate(
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
-    if isinstance(found.model, ShiftedModel):
-        mean, sd = found.model.population(x)
+    if POPULATION in found.model.blocks:
+        mean, sd = population_of(found.model, x)
         mean_se, log_se = se[blocks[POPULATION]]
         columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
         tables[POPULATION] = pl.DataFrame(columns)
@@ -94,7 +94,7 @@ def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
     """Raters whose slope and severity are both held."""
     blocks, held = found.model.blocks, found.held
     if not held.any():
-        return np.zeros(found.model.contexts.n_raters, dtype=bool)
+        return np.zeros(found.model.n_raters, dtype=bool)
     slope, severity = held[blocks["slope"]], held[blocks["severity"]]
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
 
@@ -112,7 +112,7 @@ def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], n_catego
 def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:
     """What is peculiar about an item's estimates; empty where nothing is."""
     blocks = found.model.blocks
-    flags = np.full(found.model.contexts.n_items, "", dtype=object)
+    flags = np.full(found.model.n_items, "", dtype=object)
     flags[found.held[blocks["difficulty"]]] = ANCHORED
     flags[found.at_limit[blocks["difficulty"]]] = "difficulty at limit"
     if found.model.item_slopes:

@@ -18,7 +18,7 @@ from raterlens.engine.protocol import MOST_NODES
 from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.capped_log import Capped
-from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.population_shift import POPULATION
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option, listed, shortened
 from raterlens.uncertainty.covariance import Covariance
@@ -49,7 +49,7 @@ def facets_warnings(
     yield from _empty_categories(ratings, found)
     if isinstance(found.problem.response, Capped):
         yield _capped(found)
-    if found.held.any() and not isinstance(found.model, ShiftedModel):
+    if found.held.any() and POPULATION not in found.model.blocks:
         yield from _shifted(found)
     groups = int(found.model.item_group.max()) + 1
     if groups > 1:
@@ -151,7 +151,8 @@ def _empty_categories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
         return
     k = thresholds.n_steps + 1
     given = np.zeros((ratings.n_items, k))
-    np.add.at(given, found.model.contexts.item, found.model.contexts.counts(k))
+    rated = slice(found.model.n_rated)
+    np.add.at(given, found.model.contexts.item[rated], found.model.contexts.counts(k)[rated])
     missing = [
         f"{shortened(label)} a score of {listed(np.flatnonzero(row[: top + 1] == 0))}"
         for label, row, top in zip(ratings.items.cast(pl.String), given, thresholds.highest, strict=True)

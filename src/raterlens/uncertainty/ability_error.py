@@ -13,7 +13,7 @@ from scipy import sparse
 
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.methods import FacetsEstimate
-from raterlens.models.population_shift import POPULATION, ShiftedModel
+from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
@@ -66,10 +66,10 @@ def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
         return posterior * (t - (posterior @ t)[:, None])
 
     gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
-    if not isinstance(found.model, ShiftedModel):
+    if POPULATION not in found.model.blocks:
         return gradient
     # θ = mean + sd z, with the mean and log sd among the parameters.
-    mean, sd = found.model.population(found.parameters)
+    mean, sd = population_of(found.model, found.parameters)
     place = found.model.blocks[POPULATION].start
     own = np.zeros((len(found.moments.mean), found.model.blocks.size))
     own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean

@@ -134,7 +134,7 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
         problem = placed.problem
         drawn = redrawn(placed.ratings, problem.model, problem.response, placed.parameters, random)
         scores = np.asarray(_known(fit).scores, dtype=np.int16)
-        drawn = replace(drawn, score=scores[drawn.score])
+        drawn = drawn.with_scores(scores)
     else:
         drawn = resampled(plan.ratings, random)
     # Estimates are all that is wanted, unless the yardstick follows from their standard errors.

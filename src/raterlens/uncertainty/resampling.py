@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.models.facets import FacetsModel
+from raterlens.models.known_rows import KnownModel, with_answers
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.known_answers import renumbered
 from raterlens.ratings.repeats import readings_of
 from raterlens.types import Array
 
@@ -25,7 +28,28 @@ def redrawn(
     ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
 ) -> Ratings:
     """New abilities from the standard normal population, new impressions where the model has them, and new scores from
-    the model, for every rating."""
+    the model, for every rating and known answer."""
+    if isinstance(model, KnownModel):
+        return _with_answers_redrawn(ratings, model, response, parameters, random)
+    return replace(ratings, score=_scores(ratings, model, response, parameters, random))
+
+
+def _with_answers_redrawn(
+    ratings: Ratings, model: KnownModel, response: Response, parameters: Array, random: Generator
+) -> Ratings:
+    assert ratings.known is not None
+    every = with_answers(ratings)
+    drawn = _scores(every, model, response, parameters, random)
+    answered = every.rater == ratings.n_raters
+    score = np.empty(ratings.n_ratings, dtype=np.int16)
+    score[np.argsort(ratings.student, kind="stable")] = drawn[~answered]
+    return replace(ratings, score=score, known=replace(ratings.known, answer=drawn[answered]))
+
+
+def _scores(
+    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
+) -> NDArray[np.int16]:
+    """(ratings,)"""
     ability = random.standard_normal(ratings.n_students)
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
@@ -46,7 +70,7 @@ def redrawn(
         chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
         passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
         score[rows] = passed.sum(axis=1)
-    return replace(ratings, score=score)
+    return score
 
 
 def resampled(ratings: Ratings, random: Generator) -> Ratings:
@@ -58,10 +82,14 @@ def resampled(ratings: Ratings, random: Generator) -> Ratings:
     size = first[drawn + 1] - first[drawn]
     start = np.repeat(first[drawn] - np.concatenate([[0], np.cumsum(size)[:-1]]), size)
     rows = order[start + np.arange(size.sum())]
+    known = None if ratings.known is None else ratings.known.of_students(drawn)
+    if known is not None:
+        known = known.among(np.arange(n), renumbered(ratings.item[rows], ratings.n_items))
     return replace(
         ratings.subset(rows),
         student=np.repeat(np.arange(n, dtype=np.int32), size),
         students=pl.Series("student", np.arange(n)),
+        known=known,
     )
 
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.models.known_rows import as_modelled
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
@@ -40,7 +41,7 @@ def summed_scores(
     posterior (students, nodes)."""
     response, contexts = problem.response, problem.model.contexts
     k, steps = response.n_categories, len(response.lever)
-    cells = rating_cells(ratings, contexts, k)
+    cells = rating_cells(as_modelled(ratings, problem.model), contexts, k)
     tables = response.scores(problem.model.predictor(parameters), nodes.points)
     tables = tables.reshape(steps, -1, len(nodes.points))
     slopes, intercepts = np.empty(cells.nnz), np.empty((cells.nnz, steps))

@@ -62,6 +62,8 @@ VALUES: dict[str, Any] = {
     "population": "normal 0.5 1.2",
     "origin": "absolute",
     "halo": "rater",
+    "known": "gold",
+    "known_slope": 3.5,
     "prior": "panel",
     "score": "mark",
     "table": "Sheet 2",

@@ -39,6 +39,7 @@ READ_HELP = {
     "score": "Score column, for one row per rating.",
     "items": "Score columns (a,b,c), for one row per rater and piece of work.",
     "facets": "Columns of further facets (topic,occasion), each with its own difficulty.",
+    "known": "Column of known answers, empty where unknown; or a file with students, items and answers.",
     "cut": "Lowest passing score: turns scores into pass and fail.",
     "bands": "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3.",
     "map": "What words are worth: good=1,bad=0,absent= (nothing: missing). Usual words are known.",
@@ -66,6 +67,8 @@ FIT_HELP = {
         "What all scores of a student by a rater share besides ability: none, common (as strong for every rater) or "
         "rater (each rater's own). Default: none, and common where the ratings clearly show it."
     ),
+    "trusted": "Raters who define ability (a,b), such as human experts among LLM judges.",
+    "known_slope": "How strongly a known answer shows ability; 3 and 10 are worth a check.",
     "starts": "Starting points to try at most, for models with a true category.",
     "seed": "Seed of the random starting points.",
     "standard_errors": "Skip standard errors and intervals.",

@@ -72,7 +72,7 @@ class Recognised:
 
 def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recognised:
     """Find a column for every role that the user left out, among the columns not yet taken."""
-    taken = {name for role in (*ROLES, "items", "facets") for name in config.names(role)}
+    taken = {name for role in (*ROLES, "items", "facets", "known") for name in config.names(role)}
     open_roles = [role for role in ROLES if getattr(config, role) is None]
     if config.items is not None:
         open_roles = [role for role in open_roles if role in ("student", "rater")]

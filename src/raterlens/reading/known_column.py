@@ -1,0 +1,133 @@
+"""Known answers, from a column of the ratings or a table of their own: coded, checked, once per student and item."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.config import ReadConfig
+from raterlens.errors import InputError
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.known_answers import Codes, KnownAnswers
+from raterlens.reading.columns import Roles, those
+from raterlens.reading.formats.file_formats import open_table
+from raterlens.reading.formats.lazy_table import Table
+from raterlens.reading.levels import combine
+from raterlens.reading.scores import ScoreCoding, parse_scores
+from raterlens.text import Message, Option, counted, listed, shortened
+
+Place = Callable[[int], str]
+
+
+def second_table(known: object, columns: tuple[str, ...]) -> bool:
+    """Whether known answers stand in a table of their own: a dataframe, or a file where no column has that name."""
+    if known is None or (isinstance(known, str) and known in columns):
+        return False
+    return not isinstance(known, str) or (bool(Path(known).suffix) and Path(known).is_file())
+
+
+def table_answers(ratings: Ratings, source: object, roles: Roles, coding: ScoreCoding) -> KnownAnswers:
+    """From a table with the columns of the students, of the items where there are several, and of the answers."""
+    with open_table(source, ReadConfig()) as table:
+        keys = [*roles.student, *roles.item]
+        _check_columns(table, keys, ratings)
+        (column,) = _answer_column(table, keys, roles)
+        rows = table.take((*keys, column))
+    student = _places(rows.frame, roles.student, ratings.students, "student", rows.place)
+    item = np.zeros(len(student), dtype=np.int32)
+    if roles.item:
+        item = _places(rows.frame, roles.item, ratings.items, "item", rows.place)
+    answer = parse_scores(rows.frame[column], coding, rows.place)
+    return once_each(ratings, student, item, np.where(student < 0, np.int16(-1), answer), rows.place)
+
+
+def _check_columns(table: Table, keys: list[str], ratings: Ratings) -> None:
+    missing = [name for name in keys if name not in table.columns]
+    if missing or (ratings.n_items > 1 and len(keys) < 2):
+        wanted = missing or ["item"]
+        raise InputError(
+            Message(f"{table.name}, given as ", Option("known"), f", has no column {listed(wanted)}"),
+            f"call its columns as those of the ratings, which say whose answers they are; {those(table.columns)}",
+            value=wanted,
+            option="known",
+        )
+
+
+def _answer_column(table: Table, keys: list[str], roles: Roles) -> list[str]:
+    others = [name for name in table.columns if name not in keys]
+    named = [name for name in others if name in roles.scores] or others
+    if len(named) != 1:
+        raise InputError(
+            Message(
+                f"{table.name}, given as ",
+                Option("known"),
+                f", has {counted(len(named), 'column')} that could be the answers",
+            ),
+            f"leave one besides {listed(keys)}, or call it as the column of scores; {those(table.columns)}",
+            value=named,
+            option="known",
+        )
+    return named
+
+
+def _places(frame: pl.DataFrame, names: tuple[str, ...], labels: pl.Series, role: str, place: Place) -> Codes:
+    """(rows,): each label's place among those of the ratings, -1 where it is blank."""
+    levels = combine([frame[name] for name in names])
+    known = dict(zip(labels.cast(pl.String), range(len(labels)), strict=True))
+    found = [known.get(label, -1) for label in levels.labels.cast(pl.String)]
+    strange = [shortened(label) for label, at in zip(levels.labels, found, strict=True) if at < 0]
+    if strange:
+        first = int(np.flatnonzero(np.isin(levels.codes, np.flatnonzero(np.array(found) < 0)))[0])
+        raise InputError(
+            f"known answers for {counted(len(strange), role)} without a rating, the first at {place(first)}: "
+            f"{', '.join(strange[:5])}",
+            "spell labels as the ratings do, and leave out whoever nobody rated",
+            value=strange,
+            option="known",
+        )
+    return np.append(np.array(found, dtype=np.int32), np.int32(-1))[levels.codes]
+
+
+def once_each(
+    ratings: Ratings,
+    student: NDArray[np.integer],
+    item: NDArray[np.integer],
+    answer: NDArray[np.int16],
+    place: Place,
+) -> KnownAnswers:
+    """From the answers of rows, -1 where there is none, and the codes of their students and items."""
+    rows = np.flatnonzero((answer >= 0) & (student >= 0) & (item >= 0))
+    if not len(rows):
+        raise InputError(
+            "no known answer found: the column is empty",
+            "fill in the right score where it is known, and leave the others blank",
+            option="known",
+        )
+    key = student[rows].astype(np.int64) * ratings.n_items + item[rows]
+    order = np.argsort(key, kind="stable")
+    rows, key = rows[order], key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    settled = np.repeat(answer[rows[first]], np.diff(first, append=len(rows)))
+    if (other := np.flatnonzero(answer[rows] != settled)).size:
+        row = int(rows[other].min())
+        at = int(np.flatnonzero(rows == row)[0])
+        who = shortened(ratings.students[int(student[row])])
+        on = f" on item {shortened(ratings.items[int(item[row])])}" if ratings.n_items > 1 else ""
+        raise InputError(
+            f"the known answer for student {who}{on} is {answer[row]} at {place(row)}, but {settled[at]} elsewhere",
+            "give one answer for all rows of a student and item, or leave it blank",
+            value=int(answer[row]),
+            option="known",
+        )
+    found = answer[rows[first]]
+    if (found == found[0]).all():
+        raise InputError(
+            f"all {counted(len(found), 'known answer')} are {found[0]}",
+            "look up some of the others too: what only ever has one answer shows nobody's errors",
+            value=int(found[0]),
+            option="known",
+        )
+    student, item = np.divmod(key[first], ratings.n_items)
+    return KnownAnswers(student.astype(np.int32), item.astype(np.int32), found.astype(np.int16))
