@@ -43,6 +43,7 @@ LONGEST_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 420, 60, 8
 PUBLIC = {
     "raterlens.fitting:fit",
     "raterlens.simulation.simulate:simulate",
+    "raterlens.planning.plan:plan",
     "raterlens.reading.reader:read",
     "raterlens.reading.packing:pack",
     "raterlens.export.gate:gate",

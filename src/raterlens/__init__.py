@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from raterlens.export.gate import Gate, gate
     from raterlens.facade import Fit
     from raterlens.fitting import fit, load
+    from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
     from raterlens.reading.facets.control_writer import write_facets
     from raterlens.reading.facets.facets_study import read_facets
@@ -50,6 +51,8 @@ _WHERE = {
     "write_facets": "raterlens.reading.facets.control_writer",
     "load_example": "raterlens.simulation.example",
     "simulate": "raterlens.simulation.simulate",
+    "plan": "raterlens.planning.plan",
+    "MarkingPlan": "raterlens.planning.plan",
     "RaterlensError": "raterlens.errors",
 }
 
@@ -59,6 +62,7 @@ __all__ = [
     "Fit",
     "FitConfig",
     "Gate",
+    "MarkingPlan",
     "RaterlensError",
     "Ratings",
     "Window",
@@ -72,6 +76,7 @@ __all__ = [
     "load",
     "load_example",
     "pack",
+    "plan",
     "read",
     "read_facets",
     "simulate",

@@ -33,7 +33,7 @@ def crossed(
     """
     per_student = raters if raters_per_student is None else raters_per_student
     _check_sizes(students, raters, items)
-    _check_count("raters_per_student", per_student, 1)
+    check_count("raters_per_student", per_student, 1)
     if per_student > raters:
         what = f"raters_per_student is {per_student}, more than the {raters} raters"
         raise OptionError(what, "lower it, or add raters", value=per_student, option="raters_per_student")
@@ -54,7 +54,7 @@ def linked(students: int, raters: int, items: int, common_students: int) -> Plan
     With none, no two raters can be compared; with all, the design is complete.
     """
     _check_sizes(students, raters, items)
-    _check_count("common_students", common_students, 0)
+    check_count("common_students", common_students, 0)
     if common_students > students:
         what = f"common_students is {common_students}, more than the {students} students"
         raise OptionError(what, "lower it", value=common_students, option="common_students")
@@ -103,7 +103,7 @@ def written(design: Any) -> Plan:
     return Plan(*levels)
 
 
-def _check_count(name: str, value: int, least: int) -> None:
+def check_count(name: str, value: int, least: int) -> None:
     """Raise unless `value` is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         remedy = f"give a whole number of at least {least}"
@@ -111,21 +111,21 @@ def _check_count(name: str, value: int, least: int) -> None:
 
 
 def _check_sizes(students: int, raters: int, items: int) -> None:
-    _check_count("students", students, 2)
-    _check_count("raters", raters, 1)
-    _check_count("items", items, 1)
+    check_count("students", students, 2)
+    check_count("raters", raters, 1)
+    check_count("items", items, 1)
 
 
 def _essays(student: NDArray[np.int32], rater: NDArray[np.int32], items: int) -> Plan:
     """Students and raters of essays; the rater of an essay scores all its items."""
     return Plan(
-        Levels(np.repeat(student, items), _labels("S", int(student.max()) + 1)),
-        Levels(np.repeat(rater, items), _labels("R", int(rater.max()) + 1)),
-        Levels(np.tile(np.arange(items, dtype=np.int32), len(student)), _labels("I", items)),
+        Levels(np.repeat(student, items), numbered("S", int(student.max()) + 1)),
+        Levels(np.repeat(rater, items), numbered("R", int(rater.max()) + 1)),
+        Levels(np.tile(np.arange(items, dtype=np.int32), len(student)), numbered("I", items)),
     )
 
 
-def _labels(prefix: str, count: int) -> pl.Series:
+def numbered(prefix: str, count: int) -> pl.Series:
     """R01 to R20: as wide as the last one needs, so that they sort in order."""
     numbers = pl.int_range(1, count + 1, eager=True).cast(pl.String).str.zfill(len(str(count)))
     return prefix + numbers

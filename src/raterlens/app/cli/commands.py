@@ -14,6 +14,7 @@ COMMANDS = {
     "fit": "Fit a model: how capable, how severe and how sharp is each rater?",
     "check": "Check the data and the design; with a bound such as --min-sharpness, judge every rater.",
     "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
+    "plan": "Plan the marking: who marks what, and the standard errors to expect.",
     "simulate": "Simulate ratings with known truth, to try out a design or a method.",
     "convert": "Write the ratings to another kind of file.",
     "compare": "Compare fits: likelihood, parameters, and how the raters' ranks change.",
@@ -48,6 +49,13 @@ Examples:
 Examples:
   raterlens pack ratings.parquet --out ratings.rlpack
   raterlens fit ratings.rlpack --out results/""",
+    "plan": """From expected information, without simulation. A reading is a rater's marks on all items of a student.
+
+Examples:
+  raterlens plan --students 500 --raters 12 --marks 2 --common 20 --out assignment.csv
+  raterlens plan --students 500 --raters raters.csv --forbidden pairs.csv --network network.svg
+  raterlens plan --students 500 --raters 12 --items 3 --target-se 0.06
+  raterlens plan --students 800 --fit last-year/fit.json --marks 1.5""",
     "simulate": """Students, raters and items are numbered (S001, R01, I1); a rater scores every item of a student.
 
 Examples:

@@ -1,0 +1,366 @@
+"""`rl.plan`: a design before the marking begins, who marks what, and what to expect of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.random import default_rng
+
+from raterlens.capability.yardstick import PERFECT, Reference
+from raterlens.drafts import write_whole
+from raterlens.errors import OptionError, choose
+from raterlens.planning.assignment import KINDS, SCHEMES, Assignment, Scheme, assign
+from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, stated
+from raterlens.planning.people import People, forbidden_pairs, raters_of, students_of
+from raterlens.planning.precision import Precision, precision
+from raterlens.ratings.coded import Ratings
+from raterlens.simulation.designs import check_count, written
+from raterlens.text import Message, Option, counted, number
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
+
+COMMON_LADDER = (0, 5, 10, 20, 40, 80, 160, 320)
+"""Numbers of common students that are tried for a target."""
+MARKS_LADDER = (1, 2, 3, 4, 6, 8, 12)
+_FINEST = 1 / 8
+"""Of marks per student, in the search for the cheapest design."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkingPlan:
+    """Who marks what, and the standard errors to expect."""
+
+    scheme: Scheme
+    assignment: pl.DataFrame
+    """student, rater, kind (own, common or seeded): one row per reading"""
+    raters: pl.DataFrame
+    """rater, n (readings), and the expected severity_se, sharpness_se and kappa_se"""
+    ability_se: float
+    accuracy: float
+    """Expected share of students who are put on the right side of the cut"""
+    cut: float
+    n_students: int
+    n_items: int
+    reached: bool | None = None
+    """Whether the design reaches the targets; None where there were none"""
+
+    @property
+    def readings(self) -> int:
+        return self.assignment.height
+
+    @property
+    def kappa_se(self) -> float:
+        """On average over raters."""
+        return float(self.raters["kappa_se"].to_numpy().mean())
+
+    @property
+    def severity_se(self) -> float:
+        return float(self.raters["severity_se"].to_numpy().mean())
+
+    @property
+    def sharpness_se(self) -> float:
+        return float(self.raters["sharpness_se"].to_numpy().mean())
+
+    def expected(self) -> dict[str, Any]:
+        """All in numbers, for programs."""
+        scheme = self.scheme
+        return {
+            "scheme": scheme.name,
+            "marks": scheme.marks,
+            "common": scheme.common,
+            "seeded": scheme.seeded,
+            "students": self.n_students,
+            "raters": self.raters.height,
+            "items": self.n_items,
+            "readings": self.readings,
+            "severity_se": self.severity_se,
+            "sharpness_se": self.sharpness_se,
+            "kappa_se": self.kappa_se,
+            "ability_se": self.ability_se,
+            "cut": self.cut,
+            "accuracy": self.accuracy,
+            "reached": self.reached,
+        }
+
+    def summary(self) -> str:
+        """In words."""
+        n, scheme = self.raters["n"].to_numpy(), self.scheme
+        links = [f"{scheme.marks:g} marks per student ({SCHEMES[scheme.name]})"]
+        links += [f"{counted(scheme.common, 'student')} marked by everybody"] * bool(scheme.common)
+        links += [f"{counted(scheme.seeded, 'seeded script')} marked by everybody"] * bool(scheme.seeded)
+        found = [
+            f"{counted(self.n_students, 'student')}, {counted(len(n), 'rater')}: {'; '.join(links)}.",
+            f"{self.readings:,} readings, {n.min():,} to {n.max():,} per rater.",
+            "Expected standard errors, on average over raters: "
+            f"severity {number(self.severity_se)}, sharpness {number(self.sharpness_se, 3)}, "
+            f"kappa {number(self.kappa_se, 3)}; of abilities {number(self.ability_se)}.",
+            f"{self.accuracy:.1%} of students are put on the right side of an ability of {self.cut:g}.",
+        ]
+        if not np.isfinite(n).all() or not np.isfinite(self.kappa_se):
+            found.append(
+                "Some raters' capability is not determined by this design: give more marks or links."
+            )
+        if self.reached is not None:
+            found.append(
+                "This is the cheapest design found that reaches the target."
+                if self.reached
+                else "No design of this kind reaches the target; this is the most that it can do."
+            )
+        return "\n".join(found)
+
+    def ratings(self) -> Ratings:
+        """The design as ratings (all scores 0), for the chart of its network and for checks of its links."""
+        item = pl.Series("item", ["1"]).extend_constant("1", self.readings - 1)
+        design = written(self.assignment.with_columns(item))
+        return Ratings(
+            design.student.codes,
+            design.rater.codes,
+            design.item.codes,
+            np.zeros(self.readings, np.int16),
+            design.student.labels.alias("student"),
+            design.rater.labels.alias("rater"),
+            design.item.labels.alias("item"),
+        )
+
+    def network(self) -> Any:
+        """The chart of who shares students with whom."""
+        from raterlens.charts.rater_network import network  # loads Altair
+
+        return network(self.ratings())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the assignment to a csv file."""
+        path = Path(path)
+        write_whole(path, lambda draft: self.assignment.write_csv(draft), option="path")
+        return path
+
+
+def plan(
+    students: int | Sequence[object] | str | Path = 500,
+    raters: int | Sequence[object] | Mapping[str, float] | str | Path | None = None,
+    *,
+    items: int | None = None,
+    marks: float = 2,
+    scheme: str = "random",
+    common: int = 0,
+    seeded: int = 0,
+    team: int | None = None,
+    forbidden: Any = None,
+    fit: "Result | None" = None,
+    slope: float = 1.5,
+    slope_spread: float = 0.4,
+    severity_spread: float = 0.7,
+    difficulty_spread: float = 1.0,
+    categories: int = 2,
+    cut: float = 0.0,
+    reference: Reference = PERFECT,
+    target_se: float | None = None,
+    target_accuracy: float | None = None,
+    seed: int = 0,
+) -> MarkingPlan:
+    """Plan the marking: who marks what, and the standard errors to expect, from expected information.
+
+    Parameters
+    ----------
+    students
+        How many, or their labels, or the path of a table with the column `student`.
+    raters
+        How many, or their labels, or the most readings that each may have by label, or the path of a table with the
+        columns `rater` and (where loads differ) `load`. By default those of the earlier fit, or 10.
+    items
+        How many items a rater marks in each reading; by default those of the earlier fit, or 1.
+    marks
+        Raters per student. 1.3 is one for all and a second one for three in ten.
+    scheme
+        Who marks a student together: `random` raters, neighbours on a `ring`, or raters of one team (`blocks`).
+    common
+        Students whom every rater marks; the others have `marks` raters.
+    seeded
+        Scripts with a definitive mark, beside the students, that every rater marks without knowing it.
+    team
+        Raters per team, for `blocks`; by default one more than `marks`.
+    forbidden
+        Who may not mark whom: pairs (student, rater), or a dataframe or the path of a table with these columns.
+    fit
+        An earlier fit (`gmf` or `tfm`, logit link) whose raters and items are reckoned with. Without it, raters and
+        items at the quantiles of normal distributions:
+    slope, slope_spread, severity_spread, difficulty_spread
+        Mean and standard deviation of the raters' slopes, standard deviations of severities and difficulties.
+    categories
+        Scores that an item can get; 2 is pass or fail.
+    cut
+        The ability that divides pass from fail, for the accuracy of decisions; 0 is the average student.
+    reference
+        The yardstick of kappa. A rater without noise by default: who will be the sharpest rater is not known yet.
+    target_se, target_accuracy
+        Find the cheapest design (by readings: `marks` and `common` are then what is searched for) whose mean standard
+        error of kappa is at most, and whose accuracy is at least, this.
+    seed
+        The same seed gives the same assignment.
+
+    Returns
+    -------
+    MarkingPlan
+        `assignment`, `raters`, `ability_se`, `accuracy`, `summary()`, `network()`, `save()`.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> design = rl.plan(students=300, raters=8, items=3, marks=2, common=10)
+    >>> design.assignment.columns, design.readings
+    (['student', 'rater', 'kind'], 660)
+    >>> design.raters.columns
+    ['rater', 'n', 'severity_se', 'sharpness_se', 'kappa_se']
+    >>> rl.plan(students=300, raters=8, items=3, target_se=0.08).reached
+    True
+    """
+    choose("scheme", scheme, SCHEMES)
+    spreads = Spreads(slope, slope_spread, severity_spread, difficulty_spread)
+    _check_targets(target_se, target_accuracy, cut)
+    who, whom = raters_of(raters, fit), students_of(students)
+    for name, value, least in (("common", common, 0), ("seeded", seeded, 0), ("categories", categories, 2)):
+        check_count(name, value, least)
+    if items is not None:
+        check_count("items", items, 1)
+    if fit is None:
+        panel = stated(spreads, len(who.labels), items or 1, categories, seed)
+    else:
+        panel, _ = estimated(fit, who.labels)
+        if items not in (None, panel.n_items):
+            what = f"items is {items}, and the earlier fit has {panel.n_items}"
+            raise OptionError(what, "leave it out", value=items, option="items")
+    wanted = Scheme(scheme, float(marks), common, seeded, team or int(np.ceil(marks)) + 1)
+    task = _Task(whom, who, panel, wanted, forbidden_pairs(forbidden, whom, who), cut, reference, seed)
+    task.check()
+    if target_se is None and target_accuracy is None:
+        return task.planned(wanted)
+    return _cheapest(task, _Target(target_se, target_accuracy))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """Everything but the scheme, which a search may change."""
+
+    students: People
+    raters: People
+    panel: AssumedPanel
+    scheme: Scheme
+    forbidden: Any
+    cut: float
+    reference: Reference
+    seed: int
+
+    def check(self) -> None:
+        scheme, n, r = self.scheme, len(self.students.labels), len(self.raters.labels)
+        what: str
+        if not 1 <= scheme.marks <= r:
+            what = Message(Option("marks", scheme.marks), f" with {counted(r, 'rater')}")
+            raise OptionError(what, f"give 1 to {r}", value=scheme.marks, option="marks")
+        if scheme.common > n:
+            what = f"common is {scheme.common}, more than the {n:,} students"
+            raise OptionError(what, "lower it", value=scheme.common, option="common")
+        if not scheme.marks <= scheme.team:
+            what = f"teams of {scheme.team} cannot give {scheme.marks:g} marks per student"
+            raise OptionError(what, "make teams larger", value=scheme.team, option="team")
+
+    def planned(self, scheme: Scheme) -> MarkingPlan:
+        n, labels = len(self.students.labels), self.raters.labels
+        work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, default_rng([self.seed, 0]))
+        found = self.precision(work, scheme)
+        names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
+        assignment = pl.DataFrame(
+            {
+                "student": names.gather(work.student),
+                "rater": labels.gather(work.rater),
+                "kind": [KINDS[kind] for kind in work.kind.tolist()],
+            }
+        )
+        raters = pl.DataFrame(
+            {
+                "rater": labels,
+                "n": work.loads(len(labels)),
+                "severity_se": found.severity,
+                "sharpness_se": found.sharpness,
+                "kappa_se": found.kappa,
+            }
+        )
+        return MarkingPlan(
+            scheme, assignment, raters, found.ability, found.accuracy, self.cut, n, self.panel.n_items
+        )
+
+    def precision(self, work: Assignment, scheme: Scheme) -> Precision:
+        n = len(self.students.labels)
+        definitive = np.arange(n + scheme.seeded) >= n
+        return precision(
+            self.panel, work.student, work.rater, definitive, cut=self.cut, reference=self.reference
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    kappa_se: float | None
+    accuracy: float | None
+
+    def reached(self, found: MarkingPlan) -> bool:
+        return (self.kappa_se is None or found.kappa_se <= self.kappa_se) and (
+            self.accuracy is None or found.accuracy >= self.accuracy
+        )
+
+
+def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
+    """For each number of common students, the least marks per student that reach the target; then the cheapest."""
+    n, r = len(task.students.labels), len(task.raters.labels)
+    best = most = None
+    for common in (c for c in COMMON_LADDER if c <= n):
+
+        def planned(marks: float, common: int = common) -> MarkingPlan:
+            team = max(task.scheme.team, int(np.ceil(marks)))
+            return task.planned(replace(task.scheme, marks=marks, common=common, team=team))
+
+        low = 1.0 - _FINEST
+        for high in (float(m) for m in MARKS_LADDER if m <= r):
+            least = (low + _FINEST) * (n - common) + r * (common + task.scheme.seeded)
+            if best is not None and least >= best.readings:
+                break
+            found = planned(high)
+            if most is None or found.kappa_se < most.kappa_se:
+                most = found
+            if not target.reached(found):
+                low = high
+                continue
+            cheapest = found
+            while high - low > _FINEST:
+                marks = np.floor((low + high) / 2 / _FINEST) * _FINEST
+                found = planned(marks)
+                if target.reached(found):
+                    high, cheapest = marks, found
+                else:
+                    low = marks
+            best = cheapest if best is None or cheapest.readings < best.readings else best
+            break
+    if best is None:
+        assert most is not None
+        return replace(most, reached=False)
+    return replace(best, reached=True)
+
+
+def _check_targets(se: float | None, accuracy: float | None, cut: float) -> None:
+    if se is not None and not se > 0:
+        raise OptionError(
+            Message(Option("target_se", se)), "give a number above 0", value=se, option="target_se"
+        )
+    if accuracy is not None and not 0.5 < accuracy < 1:
+        what = Message(Option("target_accuracy", accuracy))
+        raise OptionError(what, "give a share between 0.5 and 1", value=accuracy, option="target_accuracy")
+    if not np.isfinite(cut):
+        raise OptionError(Message(Option("cut", cut)), "give a finite ability", value=cut, option="cut")
+
+
+def _seed_labels(number: int, students: pl.Series) -> pl.Series:
+    taken = set(students)
+    labels: Iterable[str] = (f"seed {k + 1}" for k in range(number + len(taken) * bool(number)))
+    return pl.Series("student", [label for label in labels if label not in taken][:number], dtype=pl.String)

@@ -1,0 +1,80 @@
+"""Expected information against brute force: every pattern of scores, with its gradient by finite differences."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from raterlens.planning import expected_information
+from raterlens.planning.assumed_panel import AssumedPanel, Spreads, stated
+from raterlens.planning.expected_information import design_information
+from raterlens.types import Array
+
+STUDENT = np.repeat(np.arange(3), 2)
+RATER = np.array([0, 1, 0, 2, 1, 2])
+NODES = np.linspace(-8, 8, 321)
+WEIGHT = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
+
+
+def _chances(panel: AssumedPanel, x: Array, raters: Array) -> Array:
+    """(patterns,): the marginal probability of every pattern of scores."""
+    r, i = panel.n_raters, panel.n_items
+    a, b, delta, tau = x[:r], x[r : 2 * r], x[2 * r : 2 * r + i], x[2 * r + i :]
+    tables = []
+    for rater, item in product(raters, range(i)):
+        logit = a[rater] * NODES - b[rater] - delta[item]
+        steps = np.cumsum([logit - t for t in (tau if len(tau) else [0.0])], axis=0)
+        log = np.concatenate([np.zeros((1, len(NODES))), steps])
+        tables.append(np.exp(log - np.logaddexp.reduce(log, axis=0)))
+    scores = product(range(len(tables[0])), repeat=len(tables))
+    return np.array(
+        [WEIGHT @ np.prod([t[k] for t, k in zip(tables, y, strict=True)], axis=0) for y in scores]
+    )
+
+
+@pytest.mark.parametrize(("items", "categories"), [(1, 2), (2, 2), (1, 3)])
+def test_information_is_that_of_every_pattern(items: int, categories: int) -> None:
+    panel = stated(Spreads(), 3, items, categories, 0)
+    tau = np.zeros(0) if panel.thresholds is None else panel.thresholds.ravel()
+    x = np.concatenate([panel.slope, panel.severity, panel.difficulty, tau])
+    wanted = np.zeros((len(x), len(x)))
+    for raters in RATER.reshape(3, 2):
+        step = 1e-5 * np.eye(len(x))
+        gradient = np.array(
+            [(_chances(panel, x + e, raters) - _chances(panel, x - e, raters)) / 2e-5 for e in step]
+        )
+        wanted += (gradient / _chances(panel, x, raters)) @ gradient.T
+    found = design_information(panel, STUDENT, RATER).matrix
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+
+
+def test_ability_and_accuracy_are_those_of_every_pattern() -> None:
+    panel = stated(Spreads(), 3, 1, 2, 0)
+    found = design_information(panel, STUDENT[:2], RATER[:2], cut=0.4).patterns[0]
+    pass_chance = 1 / (1 + np.exp(-(panel.slope[:, None] * NODES - panel.severity[:, None])))
+    variance = right = 0.0
+    fine = np.linspace(-8, 8, 16_001)
+    for y in product((0, 1), repeat=2):
+        chance = np.prod([pass_chance[r] if y[r] else 1 - pass_chance[r] for r in (0, 1)], axis=0)
+        joint = WEIGHT * chance
+        mean = joint @ NODES / joint.sum()
+        variance += joint @ (NODES - mean) ** 2
+        density = np.interp(fine, NODES, joint)
+        above = density[fine > 0.4].sum() / density.sum()
+        right += joint.sum() * max(above, 1 - above)
+    np.testing.assert_allclose(found.ability_variance, variance, rtol=1e-5)
+    np.testing.assert_allclose(found.accuracy, right, atol=4e-4)
+
+
+def test_quadrature_stands_in_for_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = stated(Spreads(), 4, 5, 2, 0)
+    student, rater = np.zeros(4, int), np.arange(4)
+    exact = design_information(panel, student, rater)
+    monkeypatch.setattr(expected_information, "MOST_OUTCOMES", 1)
+    close = design_information(panel, student, rater)
+    scale = np.sqrt(np.diag(exact.matrix))
+    assert np.abs((close.matrix - exact.matrix) / np.outer(scale, scale)).max() < 0.03
+    np.testing.assert_allclose(
+        close.patterns[0].ability_variance, exact.patterns[0].ability_variance, rtol=0.02
+    )
+    np.testing.assert_allclose(close.patterns[0].accuracy, exact.patterns[0].accuracy, atol=0.005)
