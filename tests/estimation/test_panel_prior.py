@@ -49,16 +49,29 @@ def test_gradient_and_information(ratings, model_name, explained):
 def test_density_is_that_of_t_and_normal_at_their_best_locations(ratings):
     model = model_of(ratings)
     prior, x = prior_of(model), np.random.default_rng(3).normal(size=model.blocks.size)
+    x[model.blocks["slope"]] += 2.0
     a, b = x[model.blocks["slope"]], x[model.blocks["severity"]]
 
-    def height(m: float) -> float:
-        return float(stats.t(FREEDOM, m, 0.4).logpdf(a).sum())
+    spread = 0.4 * np.hypot(a.mean(), 0.1)
 
-    best = optimize.minimize_scalar(lambda m: -height(m), bounds=(a.min(), a.max()), method="bounded")
+    def height(m: float) -> float:
+        return float(stats.t(FREEDOM, m, spread).logpdf(a).sum() + 6 * np.log(spread / 0.4))
+
+    best = optimize.minimize_scalar(lambda m: -height(m), bounds=(1.0, 4.0), method="bounded")
     expected = height(best.x) + stats.norm(b.mean(), 0.7).logpdf(b).sum()
     constants = 6 * (stats.t(FREEDOM).logpdf(0.0) + stats.norm.logpdf(0.0))
     assert prior.value(x)[0] == pytest.approx(expected - constants, abs=1e-6)
+    assert prior.slope_deviation(x) == pytest.approx(spread)
     assert prior.mean_slope(x) == pytest.approx(best.x, abs=1e-4)
+
+
+def test_the_unit_of_slopes_does_not_matter(ratings):
+    model = model_of(ratings)
+    prior, x = prior_of(model), np.random.default_rng(4).normal(size=model.blocks.size)
+    x[model.blocks["slope"]] += 40.0
+    twice = x.copy()
+    twice[model.blocks["slope"]] *= 2
+    assert prior.value(twice)[0] == pytest.approx(prior.value(x)[0], abs=1e-4)
 
 
 def test_severities_of_groups_that_share_no_item_are_not_compared():

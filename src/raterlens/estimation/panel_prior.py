@@ -1,10 +1,14 @@
 r"""Raters as a sample of raters: slopes from a t distribution, severities from a normal one, inside the likelihood.
 
-    a_r ~ t_4(x_r γ, s²),      b_r ~ N(z_r β, v²)
+    a_r ~ t_2(x_r γ, (s m)²),      b_r ~ N(z_r β, v²),      m = mean of a_r
 
 x_r is 1, or the rater's covariates; z_r too, or which group of linked raters and items the rater belongs to, as
 severities of groups that share no item cannot be compared. The t distribution is on the slope itself: 0 ("cannot tell
-students apart") and negative slopes are ordinary values, and one rater unlike the others is not drawn to them.
+students apart") and negative slopes are ordinary values, and one rater unlike the others is hardly drawn to them.
+
+The spread of slopes s is relative to m, the usual slope. Few students leave the unit of ability, and with it all slopes
+together, uncertain; a spread in units of the slopes themselves would then draw all of them towards 0, the more the more
+raters there are. Relative to m, the prior says how raters differ, and nothing about the usual one.
 
 γ and β follow from the slopes and severities (they maximise the density), so that the prior is a function of the
 model's own parameters, and the spreads s and v are all that is to be learnt besides. They are never maximised together
@@ -23,12 +27,13 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread
 from raterlens.types import Array, Indices
 
-FREEDOM = 4.0
+FREEDOM = 2.0
 _MOST_ROUNDS = 200
 # Up to so many raters the uncertainty of γ and β is carried; beyond, it is next to none, and matrices stay sparse.
 MOST_COUPLED = 500
 # Before anything is learnt: raters differ by half of a usual slope, and by a logit in severity.
 _FIRST_SLOPE_SPREAD, _FIRST_SEVERITY_SPREAD = 0.5, 1.0
+# Below a usual slope of about this, spreads are relative to it instead.
 _LEAST_USUAL = 0.1
 
 
@@ -40,6 +45,35 @@ class PanelPosterior:
     """(parameters, parameters): covariance."""
     undetermined: Indices
     spread: PanelSpread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Slopes:
+    """Slopes seen from what is usual."""
+
+    usual: float
+    lifts: float
+    """Derivative of log m in any slope."""
+    spread: float
+    """s m."""
+    gamma: Array
+    z: Array
+    """(raters,): distance in spreads."""
+
+    @property
+    def pull(self) -> Array:
+        """(raters,): minus the derivative of the log density in z."""
+        return np.asarray((FREEDOM + 1) * self.z / (FREEDOM + self.z**2))
+
+    @property
+    def bend(self) -> Array:
+        """(raters,): minus the second derivative."""
+        return np.asarray((FREEDOM + 1) * (FREEDOM - self.z**2) / (FREEDOM + self.z**2) ** 2)
+
+    @property
+    def effort(self) -> float:
+        """How much the log density rises with the logarithm of the spread, but for the density's normalisation."""
+        return float(self.pull @ self.z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +88,7 @@ class PanelPrior:
     severity_means: Array
     """(raters, g)"""
     slope_spread: float = _FIRST_SLOPE_SPREAD
+    """Relative to the usual slope."""
     severity_spread: float = _FIRST_SEVERITY_SPREAD
 
     @staticmethod
@@ -84,9 +119,9 @@ class PanelPrior:
         gradient = np.zeros_like(parameters)
         value = 0.0
         if self.slopes is not None:
-            z = self._slopes_off(parameters) / self.slope_spread
-            value += self._t_density(z)
-            gradient[self.slopes] = -(FREEDOM + 1) * z / (FREEDOM + z**2) / self.slope_spread
+            at = self._seen(parameters)
+            value += self._t_density(at.z)
+            gradient[self.slopes] = -at.pull / at.spread + at.effort * at.lifts
         off = self._severities_off(parameters)
         value -= float(off @ off) / (2 * self.severity_spread**2) + self.n_raters * np.log(
             self.severity_spread
@@ -94,11 +129,15 @@ class PanelPrior:
         gradient[self.severities] = -off / self.severity_spread**2
         return value, gradient
 
-    def slope_density(self, parameters: Array) -> float:
-        """The part of the log density that slopes have in it; 0 where raters have none of their own."""
-        return (
-            0.0 if self.slopes is None else self._t_density(self._slopes_off(parameters) / self.slope_spread)
-        )
+    def slope_height(self, parameters: Array) -> float:
+        """What slopes add to the logarithm of the density over γ and slopes, γ integrated; 0 where there are none."""
+        if self.slopes is None:
+            return 0.0
+        at = self._seen(parameters)
+        within = self.slope_means.T @ (np.maximum(at.bend, 0.0)[:, None] * self.slope_means) / at.spread**2
+        _, of_gamma = np.linalg.slogdet(within)
+        in_units_of_slopes = (self.n_raters + 1) * np.log(at.usual)
+        return float(self._t_density(at.z) - in_units_of_slopes - max(of_gamma, -50.0) / 2)
 
     def information(self, parameters: Array) -> sparse.csr_array:
         """(parameters, parameters): minus the second derivative."""
@@ -120,20 +159,26 @@ class PanelPrior:
             return np.asarray(information + own.toarray())
         return sparse.csr_array(information + own)
 
-    def mean_slope(self, parameters: Array) -> float:
-        """The slope of a usual rater."""
-        if self.slopes is None:
-            return float(np.mean(parameters[: self.severities.start]))
-        return float(np.mean(self.slope_means @ self._slope_coefficients(parameters[self.slopes])))
-
     def usual_slope(self, parameters: Array) -> float:
-        """Its size, by which spreads are measured; never quite 0."""
-        return max(abs(self.mean_slope(parameters)), _LEAST_USUAL)
+        """The size of a usual rater's slope, by which spreads are measured; never quite 0."""
+        if self.slopes is None:
+            return max(abs(self.mean_slope(parameters)), _LEAST_USUAL)
+        return self._seen(parameters).usual
 
     def coefficients(self, parameters: Array) -> tuple[Array | None, Array]:
         """γ and β."""
-        slopes = None if self.slopes is None else self._slope_coefficients(parameters[self.slopes])
+        slopes = None if self.slopes is None else self._seen(parameters).gamma
         return slopes, self._severity_fit @ parameters[self.severities]
+
+    def mean_slope(self, parameters: Array) -> float:
+        """The slope of a usual rater, with its sign."""
+        if self.slopes is None:
+            return float(np.mean(parameters[: self.severities.start]))
+        return float(np.mean(self.slope_means @ self._seen(parameters).gamma))
+
+    def slope_deviation(self, parameters: Array) -> float:
+        """The spread of slopes in their own unit."""
+        return self.slope_spread * self.usual_slope(parameters)
 
     # -- parts ----------------------------------------------------------------------------------------------
 
@@ -141,25 +186,21 @@ class PanelPrior:
         tails = (FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum())
         return float(-tails - self.n_raters * np.log(self.slope_spread))
 
-    def weights(self, off: Array) -> Array:
-        """Of each rater in γ and s: little where a slope is unlike the others."""
-        return (FREEDOM + 1) / (FREEDOM + (off / self.slope_spread) ** 2)
-
     def slope_curvature(self, parameters: Array) -> Array:
-        """(raters, raters), or its diagonal on very large panels: γ follows the slopes."""
-        x, diagonal = self.slope_means, self.slope_diagonal(parameters)
+        """(raters, raters), or its diagonal on very large panels: γ and m follow the slopes."""
+        at, x = self._seen(parameters), self.slope_means
+        own = at.bend / at.spread**2
         if self.n_raters > MOST_COUPLED:
-            return diagonal
-        within = x.T @ (diagonal[:, None] * x)
+            return own
+        turn = (at.bend * at.z + at.pull) / at.spread
+        both = at.lifts**2 * (at.effort + at.spread * float(turn @ at.z))
+        both -= at.effort * (_LEAST_USUAL / self.n_raters / at.usual**2) ** 2
+        total = np.diag(own) - at.lifts * np.add.outer(turn, turn) + both
+        within = x.T @ (own[:, None] * x)
         if np.linalg.eigvalsh(within)[0] <= 0:  # two camps of slopes: the usual rater is neither
-            return np.diag(diagonal)
-        weighted = diagonal[:, None] * x
-        return np.asarray(np.diag(diagonal) - weighted @ np.linalg.solve(within, weighted.T))
-
-    def slope_diagonal(self, parameters: Array) -> Array:
-        """(raters,): minus the second derivative in each slope, γ held."""
-        z = self._slopes_off(parameters) / self.slope_spread
-        return np.asarray((FREEDOM + 1) * (FREEDOM - z**2) / (FREEDOM + z**2) ** 2 / self.slope_spread**2)
+            return total
+        between = own[:, None] * x - at.lifts * (turn @ x)
+        return np.asarray(total - between @ np.linalg.solve(within, between.T))
 
     def severity_curvature(self) -> Array:
         """(raters, raters), or its diagonal: times 1 / v², minus the second derivative."""
@@ -167,27 +208,27 @@ class PanelPrior:
             return np.ones(self.n_raters)
         return np.asarray(np.eye(self.n_raters) - self.severity_means @ self._severity_fit)
 
-    def _slopes_off(self, parameters: Array) -> Array:
-        slopes = parameters[self.slopes]
-        return np.asarray(slopes - self.slope_means @ self._slope_coefficients(slopes))
-
     def _severities_off(self, parameters: Array) -> Array:
         severities = parameters[self.severities]
         return np.asarray(severities - self.severity_means @ (self._severity_fit @ severities))
 
-    def _slope_coefficients(self, slopes: Array) -> Array:
+    def _seen(self, parameters: Array) -> _Slopes:
         """γ by iterated weighted least squares: the maximum of the t density."""
-        x = self.slope_means
+        slopes, x = parameters[self.slopes], self.slope_means
+        middle = float(np.mean(slopes))
+        usual = float(np.hypot(middle, _LEAST_USUAL))
+        spread = self.slope_spread * usual
         gamma: Array = self._slope_fit @ slopes
         for _ in range(_MOST_ROUNDS):
-            weighted = self.weights(slopes - x @ gamma)[:, None] * x
+            weighted = x / (FREEDOM + ((slopes - x @ gamma) / spread) ** 2)[:, None]
             within, towards = weighted.T @ x, weighted.T @ slopes
             found = towards / within[0] if len(within) == 1 else np.linalg.solve(within, towards)
             settled = np.abs(found - gamma).max() <= 1e-11 * (1 + np.abs(found).max())
             gamma = np.asarray(found)
             if settled:
                 break
-        return gamma
+        z = (slopes - x @ gamma) / spread
+        return _Slopes(usual, middle / usual**2 / self.n_raters, spread, gamma, z)
 
     @cached_property
     def _slope_fit(self) -> Array:

@@ -11,7 +11,7 @@ large panels this is all there is to know; on small ones it is where the posteri
 
 import numpy as np
 
-from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.estimation.panel_prior import FREEDOM, PanelPrior
 from raterlens.types import Array
 
 _MOST_ROUNDS = 500
@@ -37,19 +37,23 @@ def learned(prior: PanelPrior, parameters: Array, gradient: Array, blocks: Array
     error = np.asarray(np.linalg.inv(blocks), np.float64)
     # Where each rater's quadratic log-likelihood has its top.
     moved = np.einsum("rij,rj->ri", error, towards)
-    scale = prior.usual_slope(parameters)
-    slope_spread = prior.slope_spread
+    slope_spread, there = prior.slope_spread, parameters
     if prior.slopes is not None:
         top = parameters[prior.slopes] + moved[:, 0]
-        slope_spread = _spread(prior, top, error[:, 0, 0], prior.slope_means, heavy=True)
-    severity_spread = _spread(prior, severity + moved[:, -1], error[:, -1, -1], prior.severity_means)
-    low, high = LEAST_SPREAD * scale, LARGEST_SPREAD * scale
-    return prior.at(
-        float(np.clip(slope_spread, low, high)), float(np.clip(severity_spread, low, max(high, 1.0)))
-    )
+        spread, centre = _spread(top, error[:, 0, 0], prior.slope_means, heavy=True)
+        there = parameters.copy()
+        there[prior.slopes] = centre
+        for _ in range(2):  # the usual slope depends a little on the spread around it
+            slope_spread = float(np.clip(spread / prior.usual_slope(there), LEAST_SPREAD, LARGEST_SPREAD))
+            prior = prior.at(slope_spread, prior.severity_spread)
+    severity_spread, _ = _spread(severity + moved[:, -1], error[:, -1, -1], prior.severity_means)
+    scale = prior.usual_slope(there)
+    low, high = LEAST_SPREAD * scale, max(LARGEST_SPREAD * scale, 1.0)
+    return prior.at(slope_spread, float(np.clip(severity_spread, low, high)))
 
 
-def _spread(prior: PanelPrior, top: Array, error: Array, means: Array, *, heavy: bool = False) -> float:
+def _spread(top: Array, error: Array, means: Array, *, heavy: bool = False) -> tuple[float, Array]:
+    """A spread, and where raters are under it."""
     n, fit = len(top), np.linalg.pinv(means)
     centre, variance = top, np.zeros(n)
     spread = max(float(np.sum((top - means @ (fit @ top)) ** 2)) / max(n - 1, 1), 1e-8)
@@ -58,7 +62,7 @@ def _spread(prior: PanelPrior, top: Array, error: Array, means: Array, *, heavy:
         weighted = weight[:, None] * means
         usual = means @ np.linalg.solve(weighted.T @ means, weighted.T @ centre)
         if heavy:
-            weight = prior.at(np.sqrt(spread), 1.0).weights(np.sqrt((centre - usual) ** 2 + variance))
+            weight = (FREEDOM + 1) / (FREEDOM + ((centre - usual) ** 2 + variance) / spread)
         variance = 1 / (1 / error + weight / spread)
         centre = variance * (top / error + weight * usual / spread)
         found = float(np.sum(weight * ((centre - usual) ** 2 + variance))) / max(n - 1, 1)
@@ -66,4 +70,4 @@ def _spread(prior: PanelPrior, top: Array, error: Array, means: Array, *, heavy:
         spread = found
         if settled:
             break
-    return float(np.sqrt(spread))
+    return float(np.sqrt(spread)), centre

@@ -179,7 +179,8 @@ def _usual_raters(
     of_slopes, of_severities = prior.coefficients(found.parameters)
     parts = [("severity", of_severities, prior.severities, prior.severity_means, prior.severity_spread)]
     if prior.slopes is not None and of_slopes is not None:
-        parts.append(("slope", of_slopes, prior.slopes, prior.slope_means, prior.slope_spread))
+        own_spread = prior.slope_deviation(found.parameters)
+        parts.append(("slope", of_slopes, prior.slopes, prior.slope_means, own_spread))
     for name, coefficients, block, design, own in parts:
         fit = back @ np.linalg.pinv(design)
         columns[name] = back @ coefficients

@@ -110,7 +110,7 @@ def replicate(task: Task, conditions: tuple[Condition, ...] = CONDITIONS) -> pl.
 
 
 def _every() -> dict[str, pl.Expr]:
-    names = ("quantity", "square", "error", "covered", "best", "worst", "rank", "found", "named")
+    names = ("quantity", "square", "error", "covered", "best", "worst", "rank", "found", "named", "falsely")
     return {name: pl.col(name) for name in names}
 
 
@@ -150,11 +150,11 @@ def _rows(made: Simulated, fit: Fit, *, planted: bool) -> pl.DataFrame:
                 "rank": _rank_correlation(estimate, right) if of_raters else None,
                 "found": float(np.argmax(estimate) == best) if of_raters else None,
                 "named": float(high[0] < _BLUNT) if planted and name == "sharpness" else None,
+                "falsely": float(np.mean(high[1:] < _BLUNT)) if planted and name == "sharpness" else None,
             }
         )
-    return pl.DataFrame(
-        rows, schema_overrides=dict.fromkeys(("best", "worst", "rank", "found", "named"), pl.Float64)
-    )
+    shares = ("best", "worst", "rank", "found", "named", "falsely")
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(shares, pl.Float64))
 
 
 def _perfect(slope: Array, severity: Array) -> Array:
@@ -177,7 +177,7 @@ def _rank_correlation(estimate: Array, truth: Array) -> float | None:
 
 def accuracy(rows: pl.DataFrame) -> pl.DataFrame:
     """Over replications, with Monte-Carlo standard errors."""
-    shares = ("covered", "best", "worst", "rank", "found", "named")
+    shares = ("covered", "best", "worst", "rank", "found", "named", "falsely")
     error = [(pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_se") for name in ("covered", "error")]
     return (
         rows.group_by("condition", "prior", "quantity", maintain_order=True)
@@ -210,8 +210,8 @@ def summarise(rows: pl.DataFrame) -> Results:
         "Percent, with the Monte-Carlo standard error; without prior → with prior.",
         _coverage(found),
         "## One rater who cannot tell students apart",
-        f"How often the upper limit of the planted rater's sharpness is below {_BLUNT}, and how often its interval "
-        "covers.",
+        f"How often the upper limit of the planted rater's sharpness is below {_BLUNT}, how often that of another rater is, "
+        "and how often the planted rater's interval covers.",
         _planted(found),
         "Where panels are small or sparse, the prior lowers every error and its intervals cover. But it pulls a single "
         "rater who is unlike the others towards them, and with raters who are otherwise all alike the expected largest "
@@ -270,10 +270,16 @@ def _coverage(found: pl.DataFrame) -> str:
 
 def _planted(found: pl.DataFrame) -> str:
     cells = [
-        [name, *(_percent(one["named"]) for one in pair), *(_percent(one["worst"]) for one in pair)]
+        [
+            name,
+            *(_percent(one["named"]) for one in pair),
+            *(f"{100 * one['falsely']:.1f} %" for one in pair),
+            *(_percent(one["worst"]) for one in pair),
+        ]
         for name, *pair in _pairs(found.filter(pl.col("named").is_not_null()), "sharpness")
     ]
-    return table(["Panel", "below", "with prior", "covered", "with prior"], cells)
+    heading = ["Panel", "named", "with prior", "others named", "with prior", "covered", "with prior"]
+    return table(heading, cells)
 
 
 def _percent(share: float | None) -> str:

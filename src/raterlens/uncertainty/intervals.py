@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import cumulative_simpson
 
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
@@ -26,8 +27,11 @@ _DRAWS = 1_000
 _BLOCK = 1_000
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
-# arsinh of a slope of 1,500: nothing tells a steeper rater from a perfect one.
-_STEEPEST = 8.0
+# Slopes, and where they stand on a scale on which what is known of them is about normal; nothing tells a rater
+# steeper than the last from a perfect one.
+_SLOPES = np.sinh(np.linspace(-8.0, 8.0, 4_001))
+_EVEN = cumulative_simpson((1 + _SLOPES**4) ** -0.25, x=_SLOPES, initial=0.0)
+_EVEN -= _EVEN[len(_EVEN) // 2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,13 +345,13 @@ def _if_the_best(on: Measured, index: Index) -> Array:
 
 
 def skewed(centre: Array, draws: Array) -> Array:
-    """Normal draws of slopes as what few ratings say of them: normal in arsinh a.
+    """Normal draws of slopes as what few ratings say of them: normal in h(a), h' = (1 + a⁴)^(-1/4).
 
     A slope could more easily be twice as large than 0, as scores hardly differ between large slopes; near 0 both sides
     are alike.
     """
-    arsinh = np.arcsinh(centre) + (draws - centre) / np.sqrt(1 + centre**2)
-    return np.sinh(np.clip(arsinh, -_STEEPEST, _STEEPEST))
+    moved = np.interp(centre, _SLOPES, _EVEN) + (draws - centre) / (1 + centre**4) ** 0.25
+    return np.asarray(np.interp(moved, _EVEN, _SLOPES))
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:

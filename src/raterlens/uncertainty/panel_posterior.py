@@ -3,7 +3,7 @@
 On a small panel the ratings say little about how much raters differ. For each of several spreads of slopes s the mode
 is found; there the log-likelihood is nearly quadratic, so that over the spread of severities v everything is known in
 closed form. Each pair (s, v) is weighted by the likelihood marginal over all parameters (Laplace) times a density
-proportional to s v exp(-(s + v) / m), m the usual slope: neither spread collapses to 0, and neither runs away where
+proportional to s v exp(-s - v / m), m the usual slope: neither spread collapses to 0, and neither runs away where
 raters are few. The mean and covariance of this mixture are the estimates and their uncertainty.
 """
 
@@ -25,8 +25,8 @@ from raterlens.uncertainty.covariance import Covariance, covariance, in_full
 
 # Panels for which the spreads' uncertainty matters, and can be afforded.
 MOST_RATERS, MOST_RATINGS = 50, 50_000
-# Steps of log s, in its own standard deviations and by themselves; and how many at most on either side.
-_STEP, _NARROWEST, _WIDEST, _MOST_STEPS = 0.75, 0.15, 0.5, 6
+# Steps of log s, in its own standard deviations and by themselves.
+_STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5
 # A spread whose weight is below exp(-4.5) of the best one's does not count.
 _NO_MATTER = 4.5
 # Spreads of severities that are looked at, from so many standard deviations of log v below to as many above.
@@ -38,6 +38,7 @@ _MOST_CLIMBS = 40
 _ARRIVED = 1e-3
 _REFIT = 0.3
 _NOTHING = 1e-8
+_NO_MAXIMUM = 1e4
 # Of a spread about which the ratings say nothing, the interval is from a fiftieth to fifty times.
 _LEAST_KNOWN = 0.25
 # In standard errors, other parameters known: the information hardly changes over such a distance.
@@ -77,7 +78,7 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
     mean = centre(found.model, _likely(panel, mean, components[int(np.argmax(weights))].mode), found.held)
     if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
         mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
-    settled = prior.at(spread.slope or prior.slope_spread, spread.severity)
+    settled = prior.at(_relative(components, weights), spread.severity)
     problem = found.problem.under(settled)
     moments = sharp_moments(problem, mean, problem.moments(mean, found.nodes))
     return replace(
@@ -116,22 +117,21 @@ class _Panel:
         first = in_full(self.first.matrix)
         if prior.slopes is None or prior.n_raters == 2:
             if prior.slopes is not None:
-                usual = prior.usual_slope(start)
-                prior = prior.at(_OF_TWO * usual, prior.severity_spread)
+                prior = prior.at(_OF_TWO, prior.severity_spread)
             yield self._at(prior, start, first)
             return
         here = self._at(prior, start, first)
         yield here
         best, step = here.log_weight, self._step(here)
-        usual = prior.usual_slope(here.mode)
         for direction in (1, -1):
             there = here
-            for _ in range(_MOST_STEPS):
-                spread = there.prior.slope_spread * np.exp(direction * step)
-                if not LEAST_SPREAD * usual <= spread <= LARGEST_SPREAD * usual:
-                    break
+            while (
+                LEAST_SPREAD
+                <= (spread := there.prior.slope_spread * np.exp(direction * step))
+                <= LARGEST_SPREAD
+            ):
                 there = self._at(
-                    there.prior.at(spread, there.prior.severity_spread), there.mode, there.inverse
+                    there.prior.at(float(spread), there.prior.severity_spread), there.mode, there.inverse
                 )
                 yield there
                 best = max(best, there.log_weight)
@@ -141,7 +141,8 @@ class _Panel:
     def _step(self, at: _At) -> float:
         """Of log s."""
         assert at.prior.slopes is not None
-        deviation = _log_deviation(np.diag(at.matrix)[at.prior.slopes], at.prior.slope_spread)
+        own = at.prior.slope_deviation(at.mode)
+        deviation = _log_deviation(np.diag(at.matrix)[at.prior.slopes], own)
         return float(np.clip(_STEP * deviation, _NARROWEST, _WIDEST))
 
     def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
@@ -240,7 +241,7 @@ class _Quadratic:
             - float(off @ off) / (2 * spread**2)
             - (prior.n_raters - prior.severity_means.shape[1]) * np.log(spread)
             - determinant / 2
-            + _of_spread(prior, spread, self.mode)
+            + _of_spread(spread / prior.usual_slope(self.mode))
         )
         return height, np.clip(self.mode + move, *self.bounds), matrix
 
@@ -250,29 +251,23 @@ class _Quadratic:
         u, d = self.redundant.constraints, self.redundant.directions
         try:
             factor = linalg.cho_factor(information[np.ix_(some, some)], lower=True)
-        except linalg.LinAlgError:  # the likelihood bends the wrong way in some direction
+        except linalg.LinAlgError:  # no maximum: it counts only where there is no other
             found = covariance(information - u.T @ u, self.redundant, ~self.free)
-            _, determinant = np.linalg.slogdet(information[np.ix_(some, some)])
-            return in_full(found.matrix), float(determinant)
+            return in_full(found.matrix), _NO_MAXIMUM
         matrix = np.zeros_like(information)
         matrix[np.ix_(some, some)] = linalg.cho_solve(factor, np.eye(len(some)))
         excess = np.linalg.solve(d @ u.T, d)
         return matrix - excess.T @ excess, 2 * float(np.log(np.diag(factor[0])).sum())
 
 
-def _of_spread(prior: PanelPrior, spread: float, mode: Array) -> float:
+def _of_spread(relative: float) -> float:
     """Log density of a spread, relative to the usual slope, per unit of its logarithm."""
-    return float(2 * np.log(spread) - spread / prior.usual_slope(mode))
+    return float(2 * np.log(relative) - relative)
 
 
 def _slope_height(prior: PanelPrior, mode: Array) -> float:
     """What a spread of slopes adds to the logarithm of its weight."""
-    if prior.slopes is None:
-        return 0.0
-    diagonal = np.maximum(prior.slope_diagonal(mode), 0.0)
-    _, of_means = np.linalg.slogdet(prior.slope_means.T @ (diagonal[:, None] * prior.slope_means))
-    height = prior.slope_density(mode)
-    return float(height - max(of_means, -50.0) / 2 + _of_spread(prior, prior.slope_spread, mode))
+    return 0.0 if prior.slopes is None else prior.slope_height(mode) + _of_spread(prior.slope_spread)
 
 
 def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
@@ -282,7 +277,7 @@ def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread |
         return None if found.posterior is None else found.posterior.spread
     s: tuple[float | None, float | None, float | None] = (None, None, None)
     if prior.slopes is not None:
-        s = _known_well(prior.slope_spread, spread, prior.slopes)
+        s = _known_well(prior.slope_deviation(found.parameters), spread, prior.slopes)
     v = _known_well(prior.severity_spread, spread, prior.severities)
     return PanelSpread(prior.mean_slope(found.parameters), *s, *v)
 
@@ -312,10 +307,15 @@ def _summary(components: list[_At], weights: Array, mean: Array) -> PanelSpread:
     v = _quantiles(severities, of_severities)
     s: tuple[float | None, float | None, float | None] = (None, None, None)
     if prior.slopes is not None:
-        s = _quantiles(np.array([one.prior.slope_spread for one in components]), weights)
+        s = _quantiles(np.array([one.prior.slope_deviation(one.mode) for one in components]), weights)
         if len(components) == 1:  # of two raters, taken for granted
             s = (s[0], None, None)
     return PanelSpread(prior.mean_slope(mean), *s, *v)
+
+
+def _relative(components: list[_At], weights: Array) -> float:
+    """The usual spread of slopes, relative to the usual slope."""
+    return float(np.exp(weights @ np.log([one.prior.slope_spread for one in components])))
 
 
 def _around(n_raters: int) -> Array:
