@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from raterlens.capability.population import Window
     from raterlens.config import Anchors, FitConfig
     from raterlens.diagnostics.comparison import Comparison, compare
+    from raterlens.diagnostics.replacement import Replacement, can_replace
+    from raterlens.diagnostics.true_pass_rates import PassRates, pass_rate
     from raterlens.errors import RaterlensError
     from raterlens.export.facets_tables import facets_tables
     from raterlens.export.gate import Gate, gate
@@ -44,6 +46,10 @@ _WHERE = {
     "Window": "raterlens.capability.population",
     "compare": "raterlens.diagnostics.comparison",
     "Comparison": "raterlens.diagnostics.comparison",
+    "Replacement": "raterlens.diagnostics.replacement",
+    "can_replace": "raterlens.diagnostics.replacement",
+    "PassRates": "raterlens.diagnostics.true_pass_rates",
+    "pass_rate": "raterlens.diagnostics.true_pass_rates",
     "Gate": "raterlens.export.gate",
     "gate": "raterlens.export.gate",
     "facets_tables": "raterlens.export.facets_tables",
@@ -63,9 +69,12 @@ __all__ = [
     "FitConfig",
     "Gate",
     "MarkingPlan",
+    "PassRates",
     "RaterlensError",
     "Ratings",
+    "Replacement",
     "Window",
+    "can_replace",
     "capability",
     "charts",
     "compare",
@@ -76,6 +85,7 @@ __all__ = [
     "load",
     "load_example",
     "pack",
+    "pass_rate",
     "plan",
     "read",
     "read_facets",

@@ -9,7 +9,9 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
+from raterlens.diagnostics.beside_trusted import only
 from raterlens.errors import OptionError
+from tests.support.judge_panels import PEOPLE, panel
 
 
 @pytest.fixture(scope="module")
@@ -205,3 +207,23 @@ def test_the_command_writes_files_and_compares(tmp_path, capsys, ratings):
     assert "--min-sharpness 0.5" in capsys.readouterr().err
     assert main([*command[:2], "--min-kappa", "60"]) == AT_FAULT
     assert "--min-kappa 60; give a number between 0 and 1" in capsys.readouterr().err
+
+
+def test_a_gate_with_trusted_raters_judges_on_their_scale(tmp_path):
+    """Judges who like long answers pass in a fit of everybody, anchored or not; beside the people they do not."""
+    ratings = panel()
+    ratings.table().write_csv(tmp_path / "verdicts.csv")
+    rl.fit(only(ratings, PEOPLE)).save(tmp_path / "people.json")
+    command = ["check", str(tmp_path / "verdicts.csv"), "--min-kappa", "0.6", "--only", "peer,long 1"]
+    assert rl.gate(rl.fit(ratings), min_kappa=0.6, raters=["peer", "long 1"]).passed
+    assert main(command) == DONE
+    assert main([*command, "--anchors", str(tmp_path / "people.json")]) == GATE_FAILED
+    assert main([*command, "--trusted", ",".join(PEOPLE)]) == GATE_FAILED
+    anchored = rl.fit(ratings, anchors=rl.load(tmp_path / "people.json"))
+    found = rl.gate(
+        anchored, ratings, min_kappa=0.6, max_infit=2, raters=["peer", "long 1"], baseline=anchored
+    )
+    assert found.failed == ("long 1",)
+    assert "beside the 3 trusted raters alone" in found.notes[-1]
+    assert found.changes is not None
+    assert found.changes.height == 2

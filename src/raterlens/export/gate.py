@@ -3,12 +3,13 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.diagnostics.beside_trusted import BesideTrusted, beside_trusted, trusted_raters
 from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
@@ -20,6 +21,9 @@ from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
 from raterlens.text import Message, Option, counted
 from raterlens.types import Array
+
+if TYPE_CHECKING:
+    from raterlens.facade import Fit
 
 NORMAL = float(special.ndtri(0.975))
 """Half the width of a 95 % interval, in standard errors."""
@@ -127,7 +131,7 @@ class Gate:
 
 
 def gate(
-    fit: Result,
+    fit: "Fit",
     ratings: Ratings | None = None,
     *,
     min_kappa: float | None = None,
@@ -148,7 +152,9 @@ def gate(
     fit
         The fit whose raters are judged.
     ratings
-        The ratings that were fitted; `max_infit` and `max_outfit` need them.
+        The ratings that were fitted; `max_infit` and `max_outfit` need them. Where the fit has
+        trusted raters, or anchors that hold some, each of the others is judged beside these alone: in one fit of all,
+        raters who share a bias vouch for each other.
     min_kappa, min_sharpness, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
         The bounds. `min_sharpness` does not depend on who else is on the panel; nor does `min_kappa` for a fit with
         `reference="perfect"`. `max_severity` is a distance from the origin, so it fails lenient raters as well as
@@ -195,27 +201,35 @@ def gate(
     return judge(fit, ratings, bounds, baseline)
 
 
-def judge(fit: Result, ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
+def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
     """`gate`, with the bounds in one record."""
     bounds.check_any()
-    table, asked = fit.table("raters"), bounds.given()
-    labels = table["rater"].cast(pl.String)
+    asked = bounds.given()
+    labels = fit.table("raters")["rater"].cast(pl.String)
     raters = [bounds.raters] if isinstance(bounds.raters, str) else bounds.raters
     chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
-    misfit = _misfit(fit, ratings) if {"max_infit", "max_outfit"} & asked.keys() else None
+    seen = _seen(fit, ratings, chosen, misfit=bool({"max_infit", "max_outfit"} & asked.keys()))
+    table = seen.fit.table("raters")
     found = pl.concat(
-        [_judged(name, bound, table, misfit, bounds.confident) for name, bound in asked.items()]
+        [_judged(name, bound, table, seen.misfit, bounds.confident) for name, bound in asked.items()]
     )
     found = found.filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
-    passed = not failed and fit.converged
+    passed = not failed and seen.converged
     moved = None
     if baseline is not None:
         measures = tuple(name for name in COMPARED if any(bound.endswith(name) for bound in asked))
-        moved = changes(fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
-    return Gate(
-        passed, failed, asked, bounds.confident, fit.converged, found, tuple(fit.notes), fit.backend, moved
-    )
+        moved = changes(seen.fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
+    notes = (*fit.notes, seen.note) if seen.note else tuple(fit.notes)
+    return Gate(passed, failed, asked, bounds.confident, seen.converged, found, notes, fit.backend, moved)
+
+
+def _seen(fit: "Fit", ratings: Ratings | None, raters: Sequence[str], *, misfit: bool) -> BesideTrusted:
+    """The raters as they are judged: on the scale of the trusted, one at a time."""
+    trusted = trusted_raters(fit)
+    if trusted and ratings is not None and set(raters) - set(trusted):
+        return beside_trusted(fit, ratings, raters, misfit=misfit)
+    return BesideTrusted(fit, _misfit(fit, ratings) if misfit else None, fit.converged, "")
 
 
 def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:

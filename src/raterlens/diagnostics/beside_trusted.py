@@ -1,0 +1,102 @@
+"""Raters on the scale of those who are trusted, one at a time.
+
+Trusted raters, or those whom anchors hold, say what ability is. But in one fit of everybody the others still vouch for
+each other: what they share, and the trusted do not see, moves the students' abilities. So each is fitted beside the
+trusted alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from raterlens.capability.yardstick import AVERAGE, CORRECTED, MAX, Measure, slope_of_yardstick
+from raterlens.diagnostics.fit_statistics import rater_fit
+from raterlens.diagnostics.residuals import residuals
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Result
+from raterlens.text import counted
+from raterlens.uncertainty.intervals import measure, rater_estimates, standards
+from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
+
+if TYPE_CHECKING:
+    from raterlens.config import FitOptions
+    from raterlens.facade import Fit
+
+
+ALONE: "FitOptions" = {"trusted": None, "covariates": None}
+"""What a fit of two or three raters leaves out of the request for all of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BesideTrusted:
+    """A fit in which every rater's row comes from a fit beside the trusted alone."""
+
+    fit: Result
+    misfit: pl.DataFrame | None
+    """Infit and outfit of the raters asked for, from the same fits."""
+    converged: bool
+    note: str
+
+
+def trusted_raters(fit: Result) -> list[str]:
+    """Raters of the fit who define its scale: the trusted, and those whom anchors hold."""
+    anchors, trusted = fit.config.anchors, fit.config.trusted or ()
+    held = () if anchors is None else anchors.raters
+    return [rater for rater in fit.table("raters")["rater"].cast(pl.String) if rater in (*trusted, *held)]
+
+
+def beside_trusted(
+    fit: "Fit", ratings: Ratings, raters: Sequence[str], *, misfit: bool = False
+) -> BesideTrusted:
+    """Fit each of the others beside the trusted; rows of the trusted themselves stay those of the whole fit."""
+    trusted = trusted_raters(fit)
+    rows, misfits, converged = [], [], fit.converged
+    for rater in raters:
+        alone, part = fit, ratings
+        if rater not in trusted:
+            part = only(ratings, [rater, *trusted])
+            alone = fit.refit(part, **ALONE)
+        converged &= alone.converged
+        row = _of(alone.table("raters"), rater)
+        rows.append(row if alone is fit or fit.config.anchors is not None else _rescaled(row, alone, trusted))
+        if misfit:
+            misfits.append(_of(rater_fit(residuals(alone, part)), rater))
+    judged = pl.concat(rows, how="diagonal_relaxed")
+    return BesideTrusted(
+        replace(fit, tables={**fit.tables, "raters": judged}),
+        pl.concat(misfits, how="diagonal_relaxed") if misfit else None,
+        converged,
+        f"each rater judged beside the {counted(len(trusted), 'trusted rater')} alone, so that no other vouches for it",
+    )
+
+
+def _rescaled(row: pl.DataFrame, alone: Result, trusted: Sequence[str]) -> pl.DataFrame:
+    """A rater's row with the yardstick and the origin of severity that the trusted set: a judge sets no scale for
+    itself."""
+    labels = alone.calibrated("there is no scale").labels["rater"].cast(pl.String)
+    where = measured_fit(alone, alone.yardstick)
+    ours = labels.is_in(list(trusted)).to_numpy()
+    sigma, origin = where.sigma, where.origin
+    if alone.yardstick.reference in (MAX, CORRECTED):
+        sigma = slope_of_yardstick(MAX, labels, where.panel.slope, ours & where.panel.candidates)
+    if alone.yardstick.origin == AVERAGE:
+        origin = Measure(0.0, ours / ours.sum())
+    place = np.flatnonzero(labels == row["rater"].cast(pl.String).item())
+    on = measure(where.panel, sigma, origin, is_most=False).of(place)
+    found, standard = rater_estimates(where.panel, on, where.index), standards(on, where.index)
+    changed = {name: getattr(found, name) for name in RATER_COLUMNS}
+    changed |= {name: getattr(standard, name) for name in ("passes", "passes_low", "passes_high")}
+    return row.with_columns(pl.Series(name, values) for name, values in changed.items())
+
+
+def only(ratings: Ratings, raters: Sequence[str]) -> Ratings:
+    """The ratings by these raters."""
+    chosen = np.isin(ratings.raters.cast(pl.String).to_list(), raters)
+    return ratings.subset(chosen[ratings.rater])
+
+
+def _of(table: pl.DataFrame, rater: str) -> pl.DataFrame:
+    return table.filter(pl.col("rater").cast(pl.String) == rater)
