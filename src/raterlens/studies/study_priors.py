@@ -210,8 +210,8 @@ def summarise(rows: pl.DataFrame) -> Results:
         "Percent, with the Monte-Carlo standard error; without prior → with prior.",
         _coverage(found),
         "## One rater who cannot tell students apart",
-        f"How often the upper limit of the planted rater's sharpness is below {_BLUNT}, how often that of another rater is, "
-        "and how often the planted rater's interval covers.",
+        f"How often the upper limit of the planted rater's sharpness is below {_BLUNT}, how often that of another "
+        "rater is, and how often the planted rater's interval covers.",
         _planted(found),
         "Where panels are small or sparse, the prior lowers every error and its intervals cover. But it pulls a single "
         "rater who is unlike the others towards them, and with raters who are otherwise all alike the expected largest "
