@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from raterlens.export.gate import Gate, gate
     from raterlens.facade import Fit
     from raterlens.fitting import fit, load
+    from raterlens.planning.next_marks import NextMarks, next_marks
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
     from raterlens.reading.facets.control_writer import write_facets
@@ -57,6 +58,8 @@ _WHERE = {
     "write_facets": "raterlens.reading.facets.control_writer",
     "load_example": "raterlens.simulation.example",
     "simulate": "raterlens.simulation.simulate",
+    "next_marks": "raterlens.planning.next_marks",
+    "NextMarks": "raterlens.planning.next_marks",
     "plan": "raterlens.planning.plan",
     "MarkingPlan": "raterlens.planning.plan",
     "RaterlensError": "raterlens.errors",
@@ -69,6 +72,7 @@ __all__ = [
     "FitConfig",
     "Gate",
     "MarkingPlan",
+    "NextMarks",
     "PassRates",
     "RaterlensError",
     "Ratings",
@@ -84,6 +88,7 @@ __all__ = [
     "gate",
     "load",
     "load_example",
+    "next_marks",
     "pack",
     "pass_rate",
     "plan",

@@ -15,6 +15,7 @@ COMMANDS = {
     "check": "Check the data and the design; with a bound such as --min-sharpness, judge every rater.",
     "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
     "plan": "Plan the marking: who marks what, and the standard errors to expect.",
+    "next": "What should whom mark next, so that every rater is known best?",
     "simulate": "Simulate ratings with known truth, to try out a design or a method.",
     "convert": "Write the ratings to another kind of file.",
     "compare": "Compare fits: likelihood, parameters, and how the raters' ranks change.",
@@ -56,6 +57,11 @@ Examples:
   raterlens plan --students 500 --raters raters.csv --forbidden pairs.csv --network network.svg
   raterlens plan --students 500 --raters 12 --items 3 --target-se 0.06
   raterlens plan --students 800 --fit last-year/fit.json --marks 1.5""",
+    "next": """While marking runs: run it again after each batch, with the new ratings in the file.
+
+Examples:
+  raterlens next ratings.csv --budget 50
+  raterlens next ratings.csv --budget 50 --capacity raters.csv --forbidden pairs.csv --out next.csv""",
     "simulate": """Students, raters and items are numbered (S001, R01, I1); a rater scores every item of a student.
 
 Examples:
