@@ -23,6 +23,7 @@ LAYERS = [
     ("result",),
     ("pipeline",),
     ("diagnostics",),
+    ("grading",),
     ("simulation",),
     ("charts",),
     ("planning",),

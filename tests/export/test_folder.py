@@ -10,7 +10,7 @@ import pytest
 
 import raterlens.report
 from raterlens.errors import OptionError
-from raterlens.export.folder import DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
+from raterlens.export.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
 from raterlens.report.reproduce import Reproduction
 
 
@@ -58,7 +58,7 @@ def test_a_second_fit_leaves_no_file_of_the_first(fit: Any, tmp_path: Path) -> N
     (tmp_path / "bias.csv").write_text("mine")
     write_results(fit, tmp_path)
     assert (tmp_path / "bias.csv").exists(), "not ours: there was no fit before"
-    for name in (*DIAGNOSED, WORKBOOK):
+    for name in (*DIAGNOSED, *DECIDED, WORKBOOK):
         (tmp_path / name).write_text("of the first fit")
     write_results(fit, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)

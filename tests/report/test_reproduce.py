@@ -58,6 +58,16 @@ def test_columns_beside_the_model() -> None:
     ]
 
 
+def test_decisions_come_after_the_fit() -> None:
+    request = Request(file="r.csv", decide="1.5,2.5", remark=20, out="results")
+    assert request.command() == "raterlens fit r.csv --decide 1.5,2.5 --remark 20 --out results"
+    assert request.call().splitlines()[-3:] == [
+        "fit = rl.fit(ratings)",
+        "decisions = fit.decisions(ratings, cut='1.5,2.5')",
+        "remark = fit.remark(ratings, cut=decisions, budget=20)",
+    ]
+
+
 def test_from_python_what_fits_no_line_is_in_the_saved_fit() -> None:
     found = from_python(FitConfig(model="tfm", anchors=Anchors(items={"a": 1.0})))
     assert found.command is None

@@ -76,26 +76,32 @@ def panel_of(fit: "Result") -> Panel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Raters:
+class RaterEffects:
     """Slopes, severities and variances of the reading effect: of some raters, or of the average one."""
 
     slope: Array
     severity: Array
     halo: Array
 
+    def of(self, which: NDArray[np.integer]) -> "RaterEffects":
+        """Those of some raters."""
+        return RaterEffects(self.slope[which], self.severity[which], self.halo[which])
 
-def _own(known: Calibration) -> tuple[_Raters, _Raters]:
+
+def rater_effects(known: Calibration) -> tuple[RaterEffects, RaterEffects]:
     """All raters; and the average of those who count in the average severity."""
     slope, severity = known.effects["slope"], known.effects["severity"]
     aside = known.panel().aside
     kept = ~aside if not aside.all() else np.ones_like(aside)
     halo = known.effects.get("halo", np.zeros_like(slope))
-    return _Raters(slope, severity, halo), _Raters(
+    return RaterEffects(slope, severity, halo), RaterEffects(
         *(each[kept].mean(keepdims=True) for each in (slope, severity, halo))
     )
 
 
-def _predictor(known: Calibration, raters: _Raters, item: NDArray[np.integer] | int, theta: Array) -> Array:
+def predictor_at(
+    known: Calibration, raters: RaterEffects, item: NDArray[np.integer] | int, theta: Array
+) -> Array:
     """S without further facets, which average to 0 and are the same for every rater."""
     difficulty = known.effects["difficulty"][item]
     stretch = np.exp(known.effects["item_slope"][item]) if known.item_slopes else 1.0
@@ -104,18 +110,20 @@ def _predictor(known: Calibration, raters: _Raters, item: NDArray[np.integer] | 
 
 
 def _facets_panel(known: Calibration) -> Panel:
-    every, average = _own(known)
-    chosen = _spread(every.severity, MOST_RATERS)
-    some = _Raters(*(each[chosen, None] for each in (every.slope, every.severity, every.halo)))
-    items = _spread(known.effects["difficulty"], MOST_ITEMS)
+    every, average = rater_effects(known)
+    chosen = spread_over(every.severity, MOST_RATERS)
+    some = RaterEffects(*(each[chosen, None] for each in (every.slope, every.severity, every.halo)))
+    items = spread_over(known.effects["difficulty"], MOST_ITEMS)
     mean, sd = known.effects.get("population", (0.0, 1.0))
     theta = mean + sd * _ABILITIES.points
     found, of_average = [], []
     for item in items:
-        found.append(_categories(known, int(item), _predictor(known, some, int(item), theta), some.halo))
-        one = _Raters(average.slope[:, None], average.severity[:, None], average.halo[:, None])
-        s = _predictor(known, one, int(item), theta)
-        of_average.append(_categories(known, int(item), s, one.halo)[0])
+        found.append(
+            category_probabilities(known, int(item), predictor_at(known, some, int(item), theta), some.halo)
+        )
+        one = RaterEffects(average.slope[:, None], average.severity[:, None], average.halo[:, None])
+        s = predictor_at(known, one, int(item), theta)
+        of_average.append(category_probabilities(known, int(item), s, one.halo)[0])
     # (raters, categories, abilities, items) -> states with items innermost
     p = np.stack(found, axis=-1).reshape(len(chosen), -1, len(theta) * len(items))
     q = np.stack(of_average, axis=-1).reshape(p.shape[1], -1)
@@ -124,7 +132,7 @@ def _facets_panel(known: Calibration) -> Panel:
     return Panel(p, q, weights / weights.sum(), len(items), shares)
 
 
-def _shares(known: Calibration, raters: _Raters, theta: float) -> Array:
+def _shares(known: Calibration, raters: RaterEffects, theta: float) -> Array:
     """Expected share of the highest score of an average student, on an average item."""
     weight = raters.slope if facets_spec(known.model).difficulty_on_ability_scale else 1.0
     difficulty = float(np.mean(known.effects["difficulty"]))
@@ -132,7 +140,7 @@ def _shares(known: Calibration, raters: _Raters, theta: float) -> Array:
     return over_readings(lambda shift: curve.mean(s + shift), raters.halo)
 
 
-def _categories(known: Calibration, item: int, s: Array, halo: Array) -> Array:
+def category_probabilities(known: Calibration, item: int, s: Array, halo: Array) -> Array:
     """(raters, categories, abilities): probabilities of the scores."""
     label = str(known.labels["item"][item])
     curve = known.curve(label)
@@ -151,7 +159,7 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
     student = places_of(ratings.students, fit.table("students")["student"], "students")
     theta = fit.table("students")["theta"].to_numpy()[student]
     further = _further(known, ratings)
-    every, average = _own(known)
+    every, average = rater_effects(known)
     shift = np.zeros(ratings.n_ratings)
     for first in range(0, ratings.n_ratings, _BLOCK):
         rows = slice(first, first + _BLOCK)
@@ -160,9 +168,9 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
             item[ratings.item[rows]],
             theta[ratings.student[rows]],
         )
-        own = _Raters(every.slope[who], every.severity[who], every.halo[who])
+        own = every.of(who)
         for raters, sign in ((own, 1.0), (average, -1.0)):
-            s = _predictor(known, raters, what, ability) - further[rows]
+            s = predictor_at(known, raters, what, ability) - further[rows]
             shift[rows] += sign * over_readings(partial(_shifted, known, what, s), raters.halo)
     return coded.score.astype(np.float64), shift
 
@@ -201,7 +209,7 @@ def _expected(known: Calibration, item: NDArray[np.integer], s: Array) -> Array:
 def _latent_panel(fit: "Result") -> Panel:
     raters, prevalence = fit.table("raters"), fit.table("items")["prevalence"].to_numpy()
     passes = _passes(raters)
-    chosen = _spread(raters["eta"].to_numpy(), MOST_RATERS)
+    chosen = spread_over(raters["eta"].to_numpy(), MOST_RATERS)
     p = np.stack([1 - passes[chosen], passes[chosen]], axis=1)  # (raters, scores, true categories)
     share = float(np.mean(prevalence))
     overall = passes @ np.array([1 - share, share])
@@ -230,7 +238,7 @@ def _passes(raters: pl.DataFrame) -> Array:
     return np.stack([1 - raters["specificity"].to_numpy(), raters["sensitivity"].to_numpy()], axis=1)
 
 
-def _spread(values: Array, most: int) -> Indices:
+def spread_over(values: Array, most: int) -> Indices:
     """Places of all values, or of so many evenly spread over their order."""
     if len(values) <= most:
         return np.arange(len(values))

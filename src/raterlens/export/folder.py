@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TABLES = ("raters", "items", "students")
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
+DECIDED = ("decisions.csv", "accuracy.csv", "remark.csv")
 DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv")
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
@@ -32,7 +33,7 @@ def check_folder(out: Path) -> None:
         folder = _existing(out)
         if not folder.is_dir():
             raise _cannot(out, f"'{folder}' is not a folder", "give another one")
-        for name in (*FILES, *DIAGNOSED, WORKBOOK):
+        for name in (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK):
             if (out / name).is_dir():
                 raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
         with draft_folder(folder):
@@ -57,7 +58,8 @@ def write_results(
     xlsx: bool = False,
 ) -> None:
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
-    bias.csv, change.csv and drift.csv where it looked for them), and results.xlsx where asked for.
+    bias.csv, change.csv and drift.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv and
+    results.xlsx where asked for.
 
     Files of these names are replaced, and those that only an earlier fit wrote are removed; anything else in the folder
     is left alone. All are complete before the first one is put in place.
@@ -77,6 +79,7 @@ def write_results(
         page = render(fit, reproduction, ratings, found, document)
         (draft / "report.html").write_text(page, encoding="utf-8")
         diagnosed = {} if found is None or found.diagnosis is None else found.diagnosis.files()
+        diagnosed |= {} if document is None else document.files()
         for file, table in diagnosed.items():
             harmless(table).write_csv(draft / file)
         if xlsx:
@@ -88,7 +91,7 @@ def write_results(
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
         again = (out / "fit.json").exists()
         _put_in_place(draft, out, written)
-        for file in {*DIAGNOSED, WORKBOOK} - {*written} if again else ():
+        for file in {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if again else ():
             (out / file).unlink(missing_ok=True)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
-from raterlens.facade.estimates import Estimates
+from raterlens.facade.student_decisions import StudentDecisions
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
@@ -36,7 +36,7 @@ def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit"
     return Fit(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
-class Fit(Estimates):
+class Fit(StudentDecisions):
     """Estimates with their uncertainty, as dataframes of the kind that came in, and what can be done with them.
 
     `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0), kappa

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 from raterlens.report import english as words
 
 if TYPE_CHECKING:
+    import polars as pl
+
+    from raterlens.grading.decisions import Decisions
+    from raterlens.grading.remarking import Remark
     from raterlens.result.record import Result
 
 
@@ -20,6 +24,16 @@ class Document:
     """An earlier fit to compare with."""
     cautions: tuple[str, ...] = ()
     """What to read the report with, beyond what the fit and the diagnosis say."""
+    decisions: "Decisions | None" = None
+    remark: "Remark | None" = None
+    """What was decided about students, and what to mark again, where that was asked for."""
+
+    def files(self) -> "dict[str, pl.DataFrame]":
+        """Decisions as tables, by file."""
+        found: dict[str, pl.DataFrame] = {}
+        if self.decisions is not None:
+            found |= {"decisions.csv": self.decisions.table, "accuracy.csv": self.decisions.quality}
+        return found if self.remark is None else found | {"remark.csv": self.remark.table}
 
     @property
     def day(self) -> str:

@@ -126,6 +126,13 @@ class Plot:
         for across, down, kind, said in zip(self.xs(x), self.ys(y), kinds, words, strict=True):
             self._parts.append(_mark(MARKS[kind], across, down, size, said))
 
+    def symbols(
+        self, x: ArrayLike, y: ArrayLike, mark: Mark, words: Iterable[str | None], size: float = 1.0
+    ) -> None:
+        """The same mark at each point."""
+        for across, down, said in zip(self.xs(x), self.ys(y), words, strict=True):
+            self._parts.append(_mark(mark, across, down, size, said))
+
     def dots(
         self, x: ArrayLike, y: ArrayLike, role: str, words: Iterable[str | None], radius: float = 3.6
     ) -> None:

@@ -173,6 +173,7 @@ DOUBTFUL = {
 
 SECTIONS = {
     "attention": "Who needs attention",
+    "decisions": "Decisions about students",
     "map": "Students, raters and items on one scale",
     "capability": "Capability",
     "severity": "Severity and discrimination",
@@ -182,6 +183,30 @@ SECTIONS = {
     "design": "Design and warnings",
     "method": "Model and method",
     "glossary": "Glossary",
+}
+DECISIONS = {
+    "cut": "A student passes from a mean score of {cuts} by the average rater.",
+    "cuts": "Grades begin at mean scores of {cuts} by the average rater.",
+    "safe": "safe decision",
+    "unsafe": "not safe: ability may lie on the other side of a cut",
+    "yes": "yes",
+    "no": "no",
+    "picture": "Each mark is a student. The dashed lines are the cuts, on the scale of raw results (upright) and of "
+    "ability (level). Where a mark is on different sides of the two, the raters’ severity decided the raw result.",
+    "exam": "How well this exam decides",
+    "exam_lead": "Accuracy is the chance that a student has the right grade; consistency, that another marking gives "
+    "the same grade. The raw result is the mean score as it stands, the fair one takes account of who marked.",
+    "students": "Student by student, the least sure first",
+    "more": "decisions.csv has all students.",
+    "plan": "What to mark again",
+    "plan_lead": "One further mark is one more rater’s reading of all of a student’s items. The gain is the expected "
+    "rise in the probability that the grade is right. Once these marks are in, fit again and ask again.",
+}
+RESULTS = {"raw": "Raw result", "fair": "Fair result"}
+CLASSIFIERS = {
+    "posterior": "given all ratings",
+    "Rudner": "Rudner’s method",
+    "Lee": "Lee’s method (same raters again)",
 }
 MAP_LEAD = (
     "Where a student and a rater are level, the student can expect half of the marks from that rater on an average "
@@ -241,6 +266,21 @@ HEADINGS = {
     "outfit": "Outfit",
     "link": "Links",
     "needed": "Needed",
+    "raw": "Raw result",
+    "raw_grade": "Raw grade",
+    "fair": "Fair result",
+    "fair_se": "± Standard error",
+    "grade": "Fair grade",
+    "sure": "Probability",
+    "safe": "Safe",
+    "same_again": "Same raw grade again",
+    "by": "Result and method",
+    "accuracy": "Accuracy",
+    "consistency": "Consistency",
+    "students": "Students",
+    "right": "Probability now",
+    "gain": "Gain",
+    "becomes_safe": "Safe then",
 }
 
 SETTINGS = {
@@ -266,6 +306,7 @@ AXES = {
     "ranked": "Raters, the most capable first",
     "raters": "Raters by name",
     "map": "Location",
+    "raw": "Raw result (mean score)",
 }
 
 RATER: Mapping[str, str] = {

@@ -9,12 +9,13 @@ from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.ratings.linking import TARGET_SE, examine_links
 from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
+from raterlens.report.decision_section import decision_section, decision_tables
 from raterlens.report.document import Document
 from raterlens.report.encode import embedded
 from raterlens.report.method import assumptions, reproduced, settings
 from raterlens.report.opening import opening
 from raterlens.report.page_tables import MOST_STUDENTS, design_tables, item_table, student_table
-from raterlens.report.pictures import pictures
+from raterlens.report.pictures import NARROW, WIDE, pictures
 from raterlens.report.rater_pages import rater_data
 from raterlens.report.rater_rows import panel
 
@@ -76,6 +77,7 @@ def content(
         "items": item_table(fit, diagnosis),
         "students": student_table(fit, diagnosis),
         **design_tables(linking),
+        **decision_tables(document),
     }
     warnings = (
         *caveats(fit.model),
@@ -85,6 +87,7 @@ def content(
         *(() if linking is None else linking.warnings),
     )
     drawn = pictures(fit, numbers, ranked=ranked)
+    decided = decision_section(document, (WIDE, NARROW))
     return {
         "title": document.title,
         "date": document.day,
@@ -95,7 +98,8 @@ def content(
         "tables": {"repairs": None, "few": None, **tables},
         "warnings": tuple(dict.fromkeys(warnings)),
         "pictures": drawn,
-        "sections": [name for name in words.SECTIONS if name not in drawn or drawn[name]],
+        "decisions": decided,
+        "sections": [name for name in words.SECTIONS if (drawn | {"decisions": decided}).get(name, True)],
         "settings": settings(fit),
         "assumptions": assumptions(fit),
         "reproduce": reproduced(fit, reproduction),

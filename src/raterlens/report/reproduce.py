@@ -48,6 +48,9 @@ class Request:
     previous: str | None = None
     """What heads the report, and the earlier fit that it is compared with; they change no number."""
     xlsx: bool = False
+    decide: str | None = None
+    remark: int | None = None
+    """Cuts between grades, as text, and how many further marks to plan."""
 
     def reproduction(self) -> Reproduction:
         return Reproduction(self.call(), self.command())
@@ -55,7 +58,9 @@ class Request:
     def command(self) -> str:
         """The command, ready for a shell."""
         besides = {"time": self.time, "groups": list(self.groups)}
-        besides |= {name: getattr(self, name) for name in ("out", "title", "previous", "xlsx")}
+        besides |= {
+            name: getattr(self, name) for name in ("decide", "remark", "out", "title", "previous", "xlsx")
+        }
         options = {**self.read.given(), **self.fit.given(), **self.files}
         options |= {name: value for name, value in besides.items() if value}
         flags = [text for name, value in options.items() for text in flag(Option(name, value))]
@@ -88,6 +93,10 @@ class Request:
         lines.append(f"fit = rl.fit({_arguments([source], fit)})")
         if besides:
             lines.append(f"diagnosis = fit.diagnose({source}, **besides)")
+        if self.decide is not None:
+            lines.append(f"decisions = fit.decisions({source}, cut={self.decide!r})")
+        if self.remark is not None:
+            lines.append(f"remark = fit.remark({source}, cut=decisions, budget={self.remark})")
         return "\n".join(lines)
 
 

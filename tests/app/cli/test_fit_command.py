@@ -49,6 +49,47 @@ def test_a_report_has_a_title_and_is_compared_with_the_last_one(
     assert "--out DIR" in capsys.readouterr().err
 
 
+def test_decisions_are_shown_and_written(table: Path, tmp_path: Path, capsys: Captured) -> None:
+    out = tmp_path / "results"
+    rows = pl.read_csv(table)
+    table = tmp_path / "some.csv"
+    rows.filter((pl.col("rater") != "Ann") | (pl.col("student").rank("dense") % 2 == 0)).write_csv(table)
+    assert main(["fit", str(table), "--decide", "0.5", "--remark", "4", "--out", str(out)]) == DONE
+    shown = capsys.readouterr().out
+    assert "Of 60 decisions, " in shown
+    assert "4 further marks of " in shown
+    decided, marks = (pl.read_csv(out / f"{name}.csv") for name in ("decisions", "remark"))
+    assert decided.height == 60
+    assert {"raw", "fair", "fair_se", "grade", "p_fail", "p_pass", "safe"} <= set(decided.columns)
+    assert marks.height == 4
+    assert pl.read_csv(out / "accuracy.csv")["method"].to_list() == [
+        "posterior",
+        "posterior",
+        "Rudner",
+        "Lee",
+    ]
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "--decide 0.5 --remark 4" in page
+    assert 'id="decisions"' in page
+    assert main(["fit", str(table), "--out", str(out), "--quiet"]) == DONE
+    assert not (out / "decisions.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--decide", "3"], "a cut at 3, but scores go from 0 to 1; give a mean score between them"),
+        (["--remark", "5"], "--remark plans marks for decisions; give the cut as well, such as --decide 1.5"),
+        (["--decide", "0.5", "--model", "hrm"], "model 'hrm' has no ability to decide by; fit --model gmf"),
+    ],
+)
+def test_decisions_that_cannot_be_are_refused(
+    table: Path, capsys: Captured, options: list[str], says: str
+) -> None:
+    assert main(["fit", str(table), *options]) == AT_FAULT
+    assert says in capsys.readouterr().err
+
+
 def test_what_it_means_comes_before_who(table: Path, capsys: Captured) -> None:
     main(["fit", str(table)])
     shown = capsys.readouterr().out

@@ -2,7 +2,8 @@
 
 import pytest
 
-from raterlens.app.web.fit_pages import chosen_config
+from raterlens.app.web.fit_pages import chosen_config, chosen_decisions
+from raterlens.app.web.refusals import RefusedError
 from raterlens.config import FitConfig
 from raterlens.errors import OptionError
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
@@ -17,6 +18,14 @@ def test_a_form_asks_for_a_fit() -> None:
     for name in ("model", "method", "link"):
         with pytest.raises(OptionError, match=f"unknown {name} 'x'"):
             chosen_config({name: "x"})
+
+
+def test_a_form_asks_for_decisions() -> None:
+    assert chosen_decisions({}) == (None, None)
+    assert chosen_decisions({"decide": " 1,2 ", "remark": "50"}) == ("1,2", 50)
+    with pytest.raises(RefusedError, match="'many', is not a whole number") as refused:
+        chosen_decisions({"remark": "many"})
+    assert refused.value.field == "remark"
 
 
 def test_a_fault_leads_back_to_the_field() -> None:

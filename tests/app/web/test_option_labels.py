@@ -17,6 +17,8 @@ from tests.support.web_clients import LONG, send, visiting
     [
         (Option("cut"), "a pass mark"),
         (Option("cut", 2.5), "the pass mark 2.5"),
+        (Option("decide", 1.5), "grades from 1.5"),
+        (Option("remark"), "further marks to plan"),
         (Option("student"), "a column as Student"),
         (Option("items", ["a", "b"]), "a column as Score"),
         (Option("wide", "{rater}"), "score columns named {rater}"),
@@ -42,7 +44,7 @@ def test_every_choice_has_words() -> None:
 
 
 def test_every_field_is_on_the_page() -> None:
-    assert set(FIELDS) <= {*FIT_OPTIONS, *READ_OPTIONS}
+    assert set(FIELDS) <= {*FIT_OPTIONS, *READ_OPTIONS, "decide", "remark"}
     with visiting() as client:
         page = client.get(send(client, LONG).headers["location"]).text
     for field in FIELDS.values():

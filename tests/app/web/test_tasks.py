@@ -10,7 +10,7 @@ import pytest
 from raterlens.app.web.column_roles import read_config
 from raterlens.app.web.option_labels import label
 from raterlens.app.web.tasks import check, compare, fit, preview
-from raterlens.errors import InputError, RaterlensError
+from raterlens.errors import InputError, OptionError, RaterlensError
 
 ROLES = {name: name for name in ("student", "rater", "item", "score")}
 
@@ -98,3 +98,12 @@ def test_a_fit_reports_progress_and_two_are_compared(path: Path, tmp_path: Path)
     both = compare([str(tmp_path / "tfm"), str(tmp_path / "gmf")], ["one", "two"], quiet)
     assert [row["fit"] for row in both["models"]] == ["one", "two"]
     assert len(both["raters"]) == 4
+
+
+def test_a_fit_decides_and_plans_further_marks(path: Path, tmp_path: Path) -> None:
+    read = read_config(ROLES).given()
+    fit(str(path), "mine.csv", read, {}, str(tmp_path), quiet, decide="0.5", remark=3)
+    assert {"decisions.csv", "remark.csv"} <= {file.name for file in tmp_path.iterdir()}
+    assert "--decide 0.5 --remark 3" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(OptionError, match="but scores go from 0 to 1"):
+        fit(str(path), "mine.csv", read, {}, str(tmp_path), quiet, decide="2")

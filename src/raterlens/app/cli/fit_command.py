@@ -8,6 +8,7 @@ from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
     Besides,
+    Deciding,
     File,
     FitOptions,
     Output,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
     from raterlens.report.document import Document
 
-NO_COLUMNS, NO_WORK, ON_SCREEN = Besides(), Work(), Output()
+NO_COLUMNS, NO_DECISIONS, NO_WORK, ON_SCREEN = Besides(), Deciding(), Work(), Output()
 
 
 def fit(
@@ -42,16 +43,19 @@ def fit(
     columns: ReadOptions = EVERYTHING_RECOGNISED,
     model: FitOptions = DEFAULT_FIT,
     besides: Besides = NO_COLUMNS,
+    deciding: Deciding = NO_DECISIONS,
     work: Work = NO_WORK,
     output: Output = ON_SCREEN,
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
     # heavy, so not before it is needed
     from raterlens.export.folder import check_folder
+    from raterlens.grading.asked_decisions import AskedDecisions
 
     read, config, files = read_config(columns), fit_config(model), files_of(model)
     groups = several("groups", besides.groups) or []
     check_besides([*([besides.time] if besides.time else []), *groups], read)
+    AskedDecisions(deciding.decide, deciding.remark).check(config)
     if output.xlsx:
         check_workbook(output.out)
     if output.out is not None:
@@ -73,6 +77,8 @@ def fit(
         title=output.title,
         previous=None if output.previous is None else str(output.previous),
         xlsx=output.xlsx,
+        decide=deciding.decide,
+        remark=deciding.remark,
     )
     try:
         _fit(request, work, output)
@@ -102,6 +108,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
     from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
     from raterlens.fitting import fit_with_halo, load
+    from raterlens.grading.asked_decisions import AskedDecisions
     from raterlens.parallel.dask_cluster import cluster_at
     from raterlens.pipeline.steps import Run
 
@@ -113,10 +120,13 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         run = Run(progress, work.checkpoint, work.resume, client)
         ratings, config, request = read_study(request, run)
         ratings, besides = _set_aside(request, ratings)
+        asked = AskedDecisions(request.decide, request.remark)
+        asked.check_scores(ratings)
         if output.xlsx:
             check_workbook(output.out, ratings)
         result, said = fit_with_halo(ratings, config, run)
         request = replace(request, fit=request.fit.changed(halo=result.config.halo))
+        decided, plan = asked.made(result, ratings)
         ratings, besides, cautions = manageable(ratings, besides)
         cautions = (*said, *cautions)
         found = find(result, ratings, result.diagnose(ratings, **besides))
@@ -127,7 +137,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             reproduction=request.reproduction(),
             ratings=ratings,
             found=found,
-            document=_document(output, cautions, previous),
+            document=replace(_document(output, cautions, previous), decisions=decided, remark=plan),
             xlsx=output.xlsx,
         )
     if output.facets_tables:
@@ -145,6 +155,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             result,
             found=found,
             cautions=cautions,
+            decided=[*(decided.words() if decided else ()), *(plan.words() if plan else ())],
             out=output.out,
             everyone=output.everyone,
         )

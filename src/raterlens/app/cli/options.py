@@ -23,6 +23,7 @@ _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
 _BESIDES = Group("Diagnostics", sort_key=3)
 _GATE = Group("Gate", sort_key=3)
+_DECISIONS = Group("Decisions", sort_key=4)
 _WORK = Group("Long fits", sort_key=4)
 _OUTPUT = Group("Output", sort_key=5)
 
@@ -196,6 +197,25 @@ class Besides:
     groups: Annotated[
         str | None,
         Parameter(help="Columns that ratings may differ by (school,sex): tests each rater for bias."),
+    ] = None
+
+
+@Parameter(name="*", group=_DECISIONS)
+@dataclass(frozen=True)
+class Deciding:
+    """What is decided about students."""
+
+    decide: Annotated[
+        str | None,
+        Parameter(
+            allow_leading_hyphen=True,
+            help="Where grades begin: a mean score by the average rater (1.5), several (1,2), or 'ability 0.3'. Says "
+            "which decisions are safe.",
+        ),
+    ] = None
+    remark: Annotated[
+        int | None,
+        Parameter(help="Plan so many further marks: whose work, by which rater, to put most grades right."),
     ] = None
 
 

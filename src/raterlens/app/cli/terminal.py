@@ -69,6 +69,7 @@ class Terminal:
         *,
         found: "Findings",
         cautions: tuple[str, ...] = (),
+        decided: Sequence[str] = (),
         out: Path | None = None,
         everyone: bool = False,
     ) -> None:
@@ -77,6 +78,7 @@ class Terminal:
         raters = judged(fit).sort("rater", maintain_order=True) if equal else judged(fit)
         self._data(fit, fit.notes)
         self._bullets("What it means", [*found.consequences.words(), *found.differences.words()])
+        self._bullets("Decisions", decided)
         answer = headline(raters)
         self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))
         shown = everyone or raters.height <= ALL_SHOWN

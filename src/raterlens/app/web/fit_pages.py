@@ -26,6 +26,8 @@ FILES = {
     "items": "items.csv",
     "students": "students.csv",
     "flags": "flags.csv",
+    "decisions": "decisions.csv",
+    "remark": "remark.csv",
     "fit": "fit.json",
 }
 """What can be downloaded, by the name in the address."""
@@ -40,10 +42,15 @@ async def start(request: Request) -> Response:
         )
     async with request.form(max_fields=2_000) as form:
         take_choices(table, form)
-        table.model = {name: str(value) for name, value in form.items() if name in (*_CHOICES, *_SWITCHES)}
+        table.model = {
+            name: str(value) for name, value in form.items() if name in (*_CHOICES, *_SWITCHES, *_TYPED)
+        }
     config, asked = chosen_config(table.model), reading(table)
+    decide, remark = chosen_decisions(table.model)
     folder = session.new_folder()
-    job = state.fits.submit("fit", **asked, fit=config.given(), folder=str(folder))
+    job = state.fits.submit(
+        "fit", **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
+    )
     session.counted += 1
     fitted = Fitted(folder.name, session.counted, table, config.model, folder, job)
     session.fits[fitted.id] = fitted
@@ -111,6 +118,7 @@ async def compare(request: Request) -> Response:
 
 _CHOICES = ("model", "method", "link", "scale", "prior")
 _SWITCHES = ("item_slopes",)
+_TYPED = ("decide", "remark")
 DEFAULT_MODEL = FitConfig().model
 DEFAULT = "default"
 """What a form sends for the model's own."""
@@ -121,6 +129,17 @@ def chosen_config(form: dict[str, str]) -> FitConfig:
     choose("model", form.get("model", DEFAULT_MODEL), MODELS)
     chosen: dict[str, Any] = {name: form[name] for name in _CHOICES if form.get(name, DEFAULT) != DEFAULT}
     return FitConfig(**chosen | {name: True for name in _SWITCHES if form.get(name)})
+
+
+def chosen_decisions(form: dict[str, str]) -> tuple[str | None, int | None]:
+    """The cuts, as text, and how many further marks to plan; None where a field is empty."""
+    decide, marks = (form.get(name, "").strip() for name in _TYPED)
+    if marks and not marks.isdecimal():
+        raise RefusedError(
+            f"the number of further marks, {marks[:40]!r}, is not a whole number; give one, or leave it empty",
+            field="remark",
+        )
+    return decide or None, int(marks) if marks else None
 
 
 def progress_of(state: AppState, job: Job) -> dict[str, Any]:

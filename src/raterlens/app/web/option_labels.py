@@ -5,7 +5,7 @@ from raterlens.report.reproduce import as_flag
 from raterlens.text import Option
 
 _CHOICES = {"method": "methods", "link": "links", "scale": "scales", "prior": "priors"}
-_TYPED = ("cut", "wide", "bands", "map")
+_TYPED = ("cut", "wide", "bands", "map", "decide")
 _SWITCHES = ("item_slopes",)
 _ROLES = {
     "student": "student",
@@ -22,6 +22,8 @@ FIELDS = {
     "map": "map",
     "wide": "spread",
     "model": "models",
+    "decide": "decide",
+    "remark": "remark",
     **{name: name for name in (*_CHOICES, *_SWITCHES)},
 }
 FIELDS |= dict.fromkeys(_ROLES, "roles")

@@ -21,6 +21,7 @@ from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.export.excel import check_excel
 from raterlens.export.folder import write_results
 from raterlens.fitting import fit_with_halo, load
+from raterlens.grading.asked_decisions import AskedDecisions
 from raterlens.pipeline.carry_out import check as check_request
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
@@ -102,17 +103,31 @@ def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str
 
 
 def fit(
-    path: str, name: str, read: dict[str, Any], fit: dict[str, Any], folder: str, progress: Say
+    path: str,
+    name: str,
+    read: dict[str, Any],
+    fit: dict[str, Any],
+    folder: str,
+    progress: Say,
+    *,
+    decide: str | None = None,
+    remark: int | None = None,
 ) -> dict[str, Any]:
     """Fit, diagnose and write everything that can be looked at or downloaded."""
-    request = Request(file=name, read=ReadConfig(**read), fit=FitConfig(**fit), out="results")
+    request = Request(
+        file=name, read=ReadConfig(**read), fit=FitConfig(**fit), out="results", decide=decide, remark=remark
+    )
+    asked = AskedDecisions(decide, remark)
+    asked.check(request.fit)
     check_request(request.fit, Run())
     progress({"phase": "reading", "share": 0.02})
     ratings = _read(path, name, request.read)
+    asked.check_scores(ratings)
     result, said = fit_with_halo(ratings, request.fit, Run(_Share(progress)))
     request = replace(request, fit=result.config)
     progress({"phase": "checking", "share": 0.75})
     found = find(result, ratings)
+    decided, plan = asked.made(result, ratings)
     progress({"phase": "writing", "share": 0.85})
     write_results(
         result,
@@ -120,7 +135,7 @@ def fit(
         reproduction=request.reproduction(),
         ratings=ratings,
         found=found,
-        document=Document(cautions=said),
+        document=Document(cautions=said, decisions=decided, remark=plan),
         xlsx=_fits_excel(ratings),
     )
     raters = judged(result)

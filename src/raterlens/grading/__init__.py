@@ -1,0 +1,1 @@
+"""Decisions about students: who has which grade, how sure that is, and what to mark again."""

@@ -1,0 +1,235 @@
+"""Decisions about students: the raw result, the fair one, how sure its grade is, and how well the exam decides.
+
+The true grade of a student is that of the mean score which the average rater would be expected to give over all
+items, so it is a matter of ability alone. The fair grade is the most probable one given all ratings and what is known
+of the raters; the raw grade is that of the mean score as it stands.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from raterlens.engine.protocol import Moments
+from raterlens.errors import OptionError
+from raterlens.estimation.scoring import Placed, place
+from raterlens.grading.classification import rudner, unshrunk
+from raterlens.grading.cuts import Cut, Cuts, On, cuts_of, fair_scores
+from raterlens.grading.marking_sets import consistency_of_sets, repeat_chances
+from raterlens.grading.posterior_grades import Graded, Grid, graded
+from raterlens.models.calibration import Calibration
+from raterlens.ratings.backend import Backend, as_came
+from raterlens.ratings.coded import Ratings
+from raterlens.text import counted
+from raterlens.types import Array, Indices
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
+
+SAFE = 0.9
+"""A decision is safe if its grade is at least this probable."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """What was decided, of students and of the exam."""
+
+    cuts: Cuts
+    table: pl.DataFrame
+    """`students` as a polars DataFrame"""
+    quality: pl.DataFrame
+    """`exam` as a polars DataFrame"""
+    safe: float
+    """How probable the grade of a safe decision is"""
+    backend: Backend = "polars"
+
+    @property
+    def students(self) -> Any:
+        """A row per student: student, n, theta, theta_se; raw (mean score) and raw_grade; fair (what the average
+        rater would be expected to give), fair_se, grade (the most probable one); p_GRADE for each grade; safe; and
+        same_again, the chance that as many other raters of the panel would give the raw grade again."""
+        return as_came(self.table, self.backend)
+
+    @property
+    def exam(self) -> Any:
+        """Of the raw and the fair grades: accuracy (chance of the true grade) and consistency (chance that another
+        marking gives the same grade), by method, and the number of students that it rests on."""
+        return as_came(self.quality, self.backend)
+
+    @property
+    def probabilities(self) -> Array:
+        """(students, grades)"""
+        return self.table.select(f"p_{grade}" for grade in self.cuts.grades).to_numpy()
+
+    @property
+    def unsafe(self) -> int:
+        """Students whose grade is not safe."""
+        return int((~self.table["safe"]).sum())
+
+    @property
+    def changed(self) -> int:
+        """Students whose fair grade is not their raw one."""
+        return int((self.table["grade"] != self.table["raw_grade"]).sum())
+
+    def words(self) -> list[str]:
+        """One sentence each."""
+        n = self.table.height
+        found = [
+            f"Of {counted(n, 'decision')}, {n - self.unsafe:,} are safe: the grade is right with a probability of at "
+            f"least {self.safe:g}. {self.unsafe:,} are not."
+        ]
+        if self.table["raw_grade"].null_count() == 0:
+            have = counted(self.changed, "student has", "students have")
+            found.append(f"{have} another grade by the fair result than by the raw one.")
+        said = {
+            result: row
+            for row in self.quality.filter(method="posterior").iter_rows(named=True)
+            if (result := row["result"])
+        }
+        fair = (
+            f"Of 100 students, {100 * said['fair']['accuracy']:.0f} have the right grade by their fair result"
+        )
+        if "raw" not in said:
+            return [*found, f"{fair}."]
+        again = (
+            f"another marking would give {100 * said['raw']['consistency']:.0f} of them the same raw grade"
+        )
+        return [*found, f"{fair}, {100 * said['raw']['accuracy']:.0f} by their raw result; {again}."]
+
+    def summary(self) -> str:
+        return "\n".join(self.words())
+
+
+def decisions(
+    fit: "Result",
+    ratings: Ratings | None,
+    cut: Cut,
+    *,
+    on: On = "score",
+    grades: Sequence[str] | None = None,
+    safe: float = SAFE,
+) -> Decisions:
+    """Decide: `Fit.decisions`."""
+    known = fit.calibrated(
+        "there is no ability to decide by; its table 'truth' has what each piece of work deserves"
+    )
+    if not 0.5 <= safe < 1:
+        raise OptionError(
+            f"safe is {safe}", "give a probability from 0.5 to below 1", value=safe, option="safe"
+        )
+    cuts = cuts_of(known, cut, on, grades)
+    if ratings is None:
+        return _without_ratings(fit, known, cuts, safe)
+    placed = place(known, ratings)
+    moments = placed.abilities()
+    extra = extra_variance(fit, known, ratings, moments)
+    grid = Grid.of(known, placed, moments, cuts)
+    found = graded(known, grid, extra)
+    raw = ratings.tally("student").mean
+    raw_grade = cuts.grade_of(raw)
+    again = repeat_chances(known, ratings, grid, cuts, raw_grade)
+    theta = grid.mean + grid.sd * moments.mean
+    theta_se = grid.sd * np.sqrt(moments.sd**2 + extra)
+    columns = {
+        "student": ratings.students,
+        "n": ratings.tally("student").n,
+        "theta": theta,
+        "theta_se": theta_se,
+    }
+    table = _table(columns, cuts, found, (raw, raw_grade), safe).with_columns(
+        pl.Series("same_again", again).fill_nan(None)
+    )
+    return Decisions(cuts, table, _quality(known, placed, cuts, table), safe, fit.backend)
+
+
+def extra_variance(fit: "Result", known: Calibration, ratings: Ratings, moments: Moments) -> Array:
+    """(students,): the part of the error of each ability that comes from the errors of the estimates, in units of the
+    population; 0 for students who were not fitted with these ratings."""
+    table = fit.table("students")
+    found = np.zeros(ratings.n_students)
+    if fit.method != "mml" or known.covariance is None:
+        return found
+    fitted = dict(zip(table["student"].cast(pl.String), range(table.height), strict=True))
+    at = np.array([fitted.get(label, -1) for label in ratings.students.cast(pl.String)])
+    seen = at >= 0
+    error, n = table["theta_se"].to_numpy()[at[seen]], table["n"].to_numpy()[at[seen]]
+    sd = float(known.effects.get("population", (0.0, 1.0))[1])
+    same = n == ratings.tally("student").n[seen]
+    found[seen] = np.where(same, np.maximum((error / sd) ** 2 - moments.sd[seen] ** 2, 0.0), 0.0)
+    # Rounding of a posterior is not an error of the estimates.
+    found[found < 1e-9] = 0.0
+    return found
+
+
+def _table(
+    columns: dict[str, Any],
+    cuts: Cuts,
+    found: Graded,
+    raw: tuple[Array, Indices] | None,
+    safe: float,
+) -> pl.DataFrame:
+    names, p = pl.Series(cuts.grades), found.probabilities
+    if raw is None:
+        nothing = pl.Series([None] * len(p))
+        columns = columns | {"raw": nothing.cast(pl.Float64), "raw_grade": nothing.cast(pl.String)}
+    else:
+        columns = columns | {"raw": raw[0], "raw_grade": names.gather(raw[1])}
+    columns |= {"fair": found.fair, "fair_se": found.fair_se, "grade": names.gather(p.argmax(axis=1))}
+    columns |= {f"p_{grade}": p[:, place] for place, grade in enumerate(cuts.grades)}
+    return pl.DataFrame(columns | {"safe": p.max(axis=1) >= safe})
+
+
+def _quality(known: Calibration, placed: Placed, cuts: Cuts, table: pl.DataFrame) -> pl.DataFrame:
+    """Accuracy and consistency of the exam, by every method that applies."""
+    given = table.select(f"p_{grade}" for grade in cuts.grades).to_numpy()
+    place_of = {grade: place for place, grade in enumerate(cuts.grades)}
+    raw = table["raw_grade"].replace_strict(place_of, return_dtype=pl.Int64).to_numpy()
+    right = given[np.arange(len(given)), raw]
+    covered = table["same_again"].drop_nulls()
+    mean, sd = known.effects.get("population", (0.0, 1.0))
+    own = unshrunk(placed)
+    known_error = np.isfinite(own.se)
+    by_rudner = rudner(own.estimate[known_error], own.se[known_error], (cuts.ability - mean) / sd)
+    by_lee, lee_students = consistency_of_sets(known, placed.ratings, cuts)
+    rows = [
+        ("fair", "posterior", given.max(axis=1).mean(), None, len(given)),
+        ("raw", "posterior", right.mean(), covered.mean(), len(covered)),
+        ("fair", "Rudner", by_rudner.accuracy.mean(), by_rudner.consistency.mean(), int(known_error.sum())),
+        ("raw", "Lee", float(by_lee.accuracy), float(by_lee.consistency), lee_students),
+    ]
+    schema = {
+        "result": pl.String,
+        "method": pl.String,
+        "accuracy": pl.Float64,
+        "consistency": pl.Float64,
+        "students": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _without_ratings(fit: "Result", known: Calibration, cuts: Cuts, safe: float) -> Decisions:
+    """By the estimates alone, posteriors taken as normal."""
+    students = fit.table("students")
+    theta, error = students["theta"].to_numpy(), students["theta_se"].to_numpy()
+    ends = np.concatenate([[-np.inf], cuts.ability, [np.inf]])
+    p = np.diff(special.ndtr((ends - theta[:, None]) / error[:, None]), axis=1)
+    step = 1e-4
+    fair, ahead = fair_scores(known, theta), fair_scores(known, theta + step)
+    found = Graded(p, fair, np.abs(ahead - fair) / step * error)
+    whole = known.scores == tuple(range(known.scores[0], known.scores[-1] + 1))
+    raw = students["mean_score"].to_numpy() + known.scores[0] if whole else None
+    given = None if raw is None else (raw, cuts.grade_of(raw))
+    columns = {name: students[name] for name in ("student", "n", "theta", "theta_se")}
+    table = _table(columns, cuts, found, given, safe)
+    rows = [("fair", "posterior", float(p.max(axis=1).mean()), None, len(p))]
+    schema = {
+        "result": pl.String,
+        "method": pl.String,
+        "accuracy": pl.Float64,
+        "consistency": pl.Float64,
+        "students": pl.Int64,
+    }
+    return Decisions(cuts, table, pl.DataFrame(rows, schema=schema, orient="row"), safe, fit.backend)

@@ -1,0 +1,129 @@
+"""Decisions of fits: what holds for all models, and calibration on simulated panels."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.errors import OptionError
+from raterlens.grading.cuts import cuts_of
+from raterlens.grading.decisions import decisions
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return rl.simulate(
+        students=200, raters=6, items=4, raters_per_student=2, thresholds=[-1.0, 0.0, 1.0], seed=3
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"model": "tfm"},
+        {"scale": "partial credit"},
+        {"scale": "graded"},
+        {"item_slopes": True},
+        {"halo": "common"},
+    ],
+)
+def test_every_facets_model_decides(drawn, options):
+    fit = rl.fit(drawn.ratings, **options)
+    found = fit.decisions(drawn.ratings, cut=[1.0, 2.0])
+    p = found.probabilities
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    assert found.quality.height == 4
+    numbers = found.quality.select("accuracy", "consistency").to_numpy()[1:]
+    assert np.all((numbers > 0.4) & (numbers < 1))
+    theta = fit.table("students")
+    np.testing.assert_allclose(found.table["theta"], theta["theta"], atol=1e-6)
+    np.testing.assert_allclose(found.table["theta_se"], theta["theta_se"], rtol=1e-5)
+    assert found.table["safe"].to_list() == (p.max(axis=1) >= 0.9).tolist()
+
+
+def test_without_ratings_posteriors_are_taken_as_normal(drawn):
+    fit = rl.fit(drawn.ratings)
+    exact, rough = fit.decisions(drawn.ratings, cut=1.5), fit.decisions(cut=1.5)
+    np.testing.assert_allclose(rough.probabilities, exact.probabilities, atol=0.06)
+    np.testing.assert_allclose(rough.table["fair"], exact.table["fair"], atol=0.1)
+    assert rough.table["raw_grade"].to_list() == exact.table["raw_grade"].to_list()
+    assert rough.quality["method"].to_list() == ["posterior"]
+    assert "raw result" not in rough.summary()
+
+
+def test_accuracy_is_the_share_of_right_grades():
+    # 20 panels of 200: what posteriors promise is what the truth keeps, within three standard errors.
+    promised, right, raw_promised, raw_right = [], [], [], []
+    for seed in range(20):
+        drawn = rl.simulate(
+            students=200, raters=5, items=3, raters_per_student=2, severity=[-1, -0.5, 0, 0.5, 1], seed=seed
+        )
+        fit = rl.fit(drawn.ratings)
+        found = fit.decisions(drawn.ratings, cut=0.0, on="ability")
+        true = drawn.truth.ability >= 0
+        promised.append(found.probabilities.max(axis=1).mean())
+        right.append(np.mean((found.probabilities[:, 1] > 0.5) == true))
+        raw_promised.append(found.quality.filter(result="raw", method="posterior")["accuracy"][0])
+        raw_right.append(np.mean((found.table["raw_grade"] == "pass").to_numpy() == true))
+    for said, kept in ((promised, right), (raw_promised, raw_right)):
+        off = np.array(said) - np.array(kept)
+        assert abs(off.mean()) < 3 * off.std(ddof=1) / np.sqrt(len(off))
+
+
+def test_scores_that_begin_above_zero_keep_their_numbers(drawn):
+    table = drawn.ratings.table()
+    above = rl.read(table.with_columns(pl.col("score") + 2))
+    one = rl.fit(drawn.ratings).decisions(drawn.ratings, cut=1.5)
+    two = rl.fit(above).decisions(above, cut=3.5)
+    np.testing.assert_allclose(two.probabilities, one.probabilities, atol=1e-6)
+    np.testing.assert_allclose(two.table["raw"], one.table["raw"] + 2, rtol=1e-12)
+    np.testing.assert_allclose(two.table["fair"], one.table["fair"] + 2, atol=1e-6)
+
+
+def test_anchored_fits_decide_on_the_scale_of_their_anchors(drawn):
+    first = rl.fit(drawn.ratings)
+    abler = rl.simulate(
+        students=150,
+        raters=6,
+        items=4,
+        raters_per_student=2,
+        thresholds=[-1.0, 0.0, 1.0],
+        slope=drawn.truth.slope,
+        severity=drawn.truth.severity,
+        difficulty=drawn.truth.difficulty,
+        alpha=drawn.truth.alpha,
+        ability=np.random.default_rng(2).normal(0.8, 0.7, 150),
+        seed=9,
+    ).ratings
+    found = rl.fit(abler, anchors=first).decisions(abler, cut=1.5)
+    assert cuts_of(first.calibration, 1.5).ability[0] == pytest.approx(found.cuts.ability[0], abs=1e-8)
+    np.testing.assert_allclose(found.table["theta"].mean(), 0.8, atol=0.2)
+    assert (found.table["grade"] == "pass").mean() > 0.7
+
+
+def test_other_students_are_decided_by_the_same_fit(drawn):
+    fit = rl.fit(drawn.ratings)
+    some = drawn.ratings.subset(drawn.ratings.student < 5)
+    found = decisions(fit, some, 1.5)
+    np.testing.assert_allclose(
+        found.probabilities, fit.decisions(drawn.ratings, cut=1.5).probabilities[:5], atol=1e-8
+    )
+
+
+def test_latent_classes_are_refused_with_the_reason():
+    ratings = rl.simulate(model="hrm", students=60, raters=3, items=2, seed=1).ratings
+    with pytest.raises(OptionError, match=r"there is no ability to decide by.*fit 'gmf' or 'tfm'"):
+        rl.fit(ratings, model="hrm").decisions(ratings, cut=0.5)
+
+
+def test_a_line_between_safe_and_not_is_a_probability(drawn):
+    with pytest.raises(OptionError, match=r"safe is 1\.5"):
+        rl.fit(drawn.ratings).decisions(drawn.ratings, cut=1.5, safe=1.5)
+
+
+def test_pandas_in_pandas_out(drawn):
+    fit = rl.fit(rl.read(drawn.ratings.table().to_pandas()))
+    found = fit.decisions(cut=1.5)
+    assert type(found.students).__module__.startswith("pandas")
+    assert type(found.exam).__module__.startswith("pandas")

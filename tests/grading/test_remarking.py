@@ -1,0 +1,120 @@
+"""What to mark again, held to enumeration and to what the marks then do."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.errors import OptionError
+from raterlens.estimation.scoring import place
+from raterlens.grading import remarking
+from raterlens.grading.cuts import cuts_of
+from raterlens.grading.posterior_grades import Grid, graded
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return rl.simulate(students=80, raters=5, items=2, raters_per_student=1, seed=6)
+
+
+@pytest.fixture(scope="module")
+def fit(drawn):
+    return rl.fit(drawn.ratings, standard_errors=False)
+
+
+def _with_mark(ratings, student, rater, scores):
+    rows = pl.DataFrame(
+        {"student": [student] * 2, "rater": [rater] * 2, "item": ratings.items, "score": scores}
+    )
+    return rl.read(pl.concat([ratings.table(), rows.cast(ratings.table().schema)]))
+
+
+def test_the_gain_is_the_mean_over_what_the_rater_may_say(drawn, fit):
+    ratings, known = drawn.ratings, fit.calibration
+    first = fit.remark(ratings, cut=0.5, budget=1).table.row(0, named=True)
+    cuts = cuts_of(known, 0.5)
+
+    def right(table):
+        placed = place(known, table)
+        found = graded(known, Grid.of(known, placed, placed.abilities(), cuts), np.zeros(table.n_students))
+        return found.probabilities[table.students.to_list().index(first["student"])].max(), placed.loglik()
+
+    now, before = right(ratings)
+    then = 0.0
+    for scores in ([0, 0], [0, 1], [1, 0], [1, 1]):
+        p, after = right(_with_mark(ratings, first["student"], first["rater"], scores))
+        then += np.exp(after - before) * p
+    assert first["right"] == pytest.approx(now, abs=1e-8)
+    assert first["gain"] == pytest.approx(then - now, abs=1e-6)
+
+
+def test_no_other_mark_gains_more(drawn, fit):
+    ratings = drawn.ratings
+    best = fit.remark(ratings, cut=0.5, budget=1).gain
+    for rater in ratings.raters:
+        assert fit.remark(ratings, cut=0.5, budget=1, raters=[rater]).gain <= best + 1e-12
+
+
+def test_marks_go_to_raters_who_have_not_marked_the_student_and_within_their_share(drawn, fit):
+    ratings = drawn.ratings
+    plan = fit.remark(ratings, cut=0.5, budget=30, per_rater=8)
+    assert plan.table.height == 30
+    assert plan.table.group_by("rater").len()["len"].max() <= 8
+    marked = set(ratings.table().select("student", "rater").unique().iter_rows())
+    assert not marked & set(plan.table.select("student", "rater").iter_rows())
+    assert plan.table.select("student", "rater").is_unique().all()
+    only = fit.remark(ratings, cut=0.5, budget=5, raters=["R1", "R2"])
+    assert set(only.table["rater"]) <= {"R1", "R2"}
+
+
+def test_several_marks_of_one_student_add_up(drawn, fit):
+    """A second mark is planned given what the first may say: both together are worth what enumeration says."""
+    ratings = drawn.ratings.subset(drawn.ratings.student < 2)
+    plan = fit.remark(ratings, cut=0.5, budget=6, per_rater=9).table
+    whose = plan["student"].mode()[0]
+    own = plan.filter(student=whose)
+    assert own.height > 1
+    assert (own["gain"] >= 0).all()
+    known, cuts = fit.calibration, cuts_of(fit.calibration, 0.5)
+    placed = place(known, ratings)
+    now, then = placed.loglik(), 0.0
+    marks = [own["rater"][k] for k in (0, 1)]
+    for code in range(16):
+        scores = [code >> k & 1 for k in range(4)]
+        table = _with_mark(_with_mark(ratings, whose, marks[0], scores[:2]), whose, marks[1], scores[2:])
+        after = place(known, table)
+        found = graded(known, Grid.of(known, after, after.abilities(), cuts), np.zeros(table.n_students))
+        then += (
+            np.exp(after.loglik() - now) * found.probabilities[table.students.to_list().index(whose)].max()
+        )
+    assert own["right"][0] + own["gain"][:2].sum() == pytest.approx(then, abs=1e-6)
+
+
+def test_large_panels_are_represented_by_their_most_useful_raters(drawn, fit, monkeypatch):
+    whole = fit.remark(drawn.ratings, cut=0.5, budget=10, per_rater=10)
+    monkeypatch.setattr(remarking, "MOST_CANDIDATES", 2)
+    some = fit.remark(drawn.ratings, cut=0.5, budget=10, per_rater=10)
+    assert some.table["rater"].n_unique() <= 2
+    assert 0.8 * whole.gain < some.gain <= whole.gain + 1e-9
+
+
+def test_sure_grades_need_no_marks():
+    easy = rl.simulate(
+        students=40, raters=4, items=8, slope=4.0, ability=np.repeat([-2.0, 2.0], 20), seed=2
+    ).ratings
+    plan = rl.fit(easy, model="tfm").remark(easy, cut=0.5, budget=5)
+    assert plan.gain < 0.01
+    assert ("next to nothing" in plan.summary()) or ("No further mark" in plan.summary())
+
+
+def test_words_say_what_it_gains(drawn, fit):
+    plan = fit.remark(drawn.ratings, cut=0.5, budget=12)
+    assert plan.summary().startswith("12 further marks of ")
+    assert "Marks per rater: " in plan.summary()
+
+
+def test_a_budget_below_one_and_unknown_raters_are_refused(drawn, fit):
+    with pytest.raises(OptionError, match="budget is 0; give the number of further marks"):
+        fit.remark(drawn.ratings, cut=0.5, budget=0)
+    with pytest.raises(OptionError, match="unknown rater 'R9'"):
+        fit.remark(drawn.ratings, cut=0.5, raters=["R9"])
