@@ -99,7 +99,9 @@ class Remark:
             f"{last['becomes_safe'].sum():.0f} of {counted(self.unsafe, 'unsafe decision')} safe."
         ]
         if n < budget:
-            found.append(f"The other {budget - n:,} of {budget:,} marks would gain next to nothing.")
+            found.append(
+                f"The other {budget - n:,} of {budget:,} would gain next to nothing, or nobody is left to give them."
+            )
         best = self.table.group_by("rater").len().sort("len", "rater", descending=[True, False])
         most = [f"{rater} ({marks})" for rater, marks in best.head(_NAMED).iter_rows()]
         rest = f" and {counted(best.height - _NAMED, 'other')}" if best.height > _NAMED else ""
@@ -136,6 +138,9 @@ def remark(
     # Gains are at most the doubt: with this many students the rest is out of question, or next to it.
     pool = _Pool(fit, ratings, decided, asked, max(_FEWEST, 10 * budget))
     chosen = _greedy(pool, budget, per_rater or -(-_SHARE * budget // len(pool.raters)))
+    if len(chosen) < budget and per_rater is None:
+        # Few raters are left who have not marked these students: then those mark more.
+        chosen = _greedy(pool, budget, budget)
     students = [mark.student for mark in chosen]
     right = 1 - pool.doubt
     table = pl.DataFrame(
