@@ -35,6 +35,10 @@ class Bounds:
         """The bounds that were set."""
         return {name: value for name in BOUNDS if (value := getattr(self, name)) is not None}
 
+    @property
+    def on_misfit(self) -> bool:
+        return (self.max_infit, self.max_outfit) != (None, None)
+
     def check_any(self) -> None:
         """Raise where nothing is asked."""
         if not self.given():

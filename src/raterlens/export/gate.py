@@ -201,14 +201,21 @@ def gate(
     return judge(fit, ratings, bounds, baseline)
 
 
-def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
-    """`gate`, with the bounds in one record."""
+def judge(
+    fit: "Fit",
+    ratings: Ratings | None,
+    bounds: Bounds,
+    baseline: Result | None = None,
+    seen: BesideTrusted | None = None,
+) -> Gate:
+    """`gate`, with the bounds in one record, and with the raters as they are judged where that is known already."""
     bounds.check_any()
     asked = bounds.given()
     labels = fit.table("raters")["rater"].cast(pl.String)
     raters = [bounds.raters] if isinstance(bounds.raters, str) else bounds.raters
     chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
-    seen = _seen(fit, ratings, chosen, misfit=bool({"max_infit", "max_outfit"} & asked.keys()))
+    if seen is None:
+        seen = as_judged(fit, ratings, chosen, misfit=bounds.on_misfit)
     table = seen.fit.table("raters")
     found = pl.concat(
         [_judged(name, bound, table, seen.misfit, bounds.confident) for name, bound in asked.items()]
@@ -224,7 +231,7 @@ def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result 
     return Gate(passed, failed, asked, bounds.confident, seen.converged, found, notes, fit.backend, moved)
 
 
-def _seen(fit: "Fit", ratings: Ratings | None, raters: Sequence[str], *, misfit: bool) -> BesideTrusted:
+def as_judged(fit: "Fit", ratings: Ratings | None, raters: Sequence[str], *, misfit: bool) -> BesideTrusted:
     """The raters as they are judged: on the scale of the trusted, one at a time."""
     trusted = trusted_raters(fit)
     if trusted and ratings is not None and set(raters) - set(trusted):

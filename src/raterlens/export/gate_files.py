@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def markdown(gate: "Gate") -> str:
     """A heading, and a table of every bound that a rater failed or is close to."""
     answer, *rest = gate.summary().splitlines()
-    lines = [f"### Raterlens: {_cell(answer)}", ""]
+    lines = [f"### Raterlens: {cell(answer)}", ""]
     rows = gate.table.filter(~pl.col("passed") | ~pl.col("certain")).sort(
         "passed", "rater", maintain_order=True
     )
@@ -22,19 +22,19 @@ def markdown(gate: "Gate") -> str:
         lines += ["| Rater | Measure | Value | 95 % interval | Bound | |", "|---|---|--:|---|--:|---|"]
         lines += [f"| {' | '.join(_cells(row))} |" for row in rows.iter_rows(named=True)]
     else:
-        lines += [_cell(line.strip()) for line in rest]
+        lines += [cell(line.strip()) for line in rest]
     if gate.changed:
-        lines += ["", "Since the last run:", "", *(f"- {_cell(text)}" for text in gate.changed)]
+        lines += ["", "Since the last run:", "", *(f"- {cell(text)}" for text in gate.changed)]
     return "\n".join(lines) + "\n"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     interval = f"{row['low']:.2f} to {row['high']:.2f}" if row["low"] < row["high"] else MISSING
     verdict = ("passed" if row["passed"] else "**failed**") + ("" if row["certain"] else ", not certain")
-    return [_cell(row["rater"]), row["measure"], number(row["value"]), interval, f"{row['bound']:g}", verdict]
+    return [cell(row["rater"]), row["measure"], number(row["value"]), interval, f"{row['bound']:g}", verdict]
 
 
-def _cell(text: object) -> str:
+def cell(text: object) -> str:
     """Text that neither ends a cell nor begins markup."""
     found = printable(str(text))
     for mark in "\\`*_[]<>|":

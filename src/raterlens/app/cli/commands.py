@@ -13,6 +13,7 @@ from raterlens.studies.catalogue import STUDY_HELP
 COMMANDS = {
     "fit": "Fit a model: how capable, how severe and how sharp is each rater?",
     "check": "Check the data and the design; with a bound such as --min-sharpness, judge every rater.",
+    "judge": "Which judges can be trusted? Given some known answers (--known) or people (--trusted).",
     "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
     "plan": "Plan the marking: who marks what, and the standard errors to expect.",
     "next": "What should whom mark next, so that every rater is known best?",
@@ -45,6 +46,15 @@ Examples:
   raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3
   raterlens check verdicts.csv --min-kappa 0.6 --max-severity 1.5 --json
   raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200 --confident""",
+    "judge": """One row per verdict. A judge may be a model with a prompt (--rater model,prompt). Without a bound,
+judges need a sharpness of 0.5. Exit codes: 0 all can be trusted, 3 not all (or the fit did not converge),
+2 the input is at fault.
+
+Examples:
+  raterlens judge verdicts.jsonl --known human_label
+  raterlens judge verdicts.jsonl --known human_label --by system --markdown comment.md --junit judges.xml
+  raterlens judge verdicts.jsonl --rater judge,prompt --trusted Ana:human,Ben:human --min-sharpness 0.6
+  raterlens judge verdicts.jsonl --known human_label --baseline main/fit.json --save fit.json --json""",
     "pack": """A parquet file, or a folder of them, may be larger than memory.
 
 Examples:

@@ -119,7 +119,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
     ):
         run = Run(progress, work.checkpoint, work.resume, client)
         ratings, config, request = read_study(request, run)
-        ratings, besides = _set_aside(request, ratings)
+        ratings, besides = set_groups_aside(request, ratings)
         asked = AskedDecisions(request.decide, request.remark)
         asked.check_scores(ratings)
         if output.xlsx:
@@ -266,7 +266,8 @@ def check_besides(columns: list[str], read: ReadConfig) -> None:
             )
 
 
-def _set_aside(request: Request, ratings: "Ratings") -> "tuple[Ratings, dict[str, Any]]":
+def set_groups_aside(request: Request, ratings: "Ratings") -> "tuple[Ratings, dict[str, Any]]":
+    """The ratings without the columns that only diagnostics look at, and these columns."""
     if request.time is None and not request.groups:
         return ratings, {}
     # heavy, so not before it is needed

@@ -18,6 +18,7 @@ from raterlens.text import MISSING, counted, interval, listed, number, printable
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings
     from raterlens.export.gate import Gate
+    from raterlens.export.judgement import Judgement
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
     from raterlens.reading.proposals.findings import Finding
@@ -131,6 +132,33 @@ class Terminal:
         for line in rest:
             self._item(printable(line.strip()))
         self._items((*gate.changed, *gate.notes))
+
+    def judgement(self, found: "Judgement", ratings: "Ratings") -> None:
+        """Which judges can be trusted, why not, who may stand in for people, and shares of good work."""
+        self._line(
+            f"{counted(ratings.n_ratings, 'verdict')} on {counted(ratings.n_students, 'piece')} of work by "
+            f"{counted(ratings.n_raters, 'rater')}",
+            style="bold",
+        )
+        self._items(found.gate.notes)
+        self._heading(found.headline())
+        self._line(f"{found.basis()}.")
+        headings, rows = found.columns()
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for place, heading in enumerate(headings):
+            table.add_column(
+                heading, overflow="fold", justify="left" if place in (0, len(headings) - 1) else "right"
+            )
+        for row in rows:
+            table.add_row(*(Text(self._text(printable(text)[:LONGEST])) for text in row))
+        self._console.print(table)
+        self._bullets("Not trusted", found.reasons())
+        self._bullets("May they stand in for a person?", [each.words()[0] for each in found.replacements])
+        if found.rates is not None:
+            self._heading(f"Share of good work by {found.rates.by}, as if nobody erred")
+            for line in found.rates.summary().splitlines():
+                self._line(printable(line))
+        self._bullets("Since the last run", found.gate.changed)
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(
