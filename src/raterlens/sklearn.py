@@ -93,6 +93,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         allow_reversed: bool = _DEFAULT.allow_reversed,
         halo: str | None = _DEFAULT.halo,
         trusted: Any = _DEFAULT.trusted,
+        shared: bool | str = _DEFAULT.shared,
         known_slope: float = _DEFAULT.known_slope,
         starts: int = _DEFAULT.starts,
         seed: int = _DEFAULT.seed,

@@ -16,6 +16,7 @@ from raterlens.config.fit_config import (
     Method,
     Prior,
     Scale,
+    SharedKind,
     fit_config,
 )
 from raterlens.config.keyword_types import ColumnOptions, FitOptions, FurtherOptions
@@ -40,6 +41,7 @@ __all__ = [
     "Prior",
     "ReadConfig",
     "Scale",
+    "SharedKind",
     "fit_config",
     "pattern_fields",
 ]

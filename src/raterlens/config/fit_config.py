@@ -14,6 +14,7 @@ Scale = Literal["rating scale", "partial credit", "graded"]
 Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
 HaloKind = Literal["none", "common", "rater"]
+SharedKind = Literal["auto", "yes", "no"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,8 @@ class FitConfig:
     """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
     trusted: str | Sequence[str] | None = None
     """Raters who define ability; none where left out."""
+    shared: SharedKind = "auto"
+    """Whether the other raters may share a second ability; True and False are "yes" and "no"."""
     known_slope: float = 6.0
     """How strongly a known answer shows ability."""
     starts: int = 8
@@ -51,7 +54,10 @@ class FitConfig:
     def __post_init__(self) -> None:
         if self.prior is None:
             object.__setattr__(self, "prior", "none")
+        if isinstance(self.shared, bool):
+            object.__setattr__(self, "shared", "yes" if self.shared else "no")
         for name, options in (
+            ("shared", get_args(SharedKind)),
             ("method", get_args(Method)),
             ("scale", get_args(Scale)),
             ("covariance", get_args(CovarianceKind)),

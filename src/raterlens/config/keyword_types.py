@@ -19,6 +19,7 @@ class FurtherOptions(TypedDict, total=False):
     allow_reversed: bool
     halo: str | None
     trusted: Any
+    shared: bool | str
     known_slope: float
     starts: int
     seed: int

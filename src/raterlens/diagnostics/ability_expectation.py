@@ -1,5 +1,7 @@
 """What facets models expect: a rating judges the student's ability."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from raterlens.diagnostics.expectation import Expectation
@@ -7,10 +9,12 @@ from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
+from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
-from raterlens.models.known_rows import KnownModel, answered_items
+from raterlens.models.known_rows import KnownModel, answered_items, known_part
 from raterlens.models.responses import Predictor, Response
+from raterlens.models.shared_dimension import SharedResponse
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 
@@ -28,20 +32,27 @@ _VECTOR = 8
 def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
     """Facets models: a student's ratings all judge one ability."""
     placed = place(calibration, ratings)
-    coded, model = placed.ratings, placed.problem.model
-    widest = min(_WIDEST_STEP, 1 / model.fixed) if isinstance(model, KnownModel) else _WIDEST_STEP
-    nodes, response = _nodes(placed.abilities(), widest), placed.problem.response
+    coded, model, response = placed.ratings, placed.problem.model, placed.problem.response
+    known, predictor = known_part(model), model.predictor(placed.parameters)
+    if isinstance(placed.problem, SharedMarginal):
+        nodes: Nodes = placed.problem.settled_nodes(placed.parameters)
+        response = placed.problem.at_nodes(placed.parameters, nodes)
+    else:
+        widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known.fixed)
+        nodes = _nodes(placed.abilities(), widest)
     if model.halo is not None:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
         spread = np.sqrt(model.halo_variances(placed.parameters))
         response = AveragedResponse(response, spread[model.contexts.rater])
-    predictor, prior = model.predictor(placed.parameters), nodes.log_weights[None]
-    if isinstance(model, KnownModel):
-        prior = prior + _told(coded, model, response, predictor, nodes.points)
-        predictor, model = predictor.first(model.n_rated), model.inner
+    prior, contexts = nodes.log_weights[None], model.contexts
+    if known is not None:
+        prior = prior + _told(coded, known, placed.problem.response, predictor, nodes.points)
+        predictor, contexts = predictor.first(known.n_rated), known.inner.contexts
+        if isinstance(response, SharedResponse):
+            response = replace(response, bias=response.bias[: known.n_rated])
     return Expectation(
         ratings=coded,
-        contexts=model.contexts,
+        contexts=contexts,
         response=response,
         predictor=predictor,
         nodes=nodes,

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
+from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Response
+from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ def marginal(
     client: "Client | None" = None,
 ) -> FacetsMarginal:
     """The cheapest form that the model and the response allow."""
+    if isinstance(model, SharedModel):
+        return SharedMarginal(ratings, model, response, pseudo)
     ratings = as_modelled(ratings, model)
     if model.halo is not None:
         return HaloMarginal(ratings, model, response, pseudo, client)

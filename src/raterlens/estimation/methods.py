@@ -22,6 +22,7 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
+from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
@@ -49,6 +50,8 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Parameters that ran as far as they may; before centring, which moves slopes where items have theirs."""
     posterior: PanelPosterior | None = None
     """Over the spreads of the prior, on small panels."""
+    shared: SharedTest | None = None
+    """Whether raters share a second ability, where that was looked for."""
 
     @property
     def model(self) -> FacetsModel:

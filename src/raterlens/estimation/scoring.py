@@ -7,21 +7,23 @@ import polars as pl
 
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
-from raterlens.engine.protocol import Moments
+from raterlens.engine.protocol import Moments, Nodes
 from raterlens.errors import InputError
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.grid import first_nodes, nodes_for
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
+from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.gmf import own_slopes
-from raterlens.models.known_rows import KNOWN, KnownModel, answered_items
+from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec
+from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.level_tables import level_table
@@ -42,11 +44,16 @@ class Placed:
 
     def abilities(self) -> Moments:
         """Posterior means and standard deviations, in units of the fit's population of students."""
+        if isinstance(self.problem, SharedMarginal):
+            return self.problem.moments(self.parameters, self.problem.settled_nodes(self.parameters))
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
 
     def loglik(self) -> float:
         """Marginal log-likelihood of the ratings."""
-        nodes = sharp_nodes(self.problem, self.parameters, self.abilities())
+        if isinstance(self.problem, SharedMarginal):
+            nodes: Nodes = self.problem.settled_nodes(self.parameters)
+        else:
+            nodes = sharp_nodes(self.problem, self.parameters, self.abilities())
         return self.problem.derivatives(self.parameters, nodes).loglik
 
 
@@ -63,6 +70,8 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
         model = ShiftedModel.of(model)
     if coded.known is not None and (slope := calibration.known_slope) is not None:
         model = KnownModel.of(model, coded, response, slope)
+    if BIAS in calibration.effects:
+        model = SharedModel.of(model, np.ones(coded.n_raters, dtype=bool))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 
@@ -126,8 +135,10 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     if POPULATION in model.blocks:
         mean, sd = effects[POPULATION]
         x[model.blocks[POPULATION]] = mean, np.log(sd)
-    if isinstance(model, KnownModel):
-        x[model.blocks[KNOWN]] = _answer_parameters(calibration, ratings, model, item)
+    if (known := known_part(model)) is not None:
+        x[model.blocks[KNOWN]] = _answer_parameters(calibration, ratings, known, item)
+    if isinstance(model, SharedModel):
+        x[model.blocks[BIAS]] = effects[BIAS][rater]
     return x
 
 

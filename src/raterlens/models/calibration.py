@@ -14,7 +14,7 @@ from scipy import sparse
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
 from raterlens.errors import choose
-from raterlens.models.panel import Panel, PanelSpread
+from raterlens.models.panel import Covarying, Panel, PanelSpread
 from raterlens.models.registry import facets_spec
 from raterlens.types import Array, Mask
 
@@ -35,11 +35,12 @@ class Calibration:
     """`rater`, `item`, and `facet NAME` for each further facet."""
     effects: Mapping[str, Array]
     """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the variance
-    of the reading effect), `item_slope` (its logarithm), `facet NAME`, `threshold` of shape (scales, steps) with NaN
-    beyond an item's highest score, `known` (items, steps), the thresholds of known answers, and `population`, the
-    students' mean and standard deviation where they are not 0 and 1."""
+    of the reading effect), `bias` (per rater, how much it follows what raters share), `item_slope` (its logarithm),
+    `facet NAME`, `threshold` of shape (scales, steps) with NaN beyond an item's highest score, `known` (items, steps),
+    the thresholds of known answers, and `population`, the students' mean and standard deviation where they are not 0
+    and 1."""
     covariance: Array | sparse.csr_array | None
-    """Of slopes, severities, halos, difficulties and item slopes; None where no standard errors were computed."""
+    """Of slopes, severities, halos or biases, difficulties and item slopes; None where there are no standard errors."""
     falling: Array
     """How fast the log-likelihood falls as a slope that is held at 0 rises."""
     covariates: tuple[str, ...] = ()
@@ -71,11 +72,11 @@ class Calibration:
         """The raters on an average item, or on the one named."""
         a, b = self.effects["slope"], self.effects["severity"]
         n, spread = len(a), self.covariance
-        halo, of_halo = self.effects.get("halo"), None
+        halo, of_halo = self._besides(), None
         if item is None:
             own_spread = None if spread is None else spread[: 2 * n, : 2 * n]
             if spread is not None and halo is not None:
-                of_halo = spread[2 * n : 3 * n, : 3 * n]
+                of_halo = self._of_besides(spread[2 * n : 3 * n, : 3 * n])
             return Panel(
                 a, b, own_spread, self.falling, self.at_limit, self.apart, halo, of_halo, self._largest()
             )
@@ -101,12 +102,28 @@ class Calibration:
             through = sparse.block_array(blocks, format="csr")
             whole = through @ (through @ spread).T
             spread = whole[: 2 * n, : 2 * n]
-            of_halo = None if halo is None else whole[2 * n :]
+            of_halo = None if halo is None else self._of_besides(whole[2 * n :])
         severity, falling = b + weight * difficulty, self.falling / stretch
         largest = self._largest(stretch)
         return Panel(
             stretch * a, severity, spread, falling, self.at_limit, self.apart, halo, of_halo, largest
         )
+
+    def _besides(self) -> Array | None:
+        """(raters,): the variance of what moves scores besides ability, which capability is averaged over: a reading's
+        impression, or what raters share."""
+        bias = self.effects.get("bias")
+        return self.effects.get("halo") if bias is None else bias**2
+
+    def _of_besides(self, rows: Covarying) -> Covarying:
+        """(raters, 3 raters): covariances of these variances, from those of the effects."""
+        bias = self.effects.get("bias")
+        if bias is None:
+            return rows
+        n = len(bias)
+        across = sparse.diags_array(np.concatenate([np.ones(2 * n), 2 * bias]))
+        found: Covarying = sparse.diags_array(2 * bias) @ rows @ across
+        return found
 
     def _largest(self, stretch: float = 1.0) -> float | None:
         return None if self.spread is None else stretch * self.spread.largest
@@ -130,7 +147,7 @@ class Calibration:
         spread, n = self.covariance, len(self.effects["slope"])
         if n <= MOST_RATERS or spread is None:
             return self
-        kinds = 3 if "halo" in self.effects else 2
+        kinds = 3 if {"halo", "bias"} & set(self.effects) else 2
         offsets, diagonals = [0], [spread.diagonal()]
         for apart in range(1, kinds):
             both = spread.diagonal(apart * n).copy()
@@ -212,10 +229,11 @@ _LABELLED = {
     "slope": "rater",
     "severity": "rater",
     "halo": "rater",
+    "bias": "rater",
     "difficulty": "item",
     "item_slope": "item",
 }
-COVARYING = ("slope", "severity", "halo", "difficulty", "item_slope")
+COVARYING = ("slope", "severity", "halo", "bias", "difficulty", "item_slope")
 
 
 def _column(values: Array, place: int, width: int) -> sparse.csr_array:

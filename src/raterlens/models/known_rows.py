@@ -18,6 +18,7 @@ from scipy import sparse
 
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.contexts import Blocks, Contexts
+from raterlens.models.extended_model import ExtendedModel
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.thresholds import SMALLEST_GAP, Thresholds
@@ -28,11 +29,9 @@ KNOWN = "known"
 
 
 @dataclass(frozen=True)
-class KnownModel(FacetsModel):
+class KnownModel(ExtendedModel):
     """A facets model whose last contexts are known answers, and whose last parameters are their thresholds."""
 
-    inner: FacetsModel = field(kw_only=True)
-    """The same without them."""
     known: Thresholds = field(kw_only=True)
     fixed: float = field(kw_only=True)
     """The slope of the known answers."""
@@ -52,36 +51,16 @@ class KnownModel(FacetsModel):
         return KnownModel(**parts, inner=model, known=known, fixed=slope)
 
     @property
-    def n_raters(self) -> int:
-        return self.inner.n_raters
-
-    @property
-    def n_items(self) -> int:
-        return self.inner.n_items
-
-    @property
     def n_rated(self) -> int:
         return len(self.inner.contexts)
-
-    @property
-    def of_single_raters(self) -> NDArray[np.int64]:
-        return self.inner.of_single_raters
-
-    @property
-    def effects(self) -> Blocks:
-        return Blocks(self.inner.effects.sizes | {KNOWN: self.known.size})
 
     @property
     def slope_of_context(self) -> NDArray[np.int64]:
         own = self.inner.slope_of_context
         return np.append(own, np.full(len(self.contexts) - len(own), own.max() + 1))
 
-    def effects_at(self, parameters: Array) -> Array:
-        visible, own = self._split(parameters)
-        return np.concatenate([self.inner.effects_at(visible), own])
-
     def predictor(self, parameters: Array) -> Predictor:
-        visible, own = self._split(parameters)
+        visible, own = self.split(parameters)
         inner = self.inner.predictor(visible)
         n = len(self.contexts) - self.n_rated
         intercepts = -(self.known.design @ own).reshape(n, -1)
@@ -92,13 +71,13 @@ class KnownModel(FacetsModel):
     def pullback(
         self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
     ) -> Array:
-        visible, _ = self._split(parameters)
+        visible, _ = self.split(parameters)
         n = self.n_rated
         inner = self.inner.pullback(visible, d_slope[:n], d_intercepts[:n], d_halo)
         return np.concatenate([inner, -(self.known.design.T @ d_intercepts[n:].ravel())])
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
-        visible, _ = self._split(parameters)
+        visible, _ = self.split(parameters)
         inner, n = self.inner.jacobian(visible), self.n_rated
         nothing = sparse.csr_array((len(self.contexts) - n, inner.shape[1]))
         of_visible = sparse.vstack([inner[:n], nothing, inner[n:]])
@@ -106,38 +85,29 @@ class KnownModel(FacetsModel):
             sparse.block_array([[of_visible, None], [None, -self.known.design]], format="csr")
         )
 
-    def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
-        visible, _ = self._split(parameters)
-        n = self.n_rated
-        inner = self.inner.second(visible, d_slope[:n], d_intercepts[:n])
-        return sparse.block_diag([inner, sparse.csr_array((self.known.size,) * 2)], format="csr")
-
-    def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
-        visible, _ = self._split(parameters)
-        return sparse.block_diag(
-            [self.inner.effect_jacobian(visible), sparse.eye_array(self.known.size)], format="csr"
-        )
-
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        lower, upper = self.inner.bounds(allow_reversed=allow_reversed)
-        own = np.full(self.known.size, LARGEST_EFFECT)
-        least = -own
+    def own_bounds(self) -> tuple[Array, Array]:
+        most = np.full(self.known.size, LARGEST_EFFECT)
+        least = -most
         if self.known.graded:
             for scale in range(self.known.n_scales):
                 at = self.known.of_scale(scale)
                 least[at.start + 1 : at.stop] = SMALLEST_GAP
-        return np.append(lower, least), np.append(upper, own)
+        return least, most
 
     def at_limit(self, parameters: Array) -> Mask:
-        visible, own = self._split(parameters)
-        return np.append(self.inner.at_limit(visible), np.abs(own) >= LARGEST_EFFECT)
+        inner, own = self.split(parameters)
+        return np.append(self.inner.at_limit(inner), np.abs(own) >= LARGEST_EFFECT)
 
     def answer_thresholds(self, parameters: Array) -> Array:
         """(items with known answers, steps)"""
         return self.known.values(parameters[self.blocks[KNOWN]])
 
-    def _split(self, parameters: Array) -> tuple[Array, Array]:
-        return parameters[: self.inner.blocks.size], parameters[self.blocks[KNOWN]]
+
+def known_part(model: FacetsModel) -> KnownModel | None:
+    """The model of the known answers, among those that a model extends; None where there is none."""
+    while isinstance(model, ExtendedModel) and not isinstance(model, KnownModel):
+        model = model.inner
+    return model if isinstance(model, KnownModel) else None
 
 
 def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:

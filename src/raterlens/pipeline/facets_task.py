@@ -5,9 +5,11 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
+from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
@@ -16,13 +18,16 @@ from raterlens.estimation.methods import FacetsEstimate, Known, Where, estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.scoring import with_scores
+from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
+from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.estimation.shared_ratio import ROUGH, judged, settled
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.capped_log import Capped
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel
-from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, lengthened
+from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part, lengthened
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_checks import (
@@ -33,12 +38,13 @@ from raterlens.pipeline.facets_checks import (
     known_scores,
     model_options,
 )
+from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 from raterlens.uncertainty.ability_error import ability_errors
 from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.covariance import covariance as inverted
@@ -47,6 +53,8 @@ from raterlens.uncertainty.information import observed_information
 from raterlens.uncertainty.measurement import check_measurable, largest_of, measured
 from raterlens.uncertainty.numerical_information import differenced_information
 from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
+from raterlens.uncertainty.resampling import redrawn
+from raterlens.uncertainty.shared_information import shared_information
 from raterlens.uncertainty.sparse_covariance import large_covariance
 
 
@@ -64,6 +72,8 @@ class FacetsTask:
     options: Options
     yardstick: Yardstick
     covariates: Covariates | None
+    shared: bool = False
+    """Whether a dimension that raters share is to be tried."""
 
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
@@ -87,9 +97,37 @@ class FacetsTask:
             if not _sampled(config):  # else they say what is usual of such raters, and each differs from it
                 options = replace(options, covariates=covariates.design)
         check_measurable(yardstick, standard_errors=config.standard_errors)
-        return FacetsTask(config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates)
+        shared = wants_shared(ratings, config)
+        return FacetsTask(
+            config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates, shared
+        )
 
     def estimate(self) -> FacetsEstimate:
+        found = self._one_dimension()
+        return self._shared(found) if self.shared else found
+
+    def _shared(self, one: FacetsEstimate) -> FacetsEstimate:
+        """The estimate with a dimension that raters share, where it belongs in the model; else the one without."""
+        search, free = Search(self.config.max_iterations, self.run.progress), self._free
+        two = shared_optimum(self.coded, one, free, search)
+        ratio = 2 * (two.loglik - one.loglik)
+
+        def drawn(number: int) -> float:
+            random = np.random.default_rng([self.config.seed, number])
+            again = redrawn(self.coded, one.model, one.problem.response, one.parameters, random)
+            task = replace(self, ratings=again, coded=again, run=Run(), checkpoint=None)
+            plain = task._one_dimension(one.parameters)
+            return 2 * (shared_optimum(again, plain, free, search, ROUGH).loglik - plain.loglik)
+
+        test = judged(ratio, int(free.sum()), drawn) if self.config.shared == "auto" else settled(ratio)
+        found = shared_estimate(one, two) if test.found else one
+        return replace(found, shared=test)
+
+    @property
+    def _free(self) -> Mask:
+        return ~trusted_raters(self.coded, self.config)
+
+    def _one_dimension(self, start: Array | None = None) -> FacetsEstimate:
         anchors = self.config.anchors
         if anchors is not None and anchors.earlier is not None:
             anchors = known_here(anchors, self.coded)
@@ -98,10 +136,10 @@ class FacetsTask:
         held: Array | None = None
         if anchors is not None:
             model, held = anchor(anchors, self.coded, model)
-        begin = self._begin(model)
+        begin = self._begin(model) if start is None else start
         if self.coded.known is not None:
             model = KnownModel.of(model, self.coded, response, self.config.known_slope)
-            held, begin = (lengthened(each, model.blocks.size) for each in (held, begin))
+            held, begin = lengthened(held, model.blocks.size), lengthened(begin, model.blocks.size)
         found = estimate(
             self.coded,
             model,
@@ -122,6 +160,8 @@ class FacetsTask:
         return PanelPrior.of(model, None if self.covariates is None else self.covariates.design)
 
     def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
+        if isinstance(problem, SharedMarginal) and isinstance(nodes, ProductNodes):
+            return sparse.csr_array(shared_information(problem, parameters, nodes))
         if isinstance(problem.response, Capped):
             redundant = redundancy(problem.model, parameters)
             return differenced_information(problem, parameters, nodes, redundant)
@@ -176,6 +216,8 @@ class FacetsTask:
         on = measured(calibration, self.yardstick, estimate.moments.mean, errors)
         raters = on.raters()
         tables = tabulate(self.coded, estimate, raters, on.standards(), errors, covariance, self.covariates)
+        if estimate.shared is not None:
+            tables["shared"] = estimate.shared.table()
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
         if self.checkpoint is not None:
             self.checkpoint.finish()
@@ -221,9 +263,9 @@ class FacetsTask:
         named = {name: effects[at[name]] for name in at.sizes}
         if model.thresholds is not None:
             named["threshold"] = model.thresholds.values(named["threshold"])
-        if isinstance(model, KnownModel):
-            named[KNOWN] = np.full((ratings.n_items, model.known.n_steps), np.nan)
-            named[KNOWN][answered_items(ratings)] = model.answer_thresholds(x)
+        if (known := known_part(model)) is not None:
+            named[KNOWN] = np.full((ratings.n_items, known.known.n_steps), np.nan)
+            named[KNOWN][answered_items(ratings)] = known.answer_thresholds(x)
         if POPULATION in model.blocks:
             named[POPULATION] = np.array(population_of(model, x))
         spread = None
@@ -253,7 +295,7 @@ class FacetsTask:
             at_limit=estimate.raters_at_limit,
             apart=raters_apart(connected_groups(self.ratings)),
             spread=spread_of(estimate, covariance),
-            known_slope=model.fixed if isinstance(model, KnownModel) else None,
+            known_slope=None if known is None else known.fixed,
         )
         if found.spread is None:
             return found

@@ -61,6 +61,12 @@ class Result:
     def converged(self) -> bool:
         return self.optimiser.converged
 
+    def settled(self) -> dict[str, Any]:
+        """Options that say what this fit found out, for fits that are not to find it out again."""
+        if "shared" not in self.tables:
+            return {}
+        return {"shared": "yes" if self.tables["shared"]["found"][0] else "no"}
+
     @property
     def aic(self) -> float:
         return 2 * self.n_parameters - 2 * self.loglik

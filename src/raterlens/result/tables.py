@@ -10,14 +10,17 @@ from raterlens.estimation.methods import FacetsEstimate
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.population_shift import POPULATION, population_of
+from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
+from raterlens.result.misled_students import misled
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.halo_interval import halo_estimates
 from raterlens.uncertainty.intervals import RaterEstimates, Standards
 from raterlens.uncertainty.measurement import RATER_COLUMNS
 
+NORMAL_95 = 1.959964
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
 
 
@@ -52,6 +55,13 @@ def tabulate(
         tables["raters"] = tables["raters"].with_columns(
             pl.Series(name, each) for name, each in halos.items()
         )
+    if isinstance(found.model, SharedModel):
+        tables["raters"] = tables["raters"].with_columns(
+            pl.Series(name, each) for name, each in _biases(found, found.model, spread).items()
+        )
+        tables["students"] = tables["students"].with_columns(
+            pl.Series(name, each) for name, each in misled(found).items()
+        )
     if found.model.item_slopes:
         slope = np.exp(x[blocks["item_slope"]])
         tables["items"] = tables["items"].with_columns(
@@ -74,6 +84,18 @@ def tabulate(
     if covariates is not None:
         tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
+
+
+def _biases(found: FacetsEstimate, model: SharedModel, spread: Covariance | None) -> dict[str, Array]:
+    """How much each rater follows what raters share; exactly 0 for those who are trusted."""
+    bias = model.biases(found.parameters)
+    se = np.full_like(bias, np.nan)
+    if spread is not None:
+        of_bias = model.effect_jacobian(found.parameters)[model.effects[BIAS]]
+        variance = np.asarray((of_bias @ (of_bias @ spread.matrix).T).diagonal())
+        se = np.where(model.free, np.sqrt(np.maximum(variance, 0.0)), 0.0)
+    reach = NORMAL_95 * se
+    return {"bias": bias, "bias_se": se, "bias_low": bias - reach, "bias_high": bias + reach}
 
 
 def rater_table(

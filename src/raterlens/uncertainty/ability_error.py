@@ -11,14 +11,17 @@ plus (d E / d x) V (d E / d x)'. With five raters of sixty students, the posteri
 import numpy as np
 from scipy import sparse
 
+from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.sandwich import summed_scores
+from raterlens.uncertainty.shared_information import ability_gradient
 
 # Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
 MOST_RATINGS = 100_000
@@ -32,7 +35,10 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
     posterior = found.moments.sd
     if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
         return posterior
-    if isinstance(found.problem, HaloMarginal):
+    if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
+        of_means = ability_gradient(found.problem, found.parameters, found.nodes)
+        added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
+    elif isinstance(found.problem, HaloMarginal):
         added = _along_axes(found, spread)
     else:
         gradient, added = _gradient(found, ratings), np.empty(len(posterior))

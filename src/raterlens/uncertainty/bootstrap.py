@@ -141,7 +141,7 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
     errors = fit.yardstick.reference == CORRECTED
     values = {name: np.full(plan.ratings.n_raters, np.nan) for name in (*_QUANTITIES, "sigma")}
     try:
-        again = fit.refit(drawn, start=fit, standard_errors=errors)
+        again = fit.refit(drawn, start=fit, standard_errors=errors, **fit.settled())
     except RaterlensError:
         pass  # nothing can be said of these: the yardstick was not drawn, or only one student
     else:

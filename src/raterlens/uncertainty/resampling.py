@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.models.facets import FacetsModel
-from raterlens.models.known_rows import KnownModel, with_answers
+from raterlens.models.known_rows import known_part, with_answers
 from raterlens.models.responses import Predictor, Response
+from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.known_answers import renumbered
 from raterlens.ratings.repeats import readings_of
@@ -29,13 +30,13 @@ def redrawn(
 ) -> Ratings:
     """New abilities from the standard normal population, new impressions where the model has them, and new scores from
     the model, for every rating and known answer."""
-    if isinstance(model, KnownModel):
+    if known_part(model) is not None:
         return _with_answers_redrawn(ratings, model, response, parameters, random)
     return replace(ratings, score=_scores(ratings, model, response, parameters, random))
 
 
 def _with_answers_redrawn(
-    ratings: Ratings, model: KnownModel, response: Response, parameters: Array, random: Generator
+    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
 ) -> Ratings:
     assert ratings.known is not None
     every = with_answers(ratings)
@@ -59,6 +60,9 @@ def _scores(
         reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
         spread = np.sqrt(model.halo_variances(parameters))
         impression = spread[ratings.rater] * random.standard_normal(number)[reading]
+    if isinstance(model, SharedModel):
+        bias = model.of_contexts(parameters)[contexts]
+        impression = bias * random.standard_normal(ratings.n_students)[ratings.student]
     for first in range(0, ratings.n_ratings, _BLOCK):
         rows = slice(first, first + _BLOCK)
         context = contexts[rows]

@@ -64,6 +64,7 @@ VALUES: dict[str, Any] = {
     "halo": "rater",
     "known": "gold",
     "known_slope": 3.5,
+    "shared": "yes",
     "prior": "panel",
     "score": "mark",
     "table": "Sheet 2",

@@ -69,6 +69,10 @@ FIT_HELP = {
         "rater (each rater's own). Default: none, and common where the ratings clearly show it."
     ),
     "trusted": "Raters who define ability (a,b), such as human experts among LLM judges.",
+    "shared": (
+        "With known answers or trusted raters: whether the others may share a bias, a second ability. yes, no or auto "
+        "(where a test finds one)."
+    ),
     "known_slope": "How strongly a known answer shows ability; 3 and 10 are worth a check.",
     "starts": "Starting points to try at most, for models with a true category.",
     "seed": "Seed of the random starting points.",

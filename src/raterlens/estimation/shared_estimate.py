@@ -1,0 +1,126 @@
+"""Estimates with a shared dimension, from those without."""
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.optimiser import TOLERANCE, Search, Space
+from raterlens.estimation.shared_marginal import Ridge, SharedMarginal, SharedOptimum, fit_shared
+from raterlens.estimation.starting_values import information_scale
+from raterlens.models.effects import Linear
+from raterlens.models.facets import FacetsModel
+from raterlens.models.known_rows import known_part
+from raterlens.models.redundancy import centre
+from raterlens.models.responses import Predictor
+from raterlens.models.shared_dimension import SharedModel
+from raterlens.ratings.coded import Ratings
+from raterlens.types import Array, Mask
+
+# Of the ridge: slopes as a share of the usual one, and biases.
+_SLOPES, _LEAST_SLOPES, _BIASES = 0.4, 0.2, 2.0
+# Information of one rating about its predictor.
+_INFORMATION = 0.15
+# Biases to begin with.
+_FIRST = 1.0
+
+
+def shared_optimum(
+    ratings: Ratings, one: FacetsEstimate, free: Mask, search: Search, tolerance: float = TOLERANCE
+) -> SharedOptimum:
+    """The maximum with a dimension that the raters in `free` may share, from the estimate without.
+
+    It is looked for from two sides: what the raters agree on is the truth, and they share some of what is left of
+    their ratings; or they share what they agree on, and the known answers and trusted raters alone tell the truth.
+    """
+    model, response = SharedModel.of(one.model, free), one.problem.response
+    slopes = model.slope(one.parameters[model.blocks["slope"]])
+    own = isinstance(model.slope, Linear) and model.slope.size == model.n_raters
+    ridge = Ridge(max(_SLOPES * float(np.mean(slopes)), _LEAST_SLOPES), _BIASES, own)
+    problem = SharedMarginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
+    given = _INFORMATION * ratings.tally("rater").n[free]
+    information = np.append(information_scale(one.model, one.parameters), given)
+    space = Space(
+        information + np.diag(ridge.information(model)), model.bounds(allow_reversed=bool((slopes < 0).any()))
+    )
+    starts = [np.append(one.parameters, _FIRST * _along(_left(ratings, one), free))]
+    other = one.parameters.copy()
+    if own:
+        other[model.blocks["slope"]] = _told_slopes(ratings, free)
+    centred = _per_rater(ratings, ratings.score - ratings.tally("rater").mean[ratings.rater])
+    starts.append(np.append(other, 1.5 * _FIRST * _along(centred, free)))
+    return fit_shared(problem, starts, space, search, tolerance)
+
+
+def shared_estimate(one: FacetsEstimate, found: SharedOptimum) -> FacetsEstimate:
+    """As every estimate."""
+    problem, model = found.problem, found.problem.model
+    x = found.optimum.parameters
+    moments = problem.moments(x, found.nodes)
+    held = np.append(one.held, np.zeros(model.n_own, dtype=bool))
+    return FacetsEstimate(
+        problem,
+        centre(model, x, held),
+        found.optimum.value,
+        found.nodes,
+        moments,
+        found.optimum.record,
+        held,
+        model.at_limit(x) & ~held,
+    )
+
+
+def _left(ratings: Ratings, one: FacetsEstimate) -> sparse.csr_array:
+    """(students, raters): scores less what is expected of them at the students' estimated abilities."""
+    model, response = one.model, one.problem.response
+    known = known_part(model)
+    visible: FacetsModel = model if known is None else known.inner
+    context = visible.contexts.places(ratings)
+    predictor = model.predictor(one.parameters)
+    reach = predictor.slope[context] * one.moments.mean[ratings.student]
+    at = Predictor(np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever))
+    chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
+    return _per_rater(ratings, ratings.score - chance @ np.arange(response.n_categories))
+
+
+def _per_rater(ratings: Ratings, values: Array) -> sparse.csr_array:
+    shape = (ratings.n_students, ratings.n_raters)
+    return sparse.csr_array((values, (ratings.student, ratings.rater)), shape=shape)
+
+
+def _along(left: sparse.csr_array, free: Mask) -> Array:
+    """(free raters,): how much each has of what they have most in common, of length 1 on average."""
+    together = (left.T @ left).toarray()[np.ix_(free, free)]
+    size = np.sqrt(np.maximum(together.diagonal(), 1e-9))
+    together = together / np.outer(size, size)
+    np.fill_diagonal(together, 0.0)
+    first = np.linalg.eigh(together)[1][:, -1]
+    return np.asarray(first * (np.sign(first.sum()) or 1.0) * np.sqrt(len(first)))
+
+
+def _told_slopes(ratings: Ratings, free: Mask) -> Array:
+    """(raters,): slopes by how scores go with the known answers, or with what trusted raters say."""
+    most, n = ratings.n_categories - 1, ratings.n_students
+    told = np.full(n, np.nan)
+    if (known := ratings.known) is not None:
+        times = np.bincount(known.student, minlength=n)
+        told = np.divide(np.bincount(known.student, known.answer, n), times, where=times > 0, out=told)
+    else:
+        rows = ~free[ratings.rater]
+        times = np.bincount(ratings.student[rows], minlength=n)
+        told = np.divide(
+            np.bincount(ratings.student[rows], ratings.score[rows], n), times, where=times > 0, out=told
+        )
+    rows = np.isfinite(told[ratings.student])
+    rater, score, truth = (
+        ratings.rater[rows],
+        ratings.score[rows] / most,
+        told[ratings.student[rows]] / most,
+    )
+    n_raters = ratings.n_raters
+    times = np.maximum(np.bincount(rater, minlength=n_raters), 1)
+    product, mean, true_mean = (
+        np.bincount(rater, each, n_raters) / times for each in (score * truth, score, truth)
+    )
+    # A rater of slope 1.5 goes with the truth, pass or fail, by about 1/8.
+    return np.clip(12.0 * (product - mean * true_mean), 0.2, 3.0)

@@ -1,0 +1,214 @@
+"""The marginal likelihood with a second ability that raters share (models/shared_dimension.py), and its maximum.
+
+Nodes of both abilities are just more nodes: a cell's table has its log-probability at every (t, z), an engine averages
+over all of them, and by Fisher's identity the gradient in a bias is that of the predictor times z.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from raterlens.engine.cells import rating_cells
+from raterlens.engine.numpy_engine import NumpyEngine
+from raterlens.engine.product_nodes import ProductNodes
+from raterlens.engine.protocol import Moments, Nodes, Tables
+from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.grid import nodes_for
+from raterlens.estimation.marginal import Derivatives, FacetsMarginal
+from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
+from raterlens.estimation.quasi_newton import Value
+from raterlens.models.known_rows import as_modelled, known_part
+from raterlens.models.responses import Response, counted_scores
+from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
+from raterlens.ratings.coded import Ratings
+from raterlens.types import Array
+
+# Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.
+_DENSE, _LARGEST = 0.05, 2**26
+# The first grid; narrower where known answers make curves steep.
+_ROUGH, _ROUGH_REACH, _STEEP = 0.6, 4.5, 2.0
+# The log-likelihood is then off by less than this, relative.
+ACCURACY = 1e-6
+_REACH, _MOST_ROUNDS = 6.0, 5
+# A posterior's width does not tell how steep its flanks are.
+_WIDEST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Ridge:
+    """How far slopes may be from each other, and biases from 0, as standard deviations of normal penalties.
+
+    Without it a few raters' slopes trade against their biases where nothing else tells these apart.
+    """
+
+    slopes: float
+    biases: float
+    own_slopes: bool
+
+    def value(self, model: SharedModel, x: Array) -> tuple[float, Array]:
+        gradient, value = np.zeros_like(x), 0.0
+        if self.own_slopes:
+            a = x[model.blocks["slope"]]
+            off = a - a.mean()
+            value -= float(off @ off) / (2 * self.slopes**2)
+            gradient[model.blocks["slope"]] = -off / self.slopes**2
+        b = x[model.blocks[BIAS]]
+        gradient[model.blocks[BIAS]] = -b / self.biases**2
+        return value - float(b @ b) / (2 * self.biases**2), gradient
+
+    def information(self, model: SharedModel) -> Array:
+        """(parameters, parameters): minus its second derivative."""
+        found = np.zeros((model.blocks.size,) * 2)
+        if self.own_slopes:
+            n, at = model.n_raters, model.blocks["slope"]
+            found[at, at] = (np.eye(n) - 1 / n) / self.slopes**2
+        places = np.arange(model.blocks.size)[model.blocks[BIAS]]
+        found[places, places] = 1 / self.biases**2
+        return found
+
+
+class SharedMarginal(FacetsMarginal):
+    """A facets model with a shared dimension on data; a cell is a context with a score."""
+
+    model: SharedModel
+
+    def __init__(
+        self,
+        ratings: Ratings,
+        model: SharedModel,
+        response: Response,
+        pseudo: Pseudo,
+        ridge: Ridge | None = None,
+    ) -> None:
+        super().__init__(model, response, pseudo)
+        self.ridge = ridge
+        counts = rating_cells(as_modelled(ratings, model), model.contexts, response.n_categories)
+        full = counts.nnz >= _DENSE * np.prod(counts.shape) and np.prod(counts.shape) <= _LARGEST
+        self.counts = counts
+        self.engine = NumpyEngine(counts.toarray() if full else counts)
+
+    def at_nodes(self, parameters: Array, nodes: Nodes) -> SharedResponse:
+        assert isinstance(nodes, ProductNodes)
+        return SharedResponse(self.response, self.model.of_contexts(parameters), nodes.z)
+
+    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        log_prob = self.at_nodes(parameters, nodes).log_prob(self.model.predictor(parameters), nodes.points)
+        return Tables(log_prob.reshape(-1, len(nodes.points)))
+
+    def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
+        found, _ = self._derived(parameters, nodes)
+        return found
+
+    def _derived(self, parameters: Array, nodes: Nodes) -> tuple[Derivatives, Array]:
+        """And in the contexts' biases."""
+        assert isinstance(nodes, ProductNodes)
+        expected = self.engine.evaluate(self.tables(parameters, nodes), nodes)
+        counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
+        predictor = self.model.predictor(parameters)
+        at_nodes = counted_scores(self.at_nodes(parameters, nodes), predictor, nodes.points, counts)
+        by_base = at_nodes @ self.response.lever
+        found = Derivatives(expected.loglik, by_base @ nodes.points, at_nodes.sum(axis=1), counts)
+        return found, by_base @ nodes.z
+
+    def _value(self, parameters: Array, nodes: Nodes) -> Value:
+        found, d_bias = self._derived(parameters, nodes)
+        gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts)
+        gradient[self.model.blocks[BIAS]] = self.model.by_bias(d_bias)
+        objective = found.loglik
+        more = [self.pseudo.value(self.model, self.response, parameters)]
+        if self.ridge is not None:
+            more.append(self.ridge.value(self.model, parameters))
+        for extra, extra_gradient in more:
+            objective, gradient = objective + extra, gradient + extra_gradient
+        return Value(found.loglik, objective, gradient)
+
+    def shared_moments(self, parameters: Array, nodes: ProductNodes) -> Moments:
+        """Of each student on the shared dimension."""
+        return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
+
+    def rough_nodes(self) -> ProductNodes:
+        known = known_part(self.model)
+        step = _ROUGH if known is None else min(_ROUGH, _STEEP / known.fixed)
+        return ProductNodes.of((step, _ROUGH), _ROUGH_REACH)
+
+    def nodes_at(self, parameters: Array, nodes: ProductNodes) -> ProductNodes:
+        """A grid that follows the posteriors as they are seen on another one."""
+        wanted = ACCURACY * max(1.0, float(self.n_students))
+        steps = []
+        for moments, step in (
+            (self.moments(parameters, nodes), nodes.steps[0]),
+            (self.shared_moments(parameters, nodes), nodes.steps[1]),
+        ):
+            seen = Moments(moments.mean, np.maximum(moments.sd, step / 4))
+            steps.append(min(nodes_for(seen, wanted).step, _WIDEST))
+        known = known_part(self.model)
+        steep = np.inf if known is None else _STEEP / known.fixed
+        return ProductNodes.of((min(steps[0], steep), steps[1]), _REACH)
+
+    def settled_nodes(self, parameters: Array) -> ProductNodes:
+        """A grid that a finer one changes nothing of."""
+        nodes = self.nodes_at(parameters, self.rough_nodes())
+        loglik = self.engine.evaluate(self.tables(parameters, nodes), nodes).loglik
+        for _ in range(_MOST_ROUNDS):
+            finer = nodes.finer()
+            before, loglik = loglik, self.engine.evaluate(self.tables(parameters, finer), finer).loglik
+            if abs(loglik - before) <= ACCURACY * abs(loglik):
+                break
+            nodes = finer
+        return nodes
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOptimum:
+    """The maximum, on a grid that was found fine enough."""
+
+    optimum: Optimum
+    nodes: ProductNodes
+    problem: SharedMarginal
+
+    @property
+    def loglik(self) -> float:
+        return self.optimum.value.loglik
+
+
+def fit_shared(
+    problem: SharedMarginal, starts: list[Array], space: Space, search: Search, tolerance: float = TOLERANCE
+) -> SharedOptimum:
+    """Maximise from the most promising start, refining the grid until a finer one changes nothing."""
+    nodes, short = problem.rough_nodes(), Search(_FIRST_LOOK)
+
+    def climbed(start: Array, nodes: ProductNodes, search: Search, tolerance: float) -> Optimum:
+        return maximise(
+            lambda x: problem.value(x, nodes),
+            start,
+            space,
+            search,
+            stage="shared dimension",
+            tolerance=tolerance,
+        )
+
+    tried = [climbed(start, nodes, short, 0.1) for start in starts]
+    best = max(tried, key=lambda one: one.value.objective)
+    best = climbed(best.parameters, nodes, search, max(tolerance, 0.03))
+    nodes = problem.nodes_at(best.parameters, nodes)
+    evaluations = iterations = 0
+    for _ in range(_MOST_ROUNDS):
+        best = climbed(best.parameters, nodes, search, tolerance)
+        evaluations, iterations = evaluations + best.record.evaluations, iterations + best.record.iterations
+        if tolerance > TOLERANCE:
+            break
+        check = problem.value(best.parameters, finer := nodes.finer()).loglik
+        if abs(check - best.value.loglik) <= ACCURACY * abs(check):
+            break
+        nodes = finer
+    parameters = best.parameters.copy()
+    bias = problem.model.blocks[BIAS]
+    if parameters[bias].sum() < 0:
+        parameters[bias] *= -1
+    record = replace(best.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points))
+    value = best.value if (parameters == best.parameters).all() else problem.value(parameters, nodes)
+    return SharedOptimum(Optimum(parameters, value, record), nodes, problem)
+
+
+# Iterations after which starts are compared.
+_FIRST_LOOK = 12

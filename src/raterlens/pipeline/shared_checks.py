@@ -1,0 +1,96 @@
+"""Whether data can tell a dimension that raters share from the truth, and a request asks for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from raterlens.config import FitConfig
+from raterlens.errors import OptionError
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.stored import StoredRatings
+from raterlens.text import Message, Option, counted
+from raterlens.types import Mask
+
+FEWEST, FEWEST_SHARING = 5, 3
+"""Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    what: str
+    remedy: str
+    option: str
+
+
+def trusted_raters(ratings: Ratings, config: FitConfig) -> Mask:
+    """(raters,)"""
+    return np.asarray(ratings.raters.cast(pl.String).is_in(list(config.trusted or ())).to_numpy())
+
+
+def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether a shared dimension is to be tried; raises where it is asked for and cannot be had."""
+    if config.shared == "no" or (config.shared == "auto" and ratings.known is None and not config.trusted):
+        return False
+    found = _of_request(config) or _of_ratings(ratings, config)
+    if found is not None and config.shared == "yes":
+        raise OptionError(
+            Message(Option("shared", "yes"), f": {found.what}"),
+            found.remedy,
+            value="yes",
+            option=found.option,
+        )
+    return found is None
+
+
+def _of_request(config: FitConfig) -> Obstacle | None:
+    for option, value, usual in (
+        ("method", config.method, ("mml",)),
+        ("covariance", config.covariance, ("observed",)),
+        ("prior", config.prior, ("none",)),
+        ("halo", config.halo, (None, "none")),
+        ("anchors", config.anchors, (None,)),
+        ("covariates", config.covariates, (None,)),
+        ("item_slopes", config.item_slopes, (False,)),
+    ):
+        if value not in usual:
+            shown = "" if option in ("anchors", "covariates") else value
+            return Obstacle(
+                Message("it does not go with ", Option(option, shown or None)),
+                Message("leave out ", Option(option)),
+                option,
+            )
+    if config.link in ("log", "cauchit"):
+        return Obstacle(
+            f"it does not go with link {config.link!r}", Message("use ", Option("link", "logit")), "link"
+        )
+    return None
+
+
+def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
+    trusted = trusted_raters(ratings, config)
+    if ratings.known is None and not trusted.any():
+        return Obstacle(
+            "no answer is known and no rater trusted, so nothing tells what raters share from the truth",
+            Message("give ", Option("known"), " or ", Option("trusted")),
+            "known",
+        )
+    if isinstance(ratings, StoredRatings):
+        return Obstacle("packed ratings are not read at once", "read the table itself", "shared")
+    if ratings.n_raters < FEWEST or int((~trusted).sum()) < FEWEST_SHARING:
+        return Obstacle(
+            f"{counted(ratings.n_raters, 'rater')}, {int(trusted.sum())} of them trusted, are too few to tell what "
+            "they share from what each sees",
+            f"it takes {FEWEST} raters, {FEWEST_SHARING} of whom are not trusted",
+            "trusted",
+        )
+    if ratings.known is None:
+        by_trusted = np.zeros(ratings.n_students, dtype=bool)
+        by_trusted[ratings.student[trusted[ratings.rater]]] = True
+        if not by_trusted[ratings.student[~trusted[ratings.rater]]].any():
+            return Obstacle(
+                "the trusted raters and the others share no student",
+                "have some students rated by both",
+                "trusted",
+            )
+    return None

@@ -1,0 +1,67 @@
+"""The likelihood over two abilities: against integration, differences, and a finer grid."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from raterlens.capability.links import get_link
+from raterlens.estimation.optimiser import Search, Space
+from raterlens.estimation.shared_marginal import ACCURACY, fit_shared
+from raterlens.models.shared_dimension import BIAS
+from tests.support.facets_models import assert_gradient, ordered, with_facet, with_some_known
+from tests.support.shared_panels import panel, problem_on
+
+
+def test_the_likelihood_against_a_very_fine_grid_over_both_abilities() -> None:
+    made = panel(students=6, raters=5, known=3, seed=2)
+    problem, x = problem_on(made.ratings, get_link("logit"))
+    blocks, model = problem.model.blocks, problem.model
+    a, severity, b = x[blocks["slope"]], x[blocks["severity"]] + x[blocks["difficulty"]], model.biases(x)
+    threshold = x[blocks["known"]][0]
+    score = made.table["score"].to_numpy().reshape(6, 5)
+    gold = made.table["gold"].to_numpy().reshape(6, 5)[:, 0]
+    assert b[1] == 0.0
+
+    step = 0.02
+    line = np.arange(-7, 7 + step / 2, step)
+    t, z = (each.ravel() for each in np.meshgrid(line, line))
+    weight, whole = stats.norm.pdf(t) * stats.norm.pdf(z) * step**2, 0.0
+    for given, answer in zip(score, gold, strict=True):
+        found = (
+            weight * special.expit((2 * answer - 1) * (6.0 * t - threshold))
+            if np.isfinite(answer)
+            else weight
+        )
+        for rater, y in enumerate(given):
+            found = found * special.expit((2 * y - 1) * (a[rater] * t + b[rater] * z - severity[rater]))
+        whole += np.log(found.sum())
+    assert problem.value(x, problem.settled_nodes(x)).loglik == pytest.approx(whole, rel=ACCURACY)
+
+
+@pytest.mark.parametrize(
+    ("link", "scale", "model", "change"),
+    [
+        ("logit", "rating scale", "gmf", lambda ratings: ratings),
+        ("probit", "rating scale", "probit", with_facet),
+        ("logit", "partial credit", "gmf", ordered),
+        ("probit", "graded", "tfm", ordered),
+    ],
+)
+def test_gradients(small, link, scale, model, change) -> None:
+    problem, x = problem_on(with_some_known(change(small)), get_link(link), scale, model)
+    nodes = problem.rough_nodes()
+    assert_gradient(lambda at: problem.value(at, nodes), x)
+
+
+def test_the_best_start_wins_the_grid_is_fine_enough_and_most_follow_what_is_shared() -> None:
+    made = panel(students=80, raters=6, known=30, seed=1)
+    problem, x = problem_on(made.ratings, get_link("logit"))
+    space = Space(np.full(len(x), 10.0), problem.model.bounds(allow_reversed=False))
+    mirrored = x.copy()
+    mirrored[problem.model.blocks[BIAS]] *= -1
+    found = fit_shared(problem, [x, mirrored], space, Search())
+    assert found.optimum.record.converged
+    assert found.optimum.parameters[problem.model.blocks[BIAS]].sum() > 0
+    finer = problem.value(found.optimum.parameters, found.nodes.finer()).loglik
+    assert finer == pytest.approx(found.loglik, rel=ACCURACY)
+    assert np.abs(problem.value(found.optimum.parameters, found.nodes).gradient).max() < 1e-3

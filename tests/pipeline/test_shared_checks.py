@@ -1,0 +1,40 @@
+"""Where a shared dimension is refused, with the reason, and where it is left out in silence."""
+
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.errors import RaterlensError
+from tests.support.shared_panels import panel
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prior": "panel"}, "shared='yes': it does not go with prior='panel'; leave out prior="),
+        ({"covariance": "sandwich"}, "it does not go with covariance='sandwich'"),
+        ({"link": "cauchit"}, "it does not go with link 'cauchit'"),
+        ({"item_slopes": True}, "it does not go with item_slopes=True"),
+        ({"trusted": ["r00", "r01", "r02", "r03"]}, "6 raters, 4 of them trusted, are too few"),
+    ],
+)
+def test_refused_where_asked_for_and_left_out_where_not(options: dict[str, object], message: str) -> None:
+    ratings = panel(students=40, raters=6, known=20).ratings
+    with pytest.raises(RaterlensError) as refused:
+        rl.fit(ratings, shared=True, **options)
+    assert message in str(refused.value)
+    assert "shared" not in rl.fit(ratings, **options).tables
+
+
+def test_nothing_known_and_nobody_trusted() -> None:
+    table = panel(students=40, raters=6).table.drop("gold")
+    with pytest.raises(RaterlensError, match="no answer is known and no rater trusted"):
+        rl.fit(table, shared=True)
+    assert "shared" not in rl.fit(table).tables
+
+
+def test_trusted_raters_who_share_no_student() -> None:
+    table = panel(students=40, raters=6).table.drop("gold")
+    apart = table.filter((pl.col("rater") == "r00") == (pl.col("student") < 20))
+    with pytest.raises(RaterlensError, match="the trusted raters and the others share no student"):
+        rl.fit(apart, shared=True, trusted="r00")
