@@ -102,7 +102,9 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
         or config.covariance != "observed"
     )
     large = isinstance(ratings, StoredRatings) or fit.n_ratings > _MOST_RATINGS
-    if known is None or asked or large or not has_long_readings(ratings) or not _likely(known, ratings):
+    if known is None or "bias" in known.effects:
+        return None
+    if asked or large or not has_long_readings(ratings) or not _likely(known, ratings):
         return None
     common = _refitted(fit, ratings, "common")
     p = of_common(2 * (common.loglik - fit.loglik))
