@@ -84,6 +84,7 @@ class FitConfig:
             object.__setattr__(self, "trusted", some or None)
         check_number("known_slope", self.known_slope, 0.5, 20.0)
         object.__setattr__(self, "known_slope", float(self.known_slope))
+        object.__setattr__(self, "known_slope", float(self.known_slope))
         if self.population is not None:
             object.__setattr__(self, "population", _population_text(self.population))
 
