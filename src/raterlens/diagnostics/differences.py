@@ -2,7 +2,8 @@
 
 Severity: a Wald test that all are equal, with the covariances between raters. Sharpness: twice the difference in
 log-likelihood between a model with one slope per rater and one with a common slope, which takes another fit; without
-the ratings, or with very many, the Wald test of the slopes. Halo and drift: the smallest of all raters' p-values after
+the ratings, or with very many, the Wald test of the slopes. With `replicates`, what chance would do is drawn, not taken
+from the chi-squared distribution. Halo and drift: the smallest of all raters' p-values after
 Benjamini and Hochberg's adjustment, which is Simes's test that nobody has any.
 """
 
@@ -13,6 +14,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.config.option_checks import check_whole
+from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
 from raterlens.diagnostics.score_tests import LEVEL, adjusted
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.types import Array, Mask
@@ -102,12 +105,16 @@ _BETWEEN = ("severity", "sharpness")
 
 
 def differences(
-    fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None
+    fit: "Fit",
+    ratings: "Ratings | None" = None,
+    diagnosis: "Diagnosis | None" = None,
+    replicates: int = 0,
 ) -> Differences:
     """Test what can be tested with what is given: `Fit.differences`."""
+    check_whole("replicates", replicates, 0)
     if fit.n_raters < 2:
         return Differences(())
-    of_sharpness, prefers = sharpness_test(fit, ratings)
+    of_sharpness, prefers = sharpness_test(fit, ratings, replicates)
     tests = [severity_test(fit), of_sharpness]
     if diagnosis is not None:
         tests += [halo_test(diagnosis), drift_test(diagnosis)]
@@ -120,8 +127,10 @@ def severity_test(fit: "Fit") -> Hypothesis | None:
     return _wald(fit, "severity", "eta")
 
 
-def sharpness_test(fit: "Fit", ratings: "Ratings | None") -> tuple[Hypothesis | None, str]:
-    """The test, and which of the two models AIC and BIC prefer. A panel prior's own test can take its place here."""
+def sharpness_test(
+    fit: "Fit", ratings: "Ratings | None", replicates: int = 0
+) -> tuple[Hypothesis | None, str]:
+    """The test, and which of the two models AIC and BIC prefer."""
     known = fit.calibration
     if known is not None and (known.covariates or known.anchored):
         return None, ""
@@ -138,8 +147,10 @@ def sharpness_test(fit: "Fit", ratings: "Ratings | None") -> tuple[Hypothesis | 
     if not other.converged or not here.converged:
         return None, ""
     ratio, df = max(2 * (own.loglik - equal.loglik), 0.0), own.n_parameters - equal.n_parameters
-    test = Hypothesis("sharpness", "likelihood ratio", ratio, df, float(special.chdtrc(df, ratio)))
-    return test, _preferred(own, equal)
+    kind, p = "likelihood ratio", float(special.chdtrc(df, ratio))
+    if replicates:
+        kind, p = "likelihood ratio, bootstrap", bootstrap_p(equal, own, ratings, replicates, fit.config.seed)
+    return Hypothesis("sharpness", kind, ratio, df, p), _preferred(own, equal)
 
 
 def halo_test(diagnosis: "Diagnosis") -> Hypothesis | None:

@@ -235,7 +235,11 @@ class Fit(StudentDecisions):
         return consequences(self, ratings, cut)
 
     def differences(
-        self, ratings: Ratings | None = None, diagnosis: "Diagnosis | None" = None
+        self,
+        ratings: Ratings | None = None,
+        diagnosis: "Diagnosis | None" = None,
+        *,
+        replicates: int = 0,
     ) -> "Differences":
         """Do raters differ at all? Tests of equal severity and sharpness, and with a diagnosis of halo and drift.
 
@@ -245,6 +249,9 @@ class Fit(StudentDecisions):
             Those that were fitted: sharpness is then tested by the likelihood ratio of two models.
         diagnosis
             `fit.diagnose(ratings)`, for halo and (with a time) drift.
+        replicates
+            Test sharpness by so many panels drawn from equally sharp raters (a parametric bootstrap) instead of the
+            chi-squared distribution, which small panels do not follow. It stops early where the answer is plain.
 
         Examples
         --------
@@ -255,7 +262,7 @@ class Fit(StudentDecisions):
         """
         from raterlens.diagnostics.differences import differences  # a fit alone does without
 
-        return differences(self, ratings, diagnosis)
+        return differences(self, ratings, diagnosis, replicates)
 
     def sensitivity(
         self,
