@@ -8,6 +8,8 @@ import raterlens as rl
 from raterlens.errors import OptionError
 from raterlens.grading.cuts import cuts_of
 from raterlens.grading.decisions import decisions
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,33 @@ def test_other_students_are_decided_by_the_same_fit(drawn):
     np.testing.assert_allclose(
         found.probabilities, fit.decisions(drawn.ratings, cut=1.5).probabilities[:5], atol=1e-8
     )
+
+
+@pytest.mark.parametrize("options", [{}, {"halo": "common"}])
+def test_ratings_on_disk_are_decided_part_by_part(drawn, tmp_path, options):
+    packed = rl.pack(drawn.ratings.table(), tmp_path / "x.rlpack")
+    on_disk = StoredRatings(open_packed(packed), part=300)
+    assert len(list(on_disk.parts())) > 3
+    fit = rl.fit(drawn.ratings, standard_errors=False, **options)
+    whole, parts = (fit.decisions(ratings, cut=1.5) for ratings in (drawn.ratings, on_disk))
+    np.testing.assert_allclose(parts.probabilities, whole.probabilities, atol=1e-9)
+    np.testing.assert_allclose(parts.table["same_again"], whole.table["same_again"], atol=1e-9)
+    for column in ("accuracy", "consistency"):
+        np.testing.assert_allclose(parts.quality[column], whole.quality[column], atol=1e-9)
+    plans = [fit.remark(ratings, cut=1.5, budget=10).table for ratings in (drawn.ratings, on_disk)]
+    np.testing.assert_allclose(plans[0]["gain"], plans[1]["gain"], atol=1e-9)
+
+
+def test_further_facets_count_where_they_are(drawn):
+    table = drawn.ratings.table()
+    table = table.with_columns(
+        topic=pl.when(pl.col("student").rank("dense") % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
+    )
+    ratings = rl.read(table, facets="topic")
+    found = rl.fit(ratings).decisions(ratings, cut=1.5)
+    plain = rl.fit(drawn.ratings).decisions(drawn.ratings, cut=1.5)
+    assert np.mean(np.abs(found.probabilities - plain.probabilities)) < 0.1
+    assert found.quality["accuracy"].null_count() == 0
 
 
 def test_latent_classes_are_refused_with_the_reason():

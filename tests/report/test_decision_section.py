@@ -51,6 +51,12 @@ def test_the_page_has_the_section_where_something_was_decided(study):
     assert decision_section(Document(), (960,)) is None
 
 
+def test_a_report_from_python_has_it_too(study, tmp_path):
+    fit, ratings, document = study
+    path = fit.report(tmp_path / "report.html", ratings, decisions=document.decisions, remark=document.remark)
+    assert "What to mark again" in path.read_text(encoding="utf-8")
+
+
 def test_one_cut_is_a_pass(study):
     fit, ratings, _ = study
     only = Document(decisions=fit.decisions(ratings, cut=1.0))

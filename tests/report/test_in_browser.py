@@ -250,3 +250,23 @@ def test_feedback_is_copied_or_left_selected(page, example: Example):
     assert (
         page.evaluate("getSelection().toString()") == page.locator("#rater [data-fill=feedback]").inner_text()
     )
+
+
+def test_decisions_are_read_sorted_and_downloaded(page, tmp_path: Path):
+    drawn = rl.simulate(
+        students=120, raters=6, items=4, raters_per_student=2, thresholds=[-1.0, 0.0, 1.0], seed=1
+    )
+    fit = rl.fit(drawn.ratings)
+    found = fit.decisions(drawn.ratings, cut=[1.0, 2.0], grades=("C", "B", HOSTILE[0]))
+    plan = fit.remark(drawn.ratings, cut=found, budget=8)
+    path = fit.report(tmp_path / "report.html", drawn.ratings, decisions=found, remark=plan)
+    page.goto(f"{path.as_uri()}#decisions")
+    look(page, "decisions")
+    assert page.locator("table[data-rows=remark] tbody bdi").first.inner_text() == plan.table["student"][0]
+    table = page.locator("table[data-rows=decisions]")
+    table.locator("th button").first.click()
+    assert table.locator("tbody th").first.inner_text() == found.table["student"].sort()[0]
+    with page.expect_download() as download:
+        page.locator("#decisions button.download").last.click()
+    rows = pl.read_csv(download.value.path())
+    assert rows.height == 120

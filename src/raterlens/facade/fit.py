@@ -1,7 +1,7 @@
 """`Fit`, what users hold: what was found, and what can be done with it. Thin: the work is done in the rooms above."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.differences import Differences
     from raterlens.diagnostics.halo_test import HaloTest
     from raterlens.diagnostics.shared_bias import SharedBias
+    from raterlens.grading.decisions import Decisions
+    from raterlens.grading.remarking import Remark
     from raterlens.parallel.resumable import OnDone
     from raterlens.uncertainty.bootstrap import Bootstrap
     from raterlens.uncertainty.profile import Profiles
@@ -329,6 +331,8 @@ class Fit(StudentDecisions):
         *,
         title: str | None = None,
         previous: "Fit | str | Path | None" = None,
+        decisions: "Decisions | None" = None,
+        remark: "Remark | None" = None,
     ) -> Path:
         """Write one self-contained HTML page.
 
@@ -343,13 +347,16 @@ class Fit(StudentDecisions):
             Heading of the page; "Rater report" where left out.
         previous
             An earlier fit, or its fit.json: who has changed since then beyond chance?
+        decisions, remark
+            What `decisions` and `remark` returned: the page then has a section about them.
         """
         from raterlens.report.document import Document  # charts and templates are loaded only for a page
         from raterlens.report.page import render
 
         path = Path(path)
         before = previous if previous is None or isinstance(previous, Fit) else Fit(**read_saved(previous))
-        document = Document(previous=before) if title is None else Document(title, previous=before)
+        document = Document(previous=before, decisions=decisions, remark=remark)
+        document = document if title is None else replace(document, title=title)
         page = render(self, ratings=ratings, document=document)
         write_whole(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
         return path

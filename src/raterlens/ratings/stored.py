@@ -54,6 +54,11 @@ class StoredRatings(Ratings):
         return self.packed.labels("items").alias("item")
 
     @property
+    def known(self) -> None:
+        """Packed files hold no known answers."""
+        return None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self.packed.about["notes"])
 

@@ -273,7 +273,7 @@ HEADINGS = {
     "grade": "Fair grade",
     "sure": "Probability",
     "safe": "Safe",
-    "same_again": "Same raw grade again",
+    "same_again": "Same again",
     "by": "Result and method",
     "accuracy": "Accuracy",
     "consistency": "Consistency",
