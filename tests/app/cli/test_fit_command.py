@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,7 @@ from benchmarks.planted_faults import panel
 from raterlens.app.cli.fit_command import manageable
 from raterlens.app.cli.main import AT_FAULT, DONE, main
 from raterlens.export.folder import FILES, FLAGS
+from raterlens.report.reproduce import Request
 from tests.support.command_line import Captured
 
 
@@ -71,6 +73,11 @@ def test_decisions_are_shown_and_written(table: Path, tmp_path: Path, capsys: Ca
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "--decide 0.5 --remark 4" in page
     assert 'id="decisions"' in page
+    scope: dict[str, Any] = {}
+    exec(Request(file=str(table), decide="0.5", remark=4).call(), scope)
+    again, plan = scope["decisions"].table, scope["remark"].table
+    np.testing.assert_allclose(again["p_pass"], decided["p_pass"])
+    assert plan["rater"].to_list() == marks["rater"].to_list()
     assert main(["fit", str(table), "--out", str(out), "--quiet"]) == DONE
     assert not (out / "decisions.csv").exists()
 
