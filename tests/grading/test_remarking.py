@@ -118,3 +118,15 @@ def test_a_budget_below_one_and_unknown_raters_are_refused(drawn, fit):
         fit.remark(drawn.ratings, cut=0.5, budget=0)
     with pytest.raises(OptionError, match="unknown rater 'R9'"):
         fit.remark(drawn.ratings, cut=0.5, raters=["R9"])
+
+
+def test_raters_who_share_a_second_ability_are_refused_but_decisions_are_made():
+    ratings = rl.simulate(students=120, raters=6, items=2, seed=4).ratings
+    fit = rl.fit(ratings, trusted=["R1"], shared="yes")
+    found = fit.decisions(ratings, cut=0.5)
+    assert found.quality["method"].to_list() == ["posterior"]
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-12)
+    with pytest.raises(OptionError, match="share a second ability"):
+        fit.remark(ratings, cut=0.5)
+    with pytest.raises(OptionError, match="only the students who were fitted"):
+        fit.decisions(ratings.subset(ratings.student < 10), cut=0.5)

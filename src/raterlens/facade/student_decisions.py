@@ -31,8 +31,9 @@ class StudentDecisions(Estimates):
         Parameters
         ----------
         ratings
-            Those that were fitted, or others by the same raters on the same items. Without them posteriors are taken
-            as normal, and what depends on who marked whom is left out.
+            Those that were fitted, or others by the same raters on the same items. Without them, and
+            where raters share a second ability, posteriors are taken as normal, and what depends on who marked whom is
+            left out.
         cut
             Where each grade but the lowest begins: a number, or several in rising order.
         on

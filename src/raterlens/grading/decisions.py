@@ -21,6 +21,7 @@ from raterlens.grading.cuts import Cut, Cuts, On, cuts_of, fair_scores
 from raterlens.grading.marking_sets import consistency_of_sets, repeat_chances
 from raterlens.grading.posterior_grades import Graded, Grid, graded
 from raterlens.models.calibration import Calibration
+from raterlens.models.shared_dimension import BIAS
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted
@@ -121,6 +122,18 @@ def decisions(
             f"safe is {safe}", "give a probability from 0.5 to below 1", value=safe, option="safe"
         )
     cuts = cuts_of(known, cut, on, grades)
+    if BIAS in known.effects and ratings is not None:
+        # Raters then share more than ability: readings are not independent, and nodes are of two abilities.
+        if (
+            ratings.students.cast(pl.String).to_list()
+            != fit.table("students")["student"].cast(pl.String).to_list()
+        ):
+            raise OptionError(
+                "raters of this fit share a second ability, so only the students who were fitted can be decided about",
+                "give the ratings that were fitted",
+                option="shared",
+            )
+        ratings = None
     if ratings is None:
         return _without_ratings(fit, known, cuts, safe)
     placed = place(known, ratings)

@@ -27,9 +27,10 @@ from raterlens.grading.decisions import Decisions, decisions, extra_variance
 from raterlens.grading.marking_patterns import readings_of
 from raterlens.grading.posterior_grades import Grid
 from raterlens.grading.reading_totals import reading_totals
+from raterlens.models.shared_dimension import BIAS
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.text import counted
+from raterlens.text import Message, Option, counted
 from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
@@ -123,6 +124,12 @@ def remark(
 ) -> Remark:
     """Choose what to mark again: `Fit.remark`."""
     known = fit.calibrated("there is no ability to decide by")
+    if BIAS in known.effects:
+        raise OptionError(
+            "raters of this fit share a second ability, so what a further mark adds does not depend on its rater alone",
+            Message("fit with ", Option("shared", "no")),
+            option="shared",
+        )
     if budget < 1:
         raise OptionError(
             f"budget is {budget}",
