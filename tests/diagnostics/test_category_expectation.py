@@ -4,12 +4,14 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import special
 
 import raterlens as rl
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import InputError
+from tests.support.facets_models import with_some_known
 from tests.support.latent_class_panels import panel
 
 MODELS = ("hrm", "dawid-skene")
@@ -71,3 +73,13 @@ def test_raters_that_the_fit_does_not_know_and_other_scores_are_refused():
         fit.diagnose(replace(ratings, raters=ratings.raters + "x"))
     with pytest.raises(InputError, match=r"pass \(1\) and fail \(0\) only"):
         fit.diagnose(replace(ratings, score=ratings.score * 2))
+
+
+@pytest.mark.parametrize("model", ["hrm", "dawid-skene"])
+def test_known_categories_are_not_in_doubt(model: str) -> None:
+    ratings = with_some_known(panel(1))
+    fit = rl.fit(ratings, model=model, starts=1, standard_errors=False)
+    truth = fit.table("truth")
+    np.testing.assert_allclose(residuals(fit, ratings).ability.mean, truth["probability"], atol=GRID)
+    sure = truth.filter((pl.col("probability") < 1e-12) | (pl.col("probability") > 1 - 1e-12))
+    assert sure.height >= 0.8 * len(ratings.known)

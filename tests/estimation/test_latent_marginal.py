@@ -9,6 +9,8 @@ from scipy import stats
 from raterlens.engine import student_items as student_items_module
 from raterlens.estimation.latent_estimate import posterior_truth
 from raterlens.estimation.latent_information import observed_information
+from raterlens.uncertainty.covariance import in_full
+from tests.support.facets_models import assert_gradient, by_differences, with_some_known
 from tests.support.latent_class import (
     BOTH,
     NODES,
@@ -18,9 +20,29 @@ from tests.support.latent_class import (
 )
 
 
+def answers_of(panel, student: int) -> dict[int, int]:
+    """Known answers of a student on items that were rated."""
+    if panel.known is None:
+        return {}
+    own, rated = panel.known.student == student, panel.item[panel.student == student]
+    both = zip(panel.known.item[own].tolist(), panel.known.answer[own].tolist(), strict=True)
+    return {item: answer for item, answer in both if item in rated}
+
+
 @BOTH
-def test_likelihood_is_the_sum_over_all_true_categories(panel, rasch):
-    """For each student, over all 2^items combinations of true categories and all abilities."""
+def test_known_categories_have_exact_derivatives_too(panel, rasch):
+    problem = problem_on(with_some_known(panel), rasch)
+    x, nodes = somewhere(problem), nodes_of(problem)
+    assert_gradient(lambda at: problem.value(at, nodes), x)
+    found = in_full(observed_information(problem, x, nodes))
+    np.testing.assert_allclose(found, by_differences(problem, x, nodes), atol=1e-5 * np.abs(found).max())
+
+
+@BOTH
+@pytest.mark.parametrize("known", [False, True])
+def test_likelihood_is_the_sum_over_all_true_categories(panel, rasch, known):
+    """For each student, over all 2^items combinations of true categories that could be, and all abilities."""
+    panel = with_some_known(panel) if known else panel
     problem = problem_on(panel, rasch)
     x, nodes = somewhere(problem), nodes_of(problem)
     line = problem.model.lines(x)
@@ -29,7 +51,10 @@ def test_likelihood_is_the_sum_over_all_true_categories(panel, rasch):
     for student in range(panel.n_students):
         mine = panel.student == student
         total, passed = np.zeros(len(nodes.points)), np.zeros(panel.n_items)
+        told = answers_of(panel, student)
         for truth in itertools.product((0, 1), repeat=panel.n_items):
+            if any(truth[item] != answer for item, answer in told.items()):
+                continue
             category = np.array(truth)[panel.item[mine]]
             passing = 1 - stats.logistic.cdf(line[panel.rater[mine], category])
             ratings = np.prod(np.where(panel.score[mine] == 1, passing, 1 - passing))

@@ -19,6 +19,7 @@ from raterlens.capability.links import get_link
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.engine.protocol import Nodes
+from raterlens.engine.student_items import as_known, known_categories
 from raterlens.errors import InputError
 from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.estimation.scoring import places_of
@@ -33,6 +34,8 @@ from raterlens.types import Array, Indices
 
 # Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
 _BLOCK = 2**19
+# Log-probability of a category that is known to be the other one.
+_NEVER = -80.0
 _CATEGORIES = Nodes(np.array([0.0, 1.0]), np.zeros(2))
 
 
@@ -81,9 +84,11 @@ def _priors(
 ) -> tuple[Array, Array]:
     """(work, categories) and (pairs, categories): log-probabilities up to a constant."""
     item = ratings.item[work.example]
+    known = known_categories(ratings, ratings.student[work.example], item)
+    looked_up = np.maximum(as_known(np.zeros((len(work), 2)), known), _NEVER)
     if not model.rasch:
         prior = np.log(model.prevalence(parameters, NO_ABILITY.points))[:, item, 0].T
-        return np.ascontiguousarray(prior), np.empty((0, 2))
+        return np.ascontiguousarray(prior + looked_up), np.empty((0, 2))
     sigma = float(parameters[model.blocks["sigma"]].sum())
     nodes = Nodes.equally_spaced(-6.0, 6.0, min(0.25, 1 / max(sigma, 1e-9)))
     chance = np.log(model.prevalence(parameters, nodes.points))
@@ -97,6 +102,7 @@ def _priors(
         whose = work_of_pair[there] - here.start
         n_work = here.stop - here.start
         given = np.stack([np.bincount(whose, of_pair[there, k], n_work) for k in (0, 1)], axis=1)
+        given += looked_up[here]
         at = chance[:, item[here]]  # (categories, work, nodes)
         told = special.logsumexp(at + given.T[:, :, None], axis=0)
         student = ratings.student[work.example[here]] - ratings.student[work.example[here.start]]
@@ -108,7 +114,7 @@ def _priors(
         met = grouped(student[whose], int(student[-1]) + 1, rater, ratings.n_raters)
         without = total[student[whose]] + _summed(rest - told[whose], met.of_row)[met.of_row]
         apart[there] = special.logsumexp(without - rest + at[:, whose], axis=2).T
-    return prior, apart
+    return prior + looked_up, apart + looked_up[work_of_pair]
 
 
 def _blocks(

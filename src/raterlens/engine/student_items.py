@@ -7,12 +7,13 @@ twice). Time and memory are linear in the ratings.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Engine
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Indices
+from raterlens.types import Array, Indices
 
 # Students of a part. Patterns are shared within a part only: with many raters nearly every student-item has its
 # own, and a table over all of them would be gone through once for every block of students.
@@ -34,6 +35,8 @@ class StudentItems:
     """(cells, raters x scores): how often a rater gave a score in the pattern."""
     edges: Indices
     """First cell of every part of students, and the number of cells."""
+    known: Indices
+    """(cells,): the true category where it is known, else -1."""
 
 
 def student_items(ratings: Ratings, *, pooled: bool) -> StudentItems:
@@ -47,10 +50,11 @@ def student_items(ratings: Ratings, *, pooled: bool) -> StudentItems:
     # A multiset is known by the sum of its members' random 64-bit keys (two differ with probability 1 - 2^-64).
     keys = np.random.default_rng(0).integers(2**64, size=2 * ratings.n_raters, dtype=np.uint64)
     pattern = np.add.reduceat(keys[answer[order]], first)
-    by_pattern = np.lexsort((pattern, item, part))
+    known = known_categories(ratings, student, item)
+    by_pattern = np.lexsort((known, pattern, item, part))
     fresh = np.zeros(len(student), dtype=bool)
     fresh[0] = True
-    for key in (pattern, item, part):
+    for key in (known, pattern, item, part):
         fresh[1:] |= key[by_pattern][1:] != key[by_pattern][:-1]
     cell = np.empty_like(student)
     cell[by_pattern] = np.cumsum(fresh) - 1
@@ -65,7 +69,26 @@ def student_items(ratings: Ratings, *, pooled: bool) -> StudentItems:
         item[shown],
         _members(answer[order], first[shown], length[shown], 2 * ratings.n_raters),
         np.searchsorted(part[shown], np.arange(part[-1] + 2)),
+        known[shown],
     )
+
+
+def known_categories(ratings: Ratings, student: NDArray[np.integer], item: NDArray[np.integer]) -> Indices:
+    """(student-items,): the true category where it is known, else -1."""
+    found, known = np.full(len(student), -1), ratings.known
+    if known is not None:
+        code = known.student.astype(np.int64) * ratings.n_items + known.item
+        own = student.astype(np.int64) * ratings.n_items + item
+        place = np.minimum(np.searchsorted(code, own), len(code) - 1)
+        found = np.where(code[place] == own, known.answer[place], -1)
+    return np.asarray(found, dtype=np.int64)
+
+
+def as_known(log_given: Array, known: Indices) -> Array:
+    """(cells, categories): log-probabilities of ratings, none where the category is known to be the other one."""
+    for category in (0, 1):
+        log_given[known == category, 1 - category] = -np.inf
+    return log_given
 
 
 def _members(answer: Indices, first: Indices, length: Indices, n_answers: int) -> sparse.csr_array:
@@ -89,6 +112,8 @@ class Part:
     """(cells, raters x scores)"""
     of_item: sparse.csr_array
     """(items, cells): 1 where the cell is one of the item."""
+    known: Indices
+    """(cells,): the true category where it is known, else -1."""
     engine: Engine
 
 
@@ -116,4 +141,4 @@ def _part(units: StudentItems, students: slice, cells: slice, counts: sparse.csr
     item = units.item_of_cell[cells]
     n = len(item)
     of_item = sparse.csr_array((np.ones(n), (item, np.arange(n))), shape=(n_items, n))
-    return Part(students, cells, item, units.members[cells], of_item, NumpyEngine(counts))
+    return Part(students, cells, item, units.members[cells], of_item, units.known[cells], NumpyEngine(counts))

@@ -205,6 +205,8 @@ def _starting_values(problem: LatentClassMarginal, starts: int, seed: int) -> It
     model, units = problem.model, problem.units
     blocks = model.blocks
     vote = (units.passes + units.passes.sum() / units.n.sum()) / (units.n + 1)
+    known = units.known[units.cell]
+    vote = np.where(known < 0, vote, known)
     n_cells = len(units.item_of_cell)
     both = np.stack([np.bincount(units.cell, weights, n_cells) for weights in (1 - vote, vote)], axis=1)
     answers = (units.members.T @ both).reshape(-1, 2, 2) + 0.5

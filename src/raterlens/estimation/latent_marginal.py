@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
-from raterlens.engine.student_items import Part, pool, split, student_items
+from raterlens.engine.student_items import Part, as_known, pool, split, student_items
 from raterlens.estimation.quasi_newton import Value
 from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.signal_detection import LatentClassModel
@@ -68,7 +68,7 @@ class LatentClassMarginal:
         log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
         fail, succeed = self.model.prevalence(parameters, nodes.points)
         for part in self.parts:
-            log_given = part.members @ log_answers
+            log_given = as_known(part.members @ log_answers, part.known)
             top = log_given.max(axis=1, keepdims=True)
             given = np.exp(log_given - top)
             truth = succeed[part.item] * given[:, 1:]
@@ -110,7 +110,8 @@ class LatentClassMarginal:
         from raterlens.kernels.true_categories import expected_truths  # loads the compiler
 
         units, n_cells = self.units, len(self.units.item_of_cell)
-        log_given = units.members @ self.model.responses(parameters).log_prob.reshape(-1, 2)
+        log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
+        log_given = as_known(units.members @ log_answers, units.known)
         found = expected_truths(
             (units.student, units.item, units.cell),
             log_given,

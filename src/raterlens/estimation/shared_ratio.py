@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 LEVEL = 0.05
 REPLICATES = 39
@@ -37,9 +38,7 @@ class SharedTest:
 
 def judged(ratio: float, n_free: int, drawn: Callable[[int], float]) -> SharedTest:
     """The verdict on a ratio; `drawn` gives that of the replicate of a number."""
-    from scipy.stats import chi2  # slow to load, and seldom needed
-
-    point = float(chi2.ppf(1 - LEVEL, n_free))
+    point = float(special.chdtri(n_free, LEVEL))
     if not point < ratio <= _SEVERAL * point:
         return SharedTest(ratio, None, 0, ratio > point)
     ratios: list[float] = []
@@ -56,10 +55,8 @@ def judged(ratio: float, n_free: int, drawn: Callable[[int], float]) -> SharedTe
 
 def _tail(ratio: float, ratios: list[float]) -> float:
     """Beyond a ratio, of a gamma distribution with the mean and variance of those drawn."""
-    from scipy.stats import gamma
-
     mean, variance = float(np.mean(ratios)), float(np.var(ratios, ddof=1))
-    return float(gamma.sf(ratio, mean**2 / variance, scale=variance / mean))
+    return float(special.gammaincc(mean**2 / variance, ratio * mean / variance))
 
 
 def settled(ratio: float) -> SharedTest:

@@ -295,6 +295,35 @@ class Fit(StudentDecisions):
 
         return as_came(sensitivity(self, ratings, links=links, models=models, groups=groups), self.backend)
 
+    def worth_knowing(self, ratings: Ratings, n: int = 10) -> Any:
+        """Which answers would it pay most to look up?
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted, with the known answers if there are any.
+        n
+            How many.
+
+        Returns
+        -------
+        dataframe
+            student, item, worth (how much of the raters' squared standard errors of sharpness it would take off, after
+            those before it) and expected (the score to expect). The choice looks at nothing but these ratings, so that
+            it biases no estimate.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> fit = rl.fit(ratings)
+        >>> fit.worth_knowing(ratings, 3)["worth"].is_sorted(descending=True)
+        True
+        """
+        from raterlens.uncertainty.worth_knowing import worth_knowing  # a fit alone does without
+
+        return as_came(worth_knowing(self, ratings, n), self.backend)
+
     def check_shared_bias(self, ratings: Ratings, *, trusted: Sequence[str]) -> "SharedBias":
         """Compare what trusted raters see with what the others have in common.
 

@@ -54,6 +54,21 @@ def ability_gradient(problem: SharedMarginal, parameters: Array, nodes: ProductN
     return found
 
 
+def expected_scores(
+    problem: SharedMarginal, parameters: Array, nodes: ProductNodes, answers: Array
+) -> list[Array]:
+    """For each answer, whose probabilities at the nodes are a row of `answers`, (students, parameters): the students'
+    expected scores, were it known."""
+    through = _through(problem, parameters)
+    found = [np.zeros((problem.n_students, problem.model.blocks.size)) for _ in answers]
+    for student in _students(problem, parameters, nodes):
+        own = through[student.rows]
+        for answer, scores in zip(answers, found, strict=True):
+            joint = student.weight * answer[student.nodes]
+            scores[student.number] = (student.scores @ (joint / max(joint.sum(), 1e-300))) @ own
+    return found
+
+
 def _through(problem: SharedMarginal, parameters: Array) -> sparse.csr_array:
     """(contexts x (slope, intercepts, bias), parameters)"""
     model = problem.model

@@ -1,0 +1,88 @@
+"""What an unknown answer would tell, against the information with it known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.errors import RaterlensError
+from raterlens.estimation.methods import sharp_nodes
+from raterlens.estimation.scoring import place
+from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.ratings.known_answers import KnownAnswers
+from raterlens.uncertainty import worth_knowing as module
+from raterlens.uncertainty.covariance import in_full
+from raterlens.uncertainty.information import observed_information
+from raterlens.uncertainty.shared_information import shared_information
+from tests.support.shared_panels import panel
+
+
+def with_answer(ratings: rl.Ratings, student: int, answer: int) -> rl.Ratings:
+    known = ratings.known
+    assert known is not None
+    at = int(np.searchsorted(known.student, student))
+    parts = (
+        np.insert(part, at, value)
+        for part, value in ((known.student, student), (known.item, 0), (known.answer, answer))
+    )
+    return replace(ratings, known=KnownAnswers(*parts))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bool) -> None:
+    ratings = panel(students=40, raters=5, known=12, seed=1).ratings
+    fit = rl.fit(ratings, shared=shared)
+    calibration = fit.calibration
+    size = in_full(calibration.covariance).shape[0]
+
+    def information(these: rl.Ratings) -> np.ndarray:
+        placed = place(calibration, these)
+        x, problem = placed.parameters, placed.problem
+        if isinstance(problem, SharedMarginal):
+            found = shared_information(problem, x, problem.nodes_at(x, problem.rough_nodes()))
+        else:
+            found = in_full(
+                observed_information(problem, these, x, sharp_nodes(problem, x, placed.abilities()))
+            )
+        through = problem.model.effect_jacobian(x)[:size]
+        return through @ found @ through.T
+
+    whole = place(calibration, ratings)
+    (candidates,) = module._blocks(whole, calibration, 6.0, size)
+    assert candidates.student[0] == 12
+    for place_of in (0, 7):
+        gain, chance = candidates.gains[place_of], candidates.chance[place_of]
+        np.testing.assert_allclose(chance.sum(), 1.0, atol=1e-6)
+        known = sum(
+            chance[k] * information(with_answer(ratings, int(candidates.student[place_of]), k))
+            for k in (0, 1)
+        )
+        expected = known - information(ratings)
+        np.testing.assert_allclose(gain @ gain.T, expected, atol=3e-4 * np.abs(expected).max())
+
+
+def test_the_first_choice_is_the_best_single_one_and_known_answers_are_no_choice() -> None:
+    made = panel(students=60, raters=6, known=20, seed=2)
+    fit = rl.fit(made.ratings, shared=True)
+    one, five = (fit.worth_knowing(made.ratings, n) for n in (1, 5))
+    assert one["student"][0] == five["student"][0]
+    assert five["student"].n_unique() == 5
+    assert (five["student"] >= 20).all()
+    assert five["worth"].is_sorted(descending=True)
+    assert five["worth"].sum() < 1
+    assert five["expected"].is_between(0, 1).all()
+
+
+def test_items_without_a_known_answer_are_judged_by_their_scores() -> None:
+    made = rl.simulate(students=40, raters=4, items=2, thresholds=[-0.5, 0.5], seed=3)
+    found = rl.fit(made.ratings).worth_knowing(made.ratings, 4)
+    assert found["worth"].min() > 0
+    assert found["expected"].is_between(0, 2).all()
+
+
+def test_it_takes_standard_errors() -> None:
+    ratings = panel(students=40, raters=5, known=12).ratings
+    fit = rl.fit(ratings, shared=False, standard_errors=False)
+    with pytest.raises(RaterlensError, match="follows from standard errors"):
+        fit.worth_knowing(ratings)
