@@ -97,4 +97,19 @@ def test_the_command_writes_it_beside_the_rest(tmp_path, capsys):
     assert "name the folder with --out DIR" in capsys.readouterr().err
     assert main(["fit", str(path), "--xlsx", "--out", str(out), "--quiet"]) == 0
     assert openpyxl.load_workbook(out / "results.xlsx")["Raters"].max_row == 4
+    assert (
+        main(["fit", str(path), "--xlsx", "--out", str(out), "--quiet", "--decide", "0.5", "--remark", "2"])
+        == 0
+    )
+    book = openpyxl.load_workbook(out / "results.xlsx")
+    assert book.sheetnames == [
+        "Raters",
+        "Items",
+        "Students",
+        "Decisions",
+        "Accuracy",
+        "Mark again",
+        "Warnings",
+    ]
+    assert "Probability of pass" in [cell.value for cell in book["Decisions"][1]]
     assert (out / "raters.csv").exists()

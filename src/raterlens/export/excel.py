@@ -5,6 +5,7 @@ Every text is written as text: a label such as `=cmd()` stays a label, whatever 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,8 +62,23 @@ _HEADINGS = {
     "lost_to_discrimination": "Lost to discrimination",
     "lost_to_halo": "Lost to halo",
     "halo_verdict": "Halo",
+    "raw": "Raw result",
+    "raw_grade": "Raw grade",
+    "fair": "Fair result",
+    "grade": "Fair grade",
+    "safe": "Safe",
+    "same_again": "Same again",
+    "result": "Result",
+    "method": "Method",
+    "accuracy": "Accuracy",
+    "consistency": "Consistency",
+    "students": "Students",
+    "right": "Probability now",
+    "gain": "Gain",
+    "becomes_safe": "Safe then",
 }
 _PROSE = ("sentence", "next_step")
+_NOTHING: Mapping[str, pl.DataFrame] = {}
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
 
 
@@ -79,8 +95,8 @@ def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS)
             raise OptionError(what, f"leave Excel out and use {name}.csv", value=n)
 
 
-def write_workbook(fit: Result, path: Path) -> None:
-    """Write the workbook."""
+def write_workbook(fit: Result, path: Path, further: Mapping[str, pl.DataFrame] = _NOTHING) -> None:
+    """Write the workbook, with further tables as sheets of their names."""
     check_excel(fit)
     import xlsxwriter  # optional package
 
@@ -106,6 +122,8 @@ def write_workbook(fit: Result, path: Path) -> None:
             _fill(sheet, table, heading, formats)
             if name == "raters" and table.height:
                 _colour(sheet, table)
+        for name, table in further.items():
+            _fill(book.add_worksheet(name), table, heading, formats)
         _warnings(book.add_worksheet("Warnings"), fit, heading, formats)
 
 
@@ -190,11 +208,13 @@ def _warnings(sheet: Any, fit: Result, heading: Any, formats: dict[str, Any]) ->
 def heading_of(column: str) -> str:
     """A column in words.
 
-    >>> heading_of("eta"), heading_of("eta_se"), heading_of("kappa_low"), heading_of("new")
-    ('Severity', 'Severity (s.e.)', 'Capability from', 'new')
+    >>> heading_of("eta"), heading_of("eta_se"), heading_of("kappa_low"), heading_of("new"), heading_of("p_pass")
+    ('Severity', 'Severity (s.e.)', 'Capability from', 'new', 'Probability of pass')
     """
     if column not in _HEADINGS and column.endswith("_se"):
         return f"{heading_of(column.removesuffix('_se'))} (s.e.)"
+    if column.startswith("p_"):
+        return f"Probability of {column.removeprefix('p_')}"
     return _HEADINGS.get(column, column)
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 TABLES = ("raters", "items", "students")
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
-DECIDED = ("decisions.csv", "accuracy.csv", "remark.csv")
+_SHEETS = {"decisions.csv": "Decisions", "accuracy.csv": "Accuracy", "remark.csv": "Mark again"}
+DECIDED = tuple(_SHEETS)
 DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv")
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
@@ -66,6 +67,7 @@ def write_results(
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.diagnostics.panel_summary import with_verdicts
+    from raterlens.export.excel import write_workbook
     from raterlens.export.spreadsheet_cells import harmless
     from raterlens.report import render
 
@@ -85,7 +87,9 @@ def write_results(
         if xlsx:
             found_too = () if found is None else found.warnings()
             further = () if document is None else document.cautions
-            replace(fit, warnings=(*fit.warnings, *found_too, *further)).to_excel(draft / WORKBOOK)
+            warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))
+            sheets = {} if document is None else document.files()
+            write_workbook(warned, draft / WORKBOOK, {_SHEETS[file]: table for file, table in sheets.items()})
         out.mkdir(parents=True, exist_ok=True)
         remove_abandoned(out.absolute().parent)  # of a run that was killed before there was this folder
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))

@@ -26,12 +26,21 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.text import counted
 from raterlens.types import Array, Indices
+from raterlens.uncertainty.ability_error import MOST_RATINGS
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
 
 SAFE = 0.9
 """A decision is safe if its grade is at least this probable."""
+
+_QUALITY = {
+    "result": pl.String,
+    "method": pl.String,
+    "accuracy": pl.Float64,
+    "consistency": pl.Float64,
+    "students": pl.Int64,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,7 +172,7 @@ def extra_variance(fit: "Result", known: Calibration, ratings: Ratings, moments:
     population; 0 for students who were not fitted with these ratings."""
     table = fit.table("students")
     found = np.zeros(ratings.n_students)
-    if fit.method != "mml" or known.covariance is None:
+    if fit.method != "mml" or known.covariance is None or fit.n_ratings > MOST_RATINGS:
         return found
     fitted = dict(zip(table["student"].cast(pl.String), range(table.height), strict=True))
     at = np.array([fitted.get(label, -1) for label in ratings.students.cast(pl.String)])
@@ -213,14 +222,7 @@ def _quality(known: Calibration, placed: Placed, cuts: Cuts, table: pl.DataFrame
         ("fair", "Rudner", by_rudner.accuracy.mean(), by_rudner.consistency.mean(), int(known_error.sum())),
         ("raw", "Lee", float(by_lee.accuracy), float(by_lee.consistency), lee_students),
     ]
-    schema = {
-        "result": pl.String,
-        "method": pl.String,
-        "accuracy": pl.Float64,
-        "consistency": pl.Float64,
-        "students": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=_QUALITY, orient="row")
 
 
 def _without_ratings(fit: "Result", known: Calibration, cuts: Cuts, safe: float) -> Decisions:
@@ -238,11 +240,4 @@ def _without_ratings(fit: "Result", known: Calibration, cuts: Cuts, safe: float)
     columns = {name: students[name] for name in ("student", "n", "theta", "theta_se")}
     table = _table(columns, cuts, found, given, safe)
     rows = [("fair", "posterior", float(p.max(axis=1).mean()), None, len(p))]
-    schema = {
-        "result": pl.String,
-        "method": pl.String,
-        "accuracy": pl.Float64,
-        "consistency": pl.Float64,
-        "students": pl.Int64,
-    }
-    return Decisions(cuts, table, pl.DataFrame(rows, schema=schema, orient="row"), safe, fit.backend)
+    return Decisions(cuts, table, pl.DataFrame(rows, schema=_QUALITY, orient="row"), safe, fit.backend)
