@@ -53,8 +53,8 @@ def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl
     """
     ratings, n = found.ratings, found.ratings.n_raters
     line = _timeline(ratings.rater, n, time, len(labels))
-    stretch = _stretches(time, len(labels))
-    severity, sharpness = _paths(found, line, stretch, _common(found, stretch))
+    stretch = stretches(time, len(labels))
+    severity, sharpness = _paths(found, line, stretch, in_common(found, stretch))
     typical = float(np.median(found.slopes))
     slope = sharpness.found(typical if typical > 0 else np.nan)
     own = found.slopes / typical if typical > 0 else np.full(n, np.nan)
@@ -190,13 +190,13 @@ def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: 
     return np.stack([np.bincount(cell, part, size) for part in parts])
 
 
-def _stretches(time: NDArray[np.integer], n_times: int) -> Indices:
+def stretches(time: NDArray[np.integer], n_times: int) -> Indices:
     """(ratings,) of time, each with about as many ratings"""
     count = np.bincount(time, minlength=n_times)
     return np.asarray(((np.cumsum(count) - count) * _STRETCHES // len(time))[time])
 
 
-def _common(found: Residuals, stretch: Indices) -> Array:
+def in_common(found: Residuals, stretch: Indices) -> Array:
     """(2, stretches): what holds for all raters at a time. Students who come in later may be abler, or differ more,
     than those before, which is no rater's change: in each stretch of time abilities may be shifted and stretched as
     most raters see them."""

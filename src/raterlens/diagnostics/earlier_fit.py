@@ -18,6 +18,7 @@ COMPARED = {
 """What two runs can be compared in, and the column that has it."""
 
 _NORMAL = 1.96
+_SAME = 1e-9
 _SCHEMA = {
     "rater": pl.String, "measure": pl.String, "before": pl.Float64, "now": pl.Float64, "clear": pl.Boolean
 }  # fmt: skip
@@ -26,24 +27,42 @@ _SCHEMA = {
 def changes(now: Result, then: Result, measures: tuple[str, ...]) -> pl.DataFrame:
     """A row per rater of both fits and measure: rater, measure, before, now, clear.
 
-    A change is clear where chance is ruled out among all raters (Benjamini-Hochberg, 5 %), the ratings of the two runs
-    being independent. Severity, discrimination and standard are each run's own, relative to its average rater or its
-    yardstick; sharpness is not.
+    A change is clear where chance is ruled out among all raters (Benjamini-Hochberg, 5 %). The ratings of the two runs
+    are taken for independent, unless those of the earlier one are part of the later one's (`nested`). Severity,
+    discrimination and standard are each run's own, relative to its average rater or its yardstick; sharpness is not.
     """
     one, two = (
         {str(row["rater"]): row for row in fit.table("raters").iter_rows(named=True)} for fit in (then, now)
     )
     both = [rater for rater in two if rater in one]
+    part = nested(now, then)
+    more = np.array([max(two[rater]["n"] / one[rater]["n"] - 1, 0.0) for rater in both])
     rows: list[tuple[Any, ...]] = []
     for measure in measures:
         column = COMPARED[measure]
         before, after = (np.array([run[rater][column] for rater in both], np.float64) for run in (one, two))
         errors = [np.array([_error(run[rater], column) for rater in both]) for run in (one, two)]
-        spread = np.hypot(*errors)
+        # From an estimate to one on the same ratings and more, the variance of the difference is what the variance has
+        # lost; by the later error alone, as the difference of two estimated ones would waver.
+        spread = errors[1] * np.sqrt(more) if part else np.hypot(*errors)
         z = np.divide(after - before, spread, out=np.full(len(both), np.nan), where=spread > 0)
         clear = adjusted(two_sided(z)) <= LEVEL
         rows += zip(both, [measure] * len(both), before, after, clear.tolist(), strict=True)
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def nested(now: Result, then: Result) -> bool:
+    """Whether the earlier fit was of the first of the later one's ratings: all its students are here, with as many
+    ratings or more, and the same mean score where as many."""
+    columns = (pl.col("student").cast(pl.String), "n", "mean_score")
+    one, two = (fit.table("students").select(columns) for fit in (then, now))
+    both = one.join(two, on="student", suffix="_now")
+    same = both.filter(pl.col("n") == pl.col("n_now"))
+    return (
+        both.height == one.height
+        and bool((both["n_now"] >= both["n"]).all())
+        and bool(((same["mean_score"] - same["mean_score_now"]).abs() < _SAME).all())
+    )
 
 
 def _error(row: dict[str, Any], column: str) -> float:

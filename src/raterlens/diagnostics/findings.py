@@ -8,6 +8,7 @@ from raterlens.diagnostics.differences import Differences, differences
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
 
@@ -19,6 +20,8 @@ class Findings:
     consequences: Consequences
     differences: Differences
     diagnosis: "Diagnosis | None" = None
+    monitoring: "Monitoring | None" = None
+    """Beside an earlier fit, where there is one."""
 
     def warnings(self) -> tuple[str, ...]:
         """What diagnostics found, one sentence each."""

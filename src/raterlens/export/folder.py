@@ -22,7 +22,8 @@ TABLES = ("raters", "items", "students")
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
 _SHEETS = {"decisions.csv": "Decisions", "accuracy.csv": "Accuracy", "remark.csv": "Mark again"}
 DECIDED = tuple(_SHEETS)
-DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv")
+ALARMS = "alarms.csv"
+DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv", ALARMS)
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
@@ -59,8 +60,8 @@ def write_results(
     xlsx: bool = False,
 ) -> None:
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
-    bias.csv, change.csv and drift.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv and
-    results.xlsx where asked for.
+    bias.csv, change.csv, drift.csv and alarms.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv
+    and results.xlsx where asked for.
 
     Files of these names are replaced, and those that only an earlier fit wrote are removed; anything else in the folder
     is left alone. All are complete before the first one is put in place.
@@ -82,6 +83,8 @@ def write_results(
         (draft / "report.html").write_text(page, encoding="utf-8")
         diagnosed = {} if found is None or found.diagnosis is None else found.diagnosis.files()
         diagnosed |= {} if document is None else document.files()
+        if found is not None and found.monitoring is not None and found.monitoring.alarms is not None:
+            diagnosed |= {ALARMS: found.monitoring.alarms}
         for file, table in diagnosed.items():
             harmless(table).write_csv(draft / file)
         if xlsx:

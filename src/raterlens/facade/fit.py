@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
     from raterlens.diagnostics.halo_test import HaloTest
+    from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
@@ -206,6 +207,34 @@ class Fit(StudentDecisions):
         return diagnose(
             self, ratings if isinstance(ratings, Ratings) else read(ratings), time=time, groups=groups
         )
+
+    def monitor(
+        self, ratings: Ratings, *, previous: "Fit | str | Path | None" = None, time: Any = None
+    ) -> "Monitoring":
+        """During the marking: what has changed since an earlier fit, and drift alarms.
+
+        Over a whole exam the chance of any false alarm is at most 5 %, however often one looks.
+
+        Parameters
+        ----------
+        ratings
+            Those that were fitted.
+        previous
+            An earlier fit, or its fit.json, of the first of these ratings or of another exam.
+        time
+            When each rating was given, as for `diagnose`: alarms are then about a change at any time.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(students=100, raters=4, items=3, seed=1).ratings
+        >>> rl.fit(ratings).monitor(ratings, time=ratings.student).words()
+        ['No drift alarm (4 raters; valid however often you look).']
+        """
+        from raterlens.diagnostics.monitoring import monitor  # a fit alone does without
+
+        before = previous if previous is None or isinstance(previous, Fit) else Fit(**read_saved(previous))
+        return monitor(self, ratings, previous=before, time=time)
 
     def consequences(self, ratings: Ratings | None = None, *, cut: float | None = None) -> "Consequences":
         """What the raters' differences mean for students.

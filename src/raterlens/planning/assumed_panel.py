@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 DEFINITIVE_SLOPE = 6.0
 """Of a definitive mark, seen as that of a rater: all but without noise."""
+_NOT_PLANNED = {
+    "item_slope": "item slopes",
+    "halo": "halo",
+    "bias": "a shared bias",
+    "population": "anchors that set the scale",
+}
 # Thresholds of ordered scores lie between minus this and this, in logits.
 _WIDEST = 1.5
 
@@ -99,8 +105,9 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
         if known is not None and (known.scale == "graded" or known.covariates):
             what = f"a plan cannot rest on a fit with {'covariates' if known.covariates else 'graded scores'}"
         raise OptionError(what, "fit 'gmf' or 'tfm' with link 'logit', or state spreads", option="fit")
-    for effect, name in (("item_slope", "item slopes"), ("halo", "halo")):
-        if effect in known.effects:
+    for effect in known.effects:
+        name = _NOT_PLANNED.get(effect, "further facets" if effect.startswith("facet ") else None)
+        if name is not None:
             what = f"a plan cannot rest on a fit with {name}"
             raise OptionError(what, "fit without, or state spreads", option="fit")
     labels = known.labels["rater"].cast(pl.String)

@@ -46,7 +46,9 @@ class Request:
     out: str | None = None
     title: str | None = None
     previous: str | None = None
-    """What heads the report, and the earlier fit that it is compared with; they change no number."""
+    """What heads the report, and the earlier fit that it is compared with."""
+    warm: bool = False
+    """The fit began from the earlier one, to the same estimates but for rounding."""
     xlsx: bool = False
     decide: str | None = None
     remark: int | None = None
@@ -74,6 +76,8 @@ class Request:
             read["facets"] = [*self.read.names("facets"), *besides]
         fit: dict[str, str] = {name: repr(value) for name, value in self.fit.given().items()}
         fit |= {name: _loaded(name, path) for name, path in self.files.items()}
+        if self.warm:
+            fit["start"] = f"rl.load({self.previous!r})"
         if self.control_file:
             known = {name: value for name, value in read.items() if name in CONTROL_FILE_OPTIONS}
             first = f"study = rl.read_facets({_arguments([repr(self.file)], _written(known))})"

@@ -62,7 +62,7 @@ def fit(
         check_folder(output.out)
     elif output.heads_a_report:
         raise OptionError(
-            Message(Option("title"), " and ", Option("previous"), " are for the report"),
+            Message(Option("title"), " heads the report"),
             Message("name its folder with ", Option("out", "DIR")),
             option="out",
         )
@@ -119,6 +119,8 @@ def _fit(request: Request, work: Work, output: Output) -> None:
     ):
         run = Run(progress, work.checkpoint, work.resume, client)
         ratings, config, request = read_study(request, run)
+        if begins_from(previous, config, run):
+            run, request = replace(run, start=previous), replace(request, warm=True)
         ratings, besides = set_groups_aside(request, ratings)
         asked = AskedDecisions(request.decide, request.remark)
         asked.check_scores(ratings)
@@ -130,6 +132,9 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         ratings, besides, cautions = manageable(ratings, besides)
         cautions = (*said, *cautions)
         found = find(result, ratings, result.diagnose(ratings, **besides))
+        if previous is not None:
+            seen = result.monitor(ratings, previous=previous, time=besides.get("time"))
+            found, cautions = replace(found, monitoring=seen), (*cautions, *seen.warnings())
     if output.out is not None:
         write_results(
             result,
@@ -159,6 +164,24 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             out=output.out,
             everyone=output.everyone,
         )
+
+
+def begins_from(previous: "Fit | None", config: "FitConfig", run: "Run") -> bool:
+    """Whether the earlier fit has estimates to begin from: of the same model, asked for in the same way."""
+    if (
+        previous is None
+        or previous.calibration is None
+        or run.checkpoint is not None
+        or run.client is not None
+    ):
+        return False
+    before, known = previous.config, previous.calibration
+    alike = all(
+        getattr(before, name) == getattr(config, name)
+        for name in ("model", "method", "link", "scale", "item_slopes", "prior")
+    )
+    further = {"halo", "bias", "known", "population"} & set(known.effects)
+    return alike and config.method == "mml" and not known.covariates and not further
 
 
 def _document(output: Output, cautions: tuple[str, ...], previous: "Fit | None") -> "Document":

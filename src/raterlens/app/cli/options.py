@@ -255,7 +255,8 @@ class Output:
     ] = None
     title: Annotated[str | None, Parameter(help="Title of the report.")] = None
     previous: Annotated[
-        Path | None, Parameter(help="Earlier fit.json: the report says who has changed since.")
+        Path | None,
+        Parameter(help="Earlier fit.json: start from it, say who has changed since, and watch for drift."),
     ] = None
     xlsx: Annotated[
         bool,
@@ -277,7 +278,7 @@ class Output:
 
     @property
     def heads_a_report(self) -> bool:
-        return self.title is not None or self.previous is not None
+        return self.title is not None
 
 
 File = Annotated[

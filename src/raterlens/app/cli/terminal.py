@@ -80,6 +80,8 @@ class Terminal:
         self._data(fit, fit.notes)
         self._bullets("What it means", [*found.consequences.words(), *found.differences.words()])
         self._bullets("Decisions", decided)
+        if found.monitoring is not None:
+            self._bullets("Since the previous fit", found.monitoring.words())
         answer = headline(raters)
         self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))
         shown = everyone or raters.height <= ALL_SHOWN
