@@ -53,5 +53,4 @@ def test_changes_since_the_first_half_are_compared_with_what_can_change():
         now, then = rl.fit(ratings, halo="none"), rl.fit(ratings.sample(80), halo="none")
         one, two = (fit.raters.select("n", "sharpness", "sharpness_se").to_numpy().T for fit in (then, now))
         z += list((two[1] - one[1]) / (two[2] * np.sqrt(two[0] / one[0] - 1)))
-        assert changes(now, then, ("sharpness",))["clear"].sum() <= 1
-    assert 0.7 < np.std(z) < 1.3
+    assert 0.8 < np.std(z) < 1.6  # as if independent: 0.76

@@ -1,6 +1,6 @@
 """What is known of a panel as a whole, found once for the report, the command line and the files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from raterlens.diagnostics.consequences import Consequences, consequences
@@ -26,6 +26,13 @@ class Findings:
     def warnings(self) -> tuple[str, ...]:
         """What diagnostics found, one sentence each."""
         return () if self.diagnosis is None else self.diagnosis.warnings()
+
+    def beside(self, monitoring: "Monitoring") -> "Findings":
+        return replace(self, monitoring=monitoring)
+
+    def alarms(self) -> tuple[str, ...]:
+        """Of drift since an earlier fit."""
+        return () if self.monitoring is None else self.monitoring.warnings()
 
 
 def find(fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None) -> Findings:

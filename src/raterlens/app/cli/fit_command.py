@@ -28,6 +28,7 @@ from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig
+    from raterlens.diagnostics.findings import Findings
     from raterlens.facade import Fit
     from raterlens.pipeline.steps import Run
     from raterlens.ratings.coded import Ratings
@@ -133,8 +134,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         cautions = (*said, *cautions)
         found = find(result, ratings, result.diagnose(ratings, **besides))
         if previous is not None:
-            seen = result.monitor(ratings, previous=previous, time=besides.get("time"))
-            found, cautions = replace(found, monitoring=seen), (*cautions, *seen.warnings())
+            found = found.beside(result.monitor(ratings, previous=previous, time=besides.get("time")))
     if output.out is not None:
         write_results(
             result,
@@ -142,7 +142,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             reproduction=request.reproduction(),
             ratings=ratings,
             found=found,
-            document=replace(_document(output, cautions, previous), decisions=decided, remark=plan),
+            document=replace(_document(output, cautions, previous, found), decisions=decided, remark=plan),
             xlsx=output.xlsx,
         )
     if output.facets_tables:
@@ -184,11 +184,13 @@ def begins_from(previous: "Fit | None", config: "FitConfig", run: "Run") -> bool
     return alike and config.method == "mml" and not known.covariates and not further
 
 
-def _document(output: Output, cautions: tuple[str, ...], previous: "Fit | None") -> "Document":
+def _document(
+    output: Output, cautions: tuple[str, ...], previous: "Fit | None", seen: "Findings"
+) -> "Document":
     # heavy, so not before it is needed
     from raterlens.report.document import Document
 
-    found = Document(previous=previous, cautions=cautions)
+    found = Document(previous=previous, cautions=(*cautions, *seen.alarms()))
     return found if output.title is None else replace(found, title=output.title)
 
 
