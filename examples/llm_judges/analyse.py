@@ -1,4 +1,4 @@
-"""Which judge is as capable as a person, and for which answers? python analyse.py verdicts.jsonl
+"""Which judge may stand in for a person, and for which answers is it good? python analyse.py verdicts.jsonl
 
 The people's ratings define the scale; judges are put on it one at a time, so that none can vouch for another.
 """
@@ -13,34 +13,29 @@ COLUMNS = {"student": "response", "rater": ["judge", "prompt"], "item": "criteri
 ABILITIES = [-2.0, -1.0, 0.0, 1.0, 2.0]
 
 
-def analyse(path: str) -> tuple[pl.DataFrame, pl.DataFrame, rl.Fit]:
-    """Judges with their capability on the people's scale; the same at abilities; the people's own fit."""
-    verdicts = pl.read_ndjson(path)
-    by_people = pl.col("prompt") == "human"
-    people = rl.fit(rl.read(verdicts.filter(by_people), **COLUMNS))
-    least = people.table("raters").sort("kappa").row(0, named=True)
-    rows, curves = [], [people.capability(theta=ABILITIES)]
-    for judge, prompt in (
-        verdicts.filter(~by_people).select("judge", "prompt").unique().sort("judge", "prompt").iter_rows()
-    ):
-        one = by_people | ((pl.col("judge") == judge) & (pl.col("prompt") == prompt))
-        fit = rl.fit(rl.read(verdicts.filter(one), **COLUMNS), anchors=people)
-        label = f"{judge}:{prompt}"
-        row = fit.table("raters").filter(rater=label).row(0, named=True)
-        verdict = "as capable" if row["kappa_low"] >= least["kappa_low"] else "unclear"
-        if row["kappa_high"] < least["kappa"]:
-            verdict = "less capable"
-        kept = ("kappa", "kappa_low", "kappa_high", "eta", "rho")
-        rows.append(
-            {"judge": label, **{name: row[name] for name in kept}, "than the least capable person": verdict}
-        )
-        curves.append(fit.capability(theta=ABILITIES).filter(rater=label))
-    return pl.DataFrame(rows).sort("kappa", descending=True), pl.concat(curves), people
+def analyse(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Judges with their capability beside people's, and capability at abilities."""
+    verdicts = rl.read(path, **COLUMNS)
+    people = [rater for rater in verdicts.raters if rater.endswith(":human")]
+    everyone = rl.fit(verdicts)
+    by_people = rl.fit(verdicts.subset(verdicts.raters.is_in(people).to_numpy()[verdicts.rater]))
+    rows, curves = [], [by_people.capability(theta=ABILITIES)]
+    for judge in verdicts.raters:
+        if judge in people:
+            continue
+        found = rl.can_replace(everyone, judge, verdicts, people=people)
+        kappa = found.table["kappa"][0]
+        rows.append((judge, kappa, found.difference, found.low, found.high, found.verdict))
+        one = verdicts.raters.is_in([judge, *people]).to_numpy()
+        anchored = rl.fit(verdicts.subset(one[verdicts.rater]), anchors=by_people)
+        curves.append(anchored.capability(theta=ABILITIES).filter(rater=judge))
+    schema = ["judge", "capability", "than people", "at least", "at most", "may stand in"]
+    judges = pl.DataFrame(rows, schema=schema, orient="row")
+    return judges.sort("capability", descending=True), pl.concat(curves)
 
 
 if __name__ == "__main__":
-    judges, curves, people = analyse(sys.argv[1] if len(sys.argv) > 1 else "verdicts.jsonl")
+    judges, curves = analyse(sys.argv[1] if len(sys.argv) > 1 else "verdicts.jsonl")
     with pl.Config(tbl_rows=-1, tbl_cols=-1, float_precision=2, tbl_hide_dataframe_shape=True):
-        print(people.table("raters").select("rater", "n", "kappa", "kappa_low", "kappa_high", "eta"))
         print(judges)
         print(curves.pivot("theta", index="rater", values="kappa"))

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.beside_trusted import beside_trusted, only, trusted_raters
+from raterlens.diagnostics.beside_trusted import (
+    beside_trusted,
+    has_shared_dimension,
+    only,
+    trusted_raters,
+)
 from tests.support.judge_panels import PEOPLE, panel
 
 
@@ -49,3 +54,16 @@ def test_a_judge_sets_no_scale_for_itself(ratings, people):
     )
     for column in ("eta", "kappa", "passes", "sharpness"):
         np.testing.assert_allclose(rows[column], anchored[column], atol=0.05)
+
+
+def test_a_shared_dimension_does_as_well(ratings, people):
+    fit = rl.fit(ratings, trusted=PEOPLE, shared=True)
+    assert has_shared_dimension(fit)
+    assert not has_shared_dimension(people)
+    found = beside_trusted(fit, ratings, ["long 1", "strict"])
+    alone = beside_trusted(rl.fit(ratings, trusted=PEOPLE, shared=False), ratings, ["long 1", "strict"])
+    assert "by the yardstick and the standard of the 3 trusted raters" in found.note
+    for column in ("kappa", "sharpness", "eta"):
+        np.testing.assert_allclose(
+            found.fit.table("raters")[column], alone.fit.table("raters")[column], atol=0.15
+        )

@@ -136,6 +136,13 @@ def test_raters_who_never_err_are_identified():
     assert found.identified(found.maximise().parameters)
 
 
+def test_more_parameters_than_pieces_of_work_are_no_obstacle():
+    """Forty raters of everything: any three of them would do."""
+    ratings, group, _ = verdicts(60, [(0.85, 0.8)] * 40, seed=11, prevalence=(0.6,), part=1.0)
+    found, *_ = problem(ratings, group, np.full(60, UNKNOWN), [False] * 40)
+    assert found.identified(found.maximise().parameters)
+
+
 def test_pairs_that_form_a_chain_are_not():
     """r0 with r1, r1 with r2: five distinct shares for seven parameters."""
     rng = np.random.default_rng(9)

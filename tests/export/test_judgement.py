@@ -48,8 +48,9 @@ def test_people_can_be_stood_in_for(found):
     assert verdicts["peer"] == "yes"
     assert verdicts["strict"] == "no"
     headings, rows = found.columns()
-    place = headings.index("Stands in for a person")
+    place = headings.index("Stands in")
     assert {row[0]: row[place] for row in rows} == verdicts
+    assert "Right on known" not in headings  # nobody has any
 
 
 def test_markdown_has_every_judge_and_escapes_names(ratings):

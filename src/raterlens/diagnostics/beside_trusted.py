@@ -2,7 +2,7 @@
 
 Trusted raters, or those whom anchors hold, say what ability is. But in one fit of everybody the others still vouch for
 each other: what they share, and the trusted do not see, moves the students' abilities. So each is fitted beside the
-trusted alone.
+trusted alone, unless the fit has a dimension of its own for what they share.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from raterlens.facade import Fit
 
 
-ALONE: "FitOptions" = {"trusted": None, "covariates": None}
+ALONE: "FitOptions" = {"trusted": None, "shared": "no", "covariates": None}
 """What a fit of two or three raters leaves out of the request for all of them."""
 
 
@@ -52,16 +52,17 @@ def beside_trusted(
     fit: "Fit", ratings: Ratings, raters: Sequence[str], *, misfit: bool = False
 ) -> BesideTrusted:
     """Fit each of the others beside the trusted; rows of the trusted themselves stay those of the whole fit."""
-    trusted = trusted_raters(fit)
+    trusted, apart = trusted_raters(fit), not has_shared_dimension(fit)
     rows, misfits, converged = [], [], fit.converged
     for rater in raters:
         alone, part = fit, ratings
-        if rater not in trusted:
+        if rater not in trusted and apart:
             part = only(ratings, [rater, *trusted])
             alone = fit.refit(part, **ALONE)
         converged &= alone.converged
         row = _of(alone.table("raters"), rater)
-        rows.append(row if alone is fit or fit.config.anchors is not None else _rescaled(row, alone, trusted))
+        theirs = rater in trusted or fit.config.anchors is not None
+        rows.append(row if theirs else _rescaled(row, alone, trusted))
         if misfit:
             misfits.append(_of(rater_fit(residuals(alone, part)), rater))
     judged = pl.concat(rows, how="diagonal_relaxed")
@@ -69,13 +70,19 @@ def beside_trusted(
         replace(fit, tables={**fit.tables, "raters": judged}),
         pl.concat(misfits, how="diagonal_relaxed") if misfit else None,
         converged,
-        f"each rater judged beside the {counted(len(trusted), 'trusted rater')} alone, so that no other vouches for it",
+        f"each rater judged beside the {counted(len(trusted), 'trusted rater')} alone, so that no other vouches for it"
+        if apart
+        else f"judged by the yardstick and the standard of the {counted(len(trusted), 'trusted rater')}",
     )
 
 
+def has_shared_dimension(fit: Result) -> bool:
+    """Whether what the others share has a dimension of its own, so that it moves no ability."""
+    return fit.calibration is not None and "bias" in fit.calibration.effects
+
+
 def _rescaled(row: pl.DataFrame, alone: Result, trusted: Sequence[str]) -> pl.DataFrame:
-    """A rater's row with the yardstick and the origin of severity that the trusted set: a judge sets no scale for
-    itself."""
+    """A rater's row with the yardstick and the origin of severity that the trusted set: nobody else sets a scale."""
     labels = alone.calibrated("there is no scale").labels["rater"].cast(pl.String)
     where = measured_fit(alone, alone.yardstick)
     ours = labels.is_in(list(trusted)).to_numpy()

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special, stats
+from scipy import stats
 
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.prevalence import UNKNOWN, PrevalenceProblem
+from raterlens.estimation.prevalence_estimate import NORMAL, PrevalenceEstimate
 from raterlens.notebook import Point, intervals, lines, shown, table
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
 from raterlens.text import Message, Option, counted, interval, listed, number, shortened
-from raterlens.types import Array, Indices
+from raterlens.types import Indices
 from raterlens.uncertainty.ranks import each_pair
 
-NORMAL = float(special.ndtri(0.975))
 ENTERS = 0.01
 """Level at which errors that raters share enter the model. Letting them in for nothing costs width, not truth."""
 _NAMED = 5
@@ -166,15 +166,15 @@ def pass_rate(
         )
     nobody = np.zeros(data.n_raters, dtype=bool)
     plain = PrevalenceProblem.of(data, group, len(labels), known, nobody)
-    found = _Estimate.of(plain)
+    found = PrevalenceEstimate.of(plain)
     p = np.nan
     if may_share and shared is not False:
-        wider = _Estimate.of(PrevalenceProblem.of(data, group, len(labels), known, sharing))
+        wider = PrevalenceEstimate.of(PrevalenceProblem.of(data, group, len(labels), known, sharing))
         gained = 2 * (wider.objective - found.objective)
         p = float(stats.chi2.sf(max(gained, 0.0), wider.problem.taken.shape[1]))
         if shared is True or p < ENTERS:
             found = wider
-    found.check(data, name)
+    _check(found, data, name)
     tables = {
         "rates": _rates(data, group, labels, name, known, found),
         "differences": _differences(labels, name, found),
@@ -272,70 +272,28 @@ def known_of_ratings(ratings: Ratings) -> Indices:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Estimate:
-    """The model at its maximum."""
-
-    problem: PrevalenceProblem
-    parameters: Array
-    covariance: Array | None
-    """None where the likelihood does not bend down in every direction."""
-    objective: float
-    converged: bool
-
-    @staticmethod
-    def of(problem: PrevalenceProblem) -> "_Estimate":
-        best = problem.maximise()
-        information = problem.information(best.parameters)
-        bends = np.linalg.eigvalsh(information)[0] > 0
-        return _Estimate(
-            problem,
-            best.parameters,
-            np.asarray(np.linalg.inv(information), np.float64) if bends else None,
-            best.value.objective,
-            best.record.converged,
-        )
-
-    @property
-    def shared(self) -> bool:
-        return bool(self.problem.sharing.any())
-
-    def check(self, ratings: Ratings, by: str) -> None:
-        """Raise where the ratings do not tell shares from error rates."""
-        if self.covariance is not None and self.converged and self.problem.identified(self.parameters):
-            return
-        n = int(np.sum(self.problem.times * (np.asarray(self.problem.units.members.sum(axis=1)) > 1)))
-        known = 0 if ratings.known is None else len(ratings.known)
-        raise InputError(
-            f"these ratings do not tell the share of good work by {by} from the errors of raters "
-            f"({counted(ratings.n_raters, 'rater')}, {counted(n, 'piece')} with several ratings, "
-            f"{counted(known, 'known answer')})",
-            Message(
-                "have some work judged by three or more raters who err independently, or add known answers (",
-                Option("known"),
-                ")",
-            ),
-            value=known,
-            option="known",
-        )
-
-    def rates(self) -> tuple[Array, Array]:
-        """Of the groups, with their covariance."""
-        assert self.covariance is not None
-        part = self.problem.blocks["prevalence"]
-        rate = special.expit(self.parameters[part])
-        by = rate * (1 - rate)
-        return rate, self.covariance[part, part] * np.outer(by, by)
-
-    def interval(self, part: slice) -> tuple[Array, Array, Array]:
-        """Rates with the ends of their 95 % intervals, symmetric in logits."""
-        assert self.covariance is not None
-        centre, half = self.parameters[part], NORMAL * np.sqrt(np.diag(self.covariance)[part])
-        return special.expit(centre), special.expit(centre - half), special.expit(centre + half)
+def _check(found: PrevalenceEstimate, ratings: Ratings, by: str) -> None:
+    """Raise where the ratings do not tell shares from error rates."""
+    if found.determined:
+        return
+    n = int(np.sum(found.problem.times * (np.asarray(found.problem.units.members.sum(axis=1)) > 1)))
+    known = 0 if ratings.known is None else len(ratings.known)
+    raise InputError(
+        f"these ratings do not tell the share of good work by {by} from the errors of raters "
+        f"({counted(ratings.n_raters, 'rater')}, {counted(n, 'piece')} with several ratings, "
+        f"{counted(known, 'known answer')})",
+        Message(
+            "have some work judged by three or more raters who err independently, or add known answers (",
+            Option("known"),
+            ")",
+        ),
+        value=known,
+        option="known",
+    )
 
 
 def _rates(
-    ratings: Ratings, group: Indices, labels: pl.Series, by: str, known: Indices, found: _Estimate
+    ratings: Ratings, group: Indices, labels: pl.Series, by: str, known: Indices, found: PrevalenceEstimate
 ) -> pl.DataFrame:
     problem, n_groups = found.problem, len(labels)
     rate, low, high = found.interval(problem.blocks["prevalence"])
@@ -350,7 +308,7 @@ def _rates(
     return pl.DataFrame({by: labels, **columns, **ends}).sort("rate", descending=True)
 
 
-def _differences(labels: pl.Series, by: str, found: _Estimate) -> pl.DataFrame:
+def _differences(labels: pl.Series, by: str, found: PrevalenceEstimate) -> pl.DataFrame:
     one, other, tests = each_pair(*found.rates())
     half = NORMAL * tests.se
     return pl.DataFrame(
@@ -367,7 +325,7 @@ def _differences(labels: pl.Series, by: str, found: _Estimate) -> pl.DataFrame:
     ).sort("p")
 
 
-def _raters(ratings: Ratings, found: _Estimate) -> pl.DataFrame:
+def _raters(ratings: Ratings, found: PrevalenceEstimate) -> pl.DataFrame:
     """Sensitivities and specificities; where errors are shared, of a piece in which nothing of it is to be seen."""
     rate, low, high = (ends.reshape(-1, 2) for ends in found.interval(found.problem.blocks["line"]))
     columns = {
@@ -379,7 +337,7 @@ def _raters(ratings: Ratings, found: _Estimate) -> pl.DataFrame:
     return pl.DataFrame({"rater": ratings.raters.cast(pl.String), "n": n, **columns})
 
 
-def _warnings(found: _Estimate, n_known: int, may_share: bool, p: float) -> tuple[str, ...]:
+def _warnings(found: PrevalenceEstimate, n_known: int, may_share: bool, p: float) -> tuple[str, ...]:
     said = []
     if found.shared:
         chance = "< 0.001" if p < 0.001 else f"= {p:.3f}"

@@ -35,7 +35,7 @@ _RIDGE = 1 / 4.0**2
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
 _STEP = 1e-4
 _SOFT = float(special.logit(0.9))
-_ENOUGH_PIECES = 10_000
+_PER_PARAMETER, _ENOUGH_PIECES = 20, 10_000
 """Pieces of work that say whether the model is identified."""
 _NOTHING = 1e-9
 _TOO_LITTLE, _TAKES_PART = 5e-3, 0.1
@@ -191,9 +191,9 @@ class PrevalenceProblem:
         soft = parameters.copy()
         soft[: self.blocks["shared"].start] = np.clip(soft[: self.blocks["shared"].start], -_SOFT, _SOFT)
         rng = np.random.default_rng(seed)
-        cell = np.repeat(np.arange(len(self.times)), self.times.astype(np.int64))
-        if len(cell) > _ENOUGH_PIECES:
-            cell = rng.choice(cell, _ENOUGH_PIECES, replace=False)
+        # As many pieces as it takes to see every direction, however few there are: it is the design that matters.
+        n_pieces = min(max(int(self.times.sum()), _PER_PARAMETER * self.blocks.size), _ENOUGH_PIECES)
+        cell = rng.choice(len(self.times), n_pieces, p=self.times / self.times.sum())
         members = self.units.members[cell].toarray().astype(np.int64)
         n, group, truth = members[:, ::2] + members[:, 1::2], self.group[cell], self.truth[cell]
         drawn = rng.random(len(cell)) < special.expit(soft[self.blocks["prevalence"]])[group]

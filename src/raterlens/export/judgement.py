@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 USUAL = Bounds(min_sharpness=FAIR)
 """What is asked where nothing is: scores that share a quarter of their variance with ability."""
-_HEADINGS = ("Judge", "Sharpness", "95 % interval", "Passes of 100", "Right on known", "Verdict")
+_HEADINGS = (
+    "Judge", "Sharpness", "95 % interval", "Passes of 100", "Right on known", "Shared bias", "Stands in", "Verdict"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +41,8 @@ class Judgement:
     gate: Gate
     table: pl.DataFrame
     """A row per judge, the sharpest first: judge, n, sharpness and kappa with their intervals, passes (share, where the
-    people, or else the average rater, pass half), n_known and right (share of known answers hit) with its interval,
-    trusted, certain."""
+    people, or else the average rater, pass half), bias (how much it follows what judges share) where the model has it,
+    n_known and right (share of known answers hit) with its interval, trusted, certain."""
     people: tuple[str, ...]
     n_known: int
     replacements: tuple[Replacement, ...] = ()
@@ -72,27 +74,29 @@ class Judgement:
         return f"On the scale of {' and '.join([*known, *people])}"
 
     def columns(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Headings, and the cells of every judge, as text."""
-        stands = {found.judge: found.verdict for found in self.replacements}
-        headings = (*_HEADINGS[:-1], *(("Stands in for a person",) if stands else ()), _HEADINGS[-1])
-        rows = []
-        for row in self.table.iter_rows(named=True):
-            right = number(row["right"]) if row["n_known"] else ""
-            if row["n_known"]:
-                right += f" ({interval(row['right_low'], row['right_high'])}, n {row['n_known']:,})"
-            verdict = "trusted" if row["trusted"] else "not trusted"
-            rows.append(
-                (
-                    str(row["judge"]),
-                    number(row["sharpness"]),
-                    interval(row["sharpness_low"], row["sharpness_high"]),
-                    number(None if row["passes"] is None else 100 * row["passes"], 0),
-                    right,
-                    *((stands[row["judge"]],) if stands else ()),
-                    verdict if row["certain"] else f"{verdict}, not certain",
-                )
-            )
-        return headings, rows
+        """Headings, and the cells of every judge, as text; a column that nobody has anything in is left out."""
+        rows = [self._cells(row) for row in self.table.iter_rows(named=True)]
+        shown = [place for place in range(len(_HEADINGS)) if any(row[place] for row in rows)]
+        headings = tuple(_HEADINGS[place] for place in shown)
+        return headings, [tuple(row[place] for place in shown) for row in rows]
+
+    def _cells(self, row: dict[str, Any]) -> tuple[str, ...]:
+        right = bias = ""
+        if row["n_known"]:
+            right = f"{number(row['right'])} of {row['n_known']:,}"
+        if row.get("bias") is not None:
+            bias = f"{number(row['bias'])} ({interval(row['bias_low'], row['bias_high'], ' to ')})"
+        verdict = "trusted" if row["trusted"] else "not trusted"
+        return (
+            str(row["judge"]),
+            number(row["sharpness"]),
+            interval(row["sharpness_low"], row["sharpness_high"]),
+            number(None if row["passes"] is None else 100 * row["passes"], 0),
+            right,
+            bias,
+            next((found.verdict for found in self.replacements if found.judge == row["judge"]), ""),
+            verdict if row["certain"] else f"{verdict}, not certain",
+        )
 
     def reasons(self) -> list[str]:
         """Why some are not trusted, where the table of judges does not show it."""
@@ -177,12 +181,13 @@ def _table(fit: Result, ratings: Ratings, gate: Gate, chosen: list[str]) -> pl.D
     rows = fit.table("raters").with_columns(pl.col("rater").cast(pl.String).alias("judge"))
     measures = ("sharpness", "kappa")
     columns = [f"{name}{end}" for name in measures for end in ("", "_low", "_high")]
+    biases = [name for name in ("bias", "bias_low", "bias_high") if name in rows.columns]
     passed, certain = pl.col("passed"), pl.col("certain")
     beyond_doubt = pl.when(passed.all()).then(certain.all()).otherwise((~passed & certain).any())
     held = gate.table.group_by("rater").agg(trusted=passed.all(), certain=beyond_doubt)
     return (
         rows.filter(pl.col("judge").is_in(chosen))
-        .select("judge", "n", *columns, "passes")
+        .select("judge", "n", *columns, "passes", *biases)
         .join(_hits(ratings), on="judge", how="left", maintain_order="left")
         .join(held.rename({"rater": "judge"}), on="judge", maintain_order="left")
         .sort("sharpness", descending=True, nulls_last=True)

@@ -12,6 +12,8 @@ STUDIES = {
     "ratings": "bias of the three methods as ratings per student fall from 800 to 5",
     "recovery": "every model and link: bias, and error against sample size",
     "priors": "raters judged alone or as a sample of raters: error, ranks and coverage on small panels",
+    "replacement": "how often a judge is said to be as good as a person, at the margin and above it",
+    "passrates": "shares of good answers where people err: coverage, beside corrections that take people for truth",
     "calibration": "do intervals cover? coverage and width of each kind, and the bias of each estimator",
 }
 """In the order of the help. Each is `STUDY` in the module `study_NAME`; the paper's are in `study1` and `study2`."""

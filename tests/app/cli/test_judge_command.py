@@ -86,3 +86,19 @@ def test_a_wrong_column_writes_nothing(verdicts: Path, capsys: Captured) -> None
     assert main(command) == AT_FAULT
     assert "sistem" in capsys.readouterr().err
     assert not Path("comment.md").exists()
+
+
+def test_check_is_the_same_gate(verdicts: Path, capsys: Captured) -> None:
+    options = [
+        str(verdicts),
+        "--known",
+        "human_label",
+        "--min-sharpness",
+        "0.5",
+        "--reference",
+        "perfect",
+        "--json",
+    ]
+    assert main(["check", *options]) == main(["judge", *options]) == GATE_FAILED
+    checked, judged = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert judged["gate"]["checks"] == checked["checks"]

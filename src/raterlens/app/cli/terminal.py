@@ -155,7 +155,10 @@ class Terminal:
             table.add_row(*(Text(self._text(printable(text)[:LONGEST])) for text in row))
         self._console.print(table)
         self._bullets("Not trusted", found.reasons())
-        self._bullets("May they stand in for a person?", [each.words()[0] for each in found.replacements])
+        if found.replacements:
+            self._heading("May they stand in for a person?")
+        for each in found.replacements:
+            self._item(printable(each.words()[0]))
         if found.rates is not None:
             self._heading(f"Share of good work by {found.rates.by}, as if nobody erred")
             for line in found.rates.summary().splitlines():

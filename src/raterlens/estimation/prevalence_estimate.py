@@ -1,0 +1,60 @@
+"""Prevalences and error rates at the maximum, with their covariance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from raterlens.estimation.prevalence import PrevalenceProblem
+from raterlens.types import Array
+
+NORMAL = float(special.ndtri(0.975))
+"""Half the width of a 95 % interval, in standard errors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrevalenceEstimate:
+    """The model at its maximum."""
+
+    problem: PrevalenceProblem
+    parameters: Array
+    covariance: Array | None
+    """None where the likelihood does not bend down in every direction."""
+    objective: float
+    converged: bool
+
+    @staticmethod
+    def of(problem: PrevalenceProblem) -> "PrevalenceEstimate":
+        best = problem.maximise()
+        information = problem.information(best.parameters)
+        bends = np.linalg.eigvalsh(information)[0] > 0
+        return PrevalenceEstimate(
+            problem,
+            best.parameters,
+            np.asarray(np.linalg.inv(information), np.float64) if bends else None,
+            best.value.objective,
+            best.record.converged,
+        )
+
+    @property
+    def shared(self) -> bool:
+        return bool(self.problem.sharing.any())
+
+    @property
+    def determined(self) -> bool:
+        """Whether the ratings tell prevalences from error rates."""
+        return self.covariance is not None and self.converged and self.problem.identified(self.parameters)
+
+    def rates(self) -> tuple[Array, Array]:
+        """Of the groups, with their covariance."""
+        assert self.covariance is not None
+        part = self.problem.blocks["prevalence"]
+        rate = special.expit(self.parameters[part])
+        by = rate * (1 - rate)
+        return rate, self.covariance[part, part] * np.outer(by, by)
+
+    def interval(self, part: slice) -> tuple[Array, Array, Array]:
+        """Rates with the ends of their 95 % intervals, symmetric in logits."""
+        assert self.covariance is not None
+        centre, half = self.parameters[part], NORMAL * np.sqrt(np.diag(self.covariance)[part])
+        return special.expit(centre), special.expit(centre - half), special.expit(centre + half)
