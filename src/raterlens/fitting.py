@@ -102,7 +102,8 @@ def fit(
         How strongly a known answer (`rl.read(known=...)`) shows ability: 6 says that it is hardly ever wrong. For
         method `mml`; see that 3 and 10 give about the same.
     starts, seed
-        For `hrm` and `dawid-skene`: starting values to try at most, and the seed of the random ones.
+        Starting values to try at most, and the seed of the random ones: for `hrm` and `dawid-skene`, and for other
+        models by `mml` with few ratings, whose likelihood may have several maxima.
     covariance
         Where standard errors come from: `observed` information (the default; for method `laplace` that of its own
         approximation); `expected` information on this design; `sandwich`, clustered by student, which holds where

@@ -22,6 +22,7 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
+from raterlens.estimation.several_starts import MOST_RATINGS, SAME_MAXIMUM, Maximum, maxima
 from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
@@ -52,6 +53,8 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Over the spreads of the prior, on small panels."""
     shared: SharedTest | None = None
     """Whether raters share a second ability, where that was looked for."""
+    maxima: tuple[Maximum, ...] = ()
+    """The best and others that other starts led to, where there may be several."""
 
     @property
     def model(self) -> FacetsModel:
@@ -137,7 +140,8 @@ def estimate(
     task = _Task(ratings, link, problem, start, space, held, search)
     if where.checkpoint is not None:
         _keep(where.checkpoint, task)
-    found = _upright(METHODS[method], task, _off_the_level(METHODS[method], task))
+    look = _best_of_several if _may_have_several(task, method, known) else _off_the_level
+    found = _upright(METHODS[method], task, look(METHODS[method], task))
     return replace(found, moments=on_scale(model, found.parameters, found.moments))
 
 
@@ -147,6 +151,23 @@ def on_scale(model: FacetsModel, parameters: Array, moments: Moments) -> Moments
         return moments
     mean, sd = population_of(model, parameters)
     return Moments(mean + sd * moments.mean, sd * moments.sd)
+
+
+def _may_have_several(task: _Task, method: str, known: Known) -> bool:
+    """Where ratings are few, and no earlier fit says where to begin."""
+    few = task.ratings.n_ratings <= MOST_RATINGS and not isinstance(task.problem.response, Capped)
+    return few and method == "mml" and task.search.starts > 1 and known.begin is None
+
+
+def _best_of_several(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> FacetsEstimate:
+    """The best of the maxima that several starts lead to."""
+    found = _off_the_level(method, task)
+    others = maxima(found.problem, found.parameters, task.start, found.nodes, task.space, task.search)
+    if others[0].objective > found.value.objective + SAME_MAXIMUM:
+        better = method(replace(task, start=others[0].parameters))
+        found = max(found, better, key=lambda one: one.value.objective)
+    record = replace(found.record, starts=sum(one.found for one in others), agreeing=others[0].found)
+    return replace(found, record=record, maxima=others)
 
 
 def _off_the_level(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> FacetsEstimate:

@@ -43,6 +43,9 @@ class Search:
 
     max_iterations: int = 500
     on_progress: OnProgress | None = None
+    starts: int = 1
+    """Starting points to try at most, where there may be several maxima."""
+    seed: int = 0
 
 
 USUAL = Search()
@@ -65,6 +68,10 @@ class Optimiser:
     """Why it stopped, in words."""
     n_nodes: int | None = None
     """Ability nodes of the final grid, where there is one."""
+    starts: int = 1
+    """Starting points that were tried."""
+    agreeing: int = 1
+    """Of these, how many ended at the best maximum."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from raterlens.models.effects import Effect
     from raterlens.types import Array
 
-COMMON = frozenset({"model", "method", "link", "standard_errors", "max_iterations"})
+COMMON = frozenset({"model", "method", "link", "starts", "seed", "standard_errors", "max_iterations"})
 """Options that every model takes."""
-_LATENT_CLASS = frozenset({"starts", "seed"})
-_FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON - _LATENT_CLASS
+_FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +62,5 @@ class LatentClassSpec(Spec):
     """The true category depends on the student's ability; otherwise each item has a prevalence."""
     links: tuple[LinkName, ...] = ("logit", "probit")
     methods: tuple[Method, ...] = ("mml",)
-    takes: frozenset[str] = _LATENT_CLASS
+    takes: frozenset[str] = frozenset()
     ordered: bool = False

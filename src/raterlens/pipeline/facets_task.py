@@ -147,7 +147,7 @@ class FacetsTask:
             self.options.link,
             self.config.method,
             Known(held, begin, self.config.allow_reversed, self._prior(model)),
-            Search(self.config.max_iterations, self.run.progress),
+            Search(self.config.max_iterations, self.run.progress, self.config.starts, self.config.seed),
             Where(self.checkpoint, self.run.client),
         )
         small = self.ratings.n_raters <= MOST_RATERS and self.ratings.n_ratings <= MOST_RATINGS

@@ -27,6 +27,10 @@ from raterlens.uncertainty.covariance import Covariance
 _SHIFTED = 0.1
 
 
+# Log-likelihoods this close are about equally good, and sharpness that differs by so much says something else.
+_AS_GOOD, _SOMETHING_ELSE = 2.0, 0.4
+
+
 def facets_warnings(
     ratings: Ratings, found: FacetsEstimate, spread: Covariance | None, table: pl.DataFrame
 ) -> Iterator[str]:
@@ -39,6 +43,7 @@ def facets_warnings(
             "are shown as discriminating as well as the best of the others, and neither set the yardstick nor count in "
             "the average severity; collect more of their ratings before trusting their kappa"
         )
+    yield from _two_stories(ratings, found)
     if found.model.without_ability(found.parameters):
         yield (
             "these ratings hold no information about ability: no rater can be seen to tell students apart, so "
@@ -83,6 +88,25 @@ def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[
             "student with the rest of the panel. They are shown as discriminating as well as the best of the others; "
             "have them rate students whom others rate too"
         )
+
+
+def _two_stories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
+    """Raters of whom another maximum, about as good as the best, says something else."""
+    slopes = found.model.blocks["slope"]
+    here = found.model.slope(found.parameters[slopes])
+    for other in found.maxima[1:]:
+        there = found.model.slope(other.parameters[slopes])
+        if other.objective < found.value.objective - _AS_GOOD or len(here) != ratings.n_raters:
+            continue
+        apart = np.abs(here / np.hypot(1, here) - there / np.hypot(1, there)) > _SOMETHING_ELSE
+        for rater in np.flatnonzero(apart)[:1]:
+            yield (
+                f"the ratings of {listed(ratings.raters.filter(pl.Series(apart)))} can be explained in two ways that "
+                f"are about equally likely (log-likelihoods {found.value.objective:.2f} and {other.objective:.2f}): "
+                f"{shortened(str(ratings.raters[int(rater)]))} has a slope of {here[rater]:.2f} here and of "
+                f"{there[rater]:.2f} there. Collect more of their ratings before judging them"
+            )
+            return
 
 
 def _convergence(found: FacetsEstimate) -> Iterator[str]:

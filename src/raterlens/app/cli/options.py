@@ -74,7 +74,7 @@ FIT_HELP = {
         "(where a test finds one)."
     ),
     "known_slope": "How strongly a known answer shows ability; 3 and 10 are worth a check.",
-    "starts": "Starting points to try at most, for models with a true category.",
+    "starts": "Starting points to try at most, for models with a true category and where ratings are few.",
     "seed": "Seed of the random starting points.",
     "standard_errors": "Skip standard errors and intervals.",
     "covariance": f"Source of standard errors: {one_of(get_args(CovarianceKind))}.",

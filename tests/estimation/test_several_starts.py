@@ -1,0 +1,76 @@
+"""Several maxima of one likelihood: found, counted, and said."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.estimation.methods import Known, estimate
+from raterlens.estimation.optimiser import Search
+from raterlens.estimation.several_starts import ENOUGH, MOST_RATINGS
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+
+
+def few(seed: int = 58):
+    """60 ratings; with this seed the first start leads to a lower maximum of the probit model."""
+    return rl.simulate(
+        students=30,
+        raters=4,
+        items=1,
+        raters_per_student=2,
+        slope=[0.3, 3, 1, 2],
+        severity=[1.5, 1, -1, -1.5],
+        difficulty=0.0,
+        seed=seed,
+    ).ratings
+
+
+def found_from(ratings, starts: int, begin=None):
+    model, response = build(ratings, Options(facets_spec("probit"), get_link("probit")))
+    search = Search(starts=starts)
+    return estimate(ratings, model, response, get_link("probit"), "mml", Known(begin=begin), search)
+
+
+def test_more_starts_never_end_lower_and_somewhere_end_higher():
+    gains = np.array([found_from(few(s), 8).loglik - found_from(few(s), 1).loglik for s in (3, 4, 58)])
+    assert (gains > -1e-6).all()
+    assert gains.max() > 0.1
+
+
+def test_what_was_found_is_in_the_record():
+    fit = rl.fit(few(1), standard_errors=False)
+    assert 1 <= fit.optimiser.agreeing <= fit.optimiser.starts <= 8
+    alone = rl.fit(few(1), standard_errors=False, starts=1)
+    assert (alone.optimiser.starts, alone.optimiser.agreeing) == (1, 1)
+
+
+def test_enough_starts_that_agree_end_the_search():
+    clear = rl.simulate(students=150, raters=3, items=3, seed=1).ratings
+    assert clear.n_ratings <= MOST_RATINGS
+    record = rl.fit(clear, standard_errors=False, starts=50).optimiser
+    assert record.starts == record.agreeing == ENOUGH
+
+
+def test_neither_many_ratings_nor_a_known_beginning_are_searched():
+    many = rl.simulate(students=600, raters=3, items=2, seed=1).ratings
+    assert many.n_ratings > MOST_RATINGS
+    assert rl.fit(many, standard_errors=False).optimiser.starts == 1
+    ratings = few(2)
+    assert found_from(ratings, 8, begin=found_from(ratings, 1).parameters).record.starts == 1
+
+
+def test_raters_who_can_be_explained_in_two_ways_are_named():
+    fit = rl.fit(few(), model="probit", standard_errors=False)
+    assert any("can be explained in two ways that are about equally likely" in text for text in fit.warnings)
+
+
+@pytest.mark.parametrize("scale", ["partial credit", "graded"])
+def test_scores_of_several_kinds(scale):
+    made = rl.simulate(
+        students=20, raters=4, items=2, thresholds=[-1.0, 0.0, 1.0], scale=scale, raters_per_student=2, seed=3
+    )
+    fits = [rl.fit(made.ratings, scale=scale, starts=n, standard_errors=False) for n in (1, 6)]
+    assert fits[1].loglik >= fits[0].loglik - 1e-6
+    assert isinstance(fits[1].table("raters"), pl.DataFrame)
