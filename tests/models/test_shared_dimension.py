@@ -15,7 +15,9 @@ BIASES = np.array([0.7, -0.3])
 
 
 @pytest.mark.parametrize(
-    "response", [Adjacent(2), Adjacent(4), Linked(get_link("probit")), Graded(get_link("logit"), 3)], ids=repr
+    "response",
+    [Adjacent(2), Adjacent(4), Linked(get_link("probit")), Graded(get_link("logit"), 3)],
+    ids=["two scores", "four scores", "probit", "graded"],
 )
 def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(response) -> None:
     steps = response.n_categories - 1
