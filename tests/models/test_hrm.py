@@ -5,5 +5,5 @@ def test_only_the_hierarchical_model_has_abilities():
     assert (HRM.ability, DAWID_SKENE.ability) == (True, False)
     for spec in (HRM, DAWID_SKENE):
         assert spec.methods == ("mml",)
-        assert spec.takes == {"starts", "seed"}
+        assert spec.takes == set()
         assert not spec.ordered
