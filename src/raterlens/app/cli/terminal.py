@@ -163,6 +163,7 @@ class Terminal:
             self._heading(f"Share of good work by {found.rates.by}, as if nobody erred")
             for line in found.rates.summary().splitlines():
                 self._line(printable(line))
+        self._bullets("Cautions", found.cautions)
         self._bullets("Since the last run", found.gate.changed)
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
