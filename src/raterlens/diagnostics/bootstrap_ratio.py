@@ -40,7 +40,9 @@ def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, s
         drawn = redrawn(placed.ratings, problem.model, problem.response, placed.parameters, random)
         drawn = drawn.with_scores(scores)
         try:
-            one, each = (fit.refit(drawn, start=fit, standard_errors=False) for fit in (equal, own))
+            one, each = (
+                fit.refit(drawn, start=fit, standard_errors=False, **fit.settled()) for fit in (equal, own)
+            )
         except RaterlensError:  # all scores alike: no panel to compare with
             continue
         done += 1

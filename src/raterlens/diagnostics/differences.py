@@ -134,12 +134,14 @@ def sharpness_test(
     known = fit.calibration
     if known is not None and (known.covariates or known.anchored):
         return None, ""
-    comparable = fit.method == "mml" and fit.model in ("gmf", "tfm")
+    # A shared dimension comes with a ridge, and likelihoods are then not at their largest.
+    ridged = known is not None and "bias" in known.effects
+    comparable = fit.method == "mml" and fit.model in ("gmf", "tfm") and not ridged
     whole = ratings is not None and ratings.n_ratings == fit.n_ratings <= MOST_RATINGS
     if ratings is None or not whole or not comparable:
         return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
     # Likelihoods are compared where they are largest: a prior moves estimates away from there.
-    plain: FitOptions = {"prior": None, "standard_errors": False}
+    plain: FitOptions = {"prior": None, "standard_errors": False, **fit.settled()}  # type: ignore[typeddict-item]
     here = fit.refit(ratings, **plain) if known is not None and known.spread is not None else fit
     swapped: FitOptions = {**plain, "model": "tfm" if fit.model == "gmf" else "gmf"}
     other = fit.refit(ratings, **swapped)

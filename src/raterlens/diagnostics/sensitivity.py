@@ -62,7 +62,7 @@ def _refit(change: str, fit: "Fit", ratings: Ratings, **changes: Unpack[FitOptio
     # Only the change is looked at; but some yardsticks follow from standard errors.
     errors = fit.yardstick.reference == CORRECTED
     options: FitOptions = {**changes, "standard_errors": errors}
-    other = fit.refit(ratings, **options)
+    other = fit.refit(ratings, **{**fit.settled(), **options})
     return other.table("raters").select(
         pl.col("rater").cast(pl.String), change=pl.lit(change), other=pl.col("kappa")
     )

@@ -92,8 +92,9 @@ class SharedBias:
             for row in flagged.iter_rows(named=True)
         ]
         lines.append(
-            "Next: read answers on which they agree with each other against the trusted raters; measure them on the "
-            "trusted raters' scale (anchors), not in a fit of everyone"
+            "Next: read answers on which they agree with each other against the trusted raters; fit with "
+            f"trusted={trusted.to_list()!r}, which lets the others share a bias and measures everyone on the trusted "
+            "raters' scale"
         )
         return "\n".join(lines)
 
@@ -275,7 +276,13 @@ def _fitted(everyone: "Fit", ratings: Ratings, anchors: "Fit | None" = None) -> 
     # Slopes of their own for all, whatever the fit of everyone has: an untrusted rater may be blunt. What depends on
     # the whole panel is left out: this is a part of it.
     options: FitOptions = {"model": "gmf", "method": "mml", "link": everyone.link, "anchors": anchors}
-    alone: FitOptions = {"reference": None, "origin": None, "covariates": None}
+    alone: FitOptions = {
+        "reference": None,
+        "origin": None,
+        "covariates": None,
+        "trusted": None,
+        "shared": "no",
+    }
     errors: FitOptions = {"standard_errors": True, "covariance": "observed"}
     return everyone.refit(ratings, **options | alone | errors)
 

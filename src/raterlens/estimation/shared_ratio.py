@@ -31,6 +31,14 @@ class SharedTest:
     replicates: int
     found: bool
 
+    def words(self) -> str:
+        """What a dimension that was let in means."""
+        return (
+            "raters agree on something besides the truth (twice the rise in log-likelihood is "
+            f"{self.ratio:.0f}): capability and sharpness are on the scale of the known answers and trusted raters, "
+            "and `bias` says how much each rater follows what they share"
+        )
+
     def table(self) -> pl.DataFrame:
         columns = {"ratio": self.ratio, "p": self.p, "replicates": self.replicates, "found": self.found}
         return pl.DataFrame(columns, schema_overrides={"p": pl.Float64})

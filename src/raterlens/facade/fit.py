@@ -5,6 +5,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import polars as pl
+
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
@@ -68,7 +70,11 @@ class Fit(StudentDecisions):
         >>> fit.refit(ratings, model="tfm").config.given()
         {'model': 'tfm', 'reference': 'quantile 0.9'}
         """
-        return fitted(ratings, self.config.changed(**recorded(changes)), Run(start=start))
+        config = self.config.changed(**recorded(changes))
+        if config.trusted is not None and "trusted" not in changes:  # of a part of the ratings: who is left
+            there = set(ratings.raters.cast(pl.String))
+            config = config.changed(trusted=[rater for rater in config.trusted if rater in there])
+        return fitted(ratings, config, Run(start=start))
 
     def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
         """Abilities of new students, with everything else fixed at this fit's estimates.

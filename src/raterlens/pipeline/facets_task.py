@@ -248,6 +248,8 @@ class FacetsTask:
         anchors = self.config.anchors
         if self.coded is not self.ratings and (anchors is None or anchors.earlier is None):
             warnings.append(renumbered(self.scores))
+        if estimate.shared is not None and estimate.shared.found:
+            warnings.append(estimate.shared.words())
         if self.config.standard_errors and covariance is None:
             warnings.append(
                 f"no standard errors: {estimate.model.blocks.size:,} parameters are more than the "
