@@ -5,14 +5,12 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import polars as pl
-
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
 from raterlens.facade.student_decisions import StudentDecisions
 from raterlens.pipeline.carry_out import carry_out
-from raterlens.pipeline.request import recorded
+from raterlens.pipeline.request import changed
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
@@ -70,11 +68,7 @@ class Fit(StudentDecisions):
         >>> fit.refit(ratings, model="tfm").config.given()
         {'model': 'tfm', 'reference': 'quantile 0.9'}
         """
-        config = self.config.changed(**recorded(changes))
-        if config.trusted is not None and "trusted" not in changes:  # of a part of the ratings: who is left
-            there = set(ratings.raters.cast(pl.String))
-            config = config.changed(trusted=[rater for rater in config.trusted if rater in there])
-        return fitted(ratings, config, Run(start=start))
+        return fitted(ratings, changed(self.config, changes, ratings), Run(start=start))
 
     def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
         """Abilities of new students, with everything else fixed at this fit's estimates.
@@ -344,8 +338,7 @@ class Fit(StudentDecisions):
         -------
         dataframe
             student, item, worth (how much of the raters' squared standard errors of sharpness it would take off, after
-            those before it) and expected (the score to expect). The choice looks at nothing but these ratings, so that
-            it biases no estimate.
+            those before it) and expected (the score to expect). Looking up these first biases no estimate.
 
         Examples
         --------

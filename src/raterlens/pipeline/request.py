@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from raterlens.capability.yardstick import PERFECT
-from raterlens.config import Anchors, EarlierScale
+from raterlens.config import Anchors, EarlierScale, FitConfig
 from raterlens.errors import OptionError
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
+from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
 
 
@@ -19,6 +22,15 @@ def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("covariates") is not None:
         found["covariates"] = covariate_columns(found["covariates"])
     return found
+
+
+def changed(config: FitConfig, changes: Mapping[str, Any], ratings: Ratings) -> FitConfig:
+    """The request with some options changed, for other ratings: of the trusted raters, those who are among theirs."""
+    found = config.changed(**recorded(changes))
+    if found.trusted is None or "trusted" in changes:
+        return found
+    there = set(ratings.raters.cast(pl.String))
+    return found.changed(trusted=[rater for rater in found.trusted if rater in there])
 
 
 def _anchors_of(fit: Result) -> Anchors:
