@@ -61,7 +61,7 @@ class PassRates:
     @property
     def raters(self) -> Any:
         """A row per rater: n, sensitivity (good work that passes) and specificity (bad work that fails), each with its
-        95 % interval."""
+        95 % interval, and shares, how much it follows what raters share besides the truth (in logits)."""
         return as_came(self.tables["raters"], self.backend)
 
     def words(self) -> list[str]:
@@ -326,8 +326,8 @@ def _differences(labels: pl.Series, by: str, found: PrevalenceEstimate) -> pl.Da
 
 
 def _raters(ratings: Ratings, found: PrevalenceEstimate) -> pl.DataFrame:
-    """Sensitivities and specificities; where errors are shared, of a piece in which nothing of it is to be seen."""
-    rate, low, high = (ends.reshape(-1, 2) for ends in found.interval(found.problem.blocks["line"]))
+    """Sensitivities and specificities, on average over what is shared."""
+    rate, low, high = found.pass_rates()
     columns = {
         "sensitivity": rate[:, 1], "sensitivity_low": low[:, 1], "sensitivity_high": high[:, 1],
         "specificity": 1 - rate[:, 0], "specificity_low": 1 - high[:, 0], "specificity_high": 1 - low[:, 0],

@@ -58,3 +58,27 @@ class PrevalenceEstimate:
         assert self.covariance is not None
         centre, half = self.parameters[part], NORMAL * np.sqrt(np.diag(self.covariance)[part])
         return special.expit(centre), special.expit(centre - half), special.expit(centre + half)
+
+    def pass_rates(self) -> tuple[Array, Array, Array]:
+        """(raters, classes) three times: shares that a rater passes, on average over what is shared, with the ends of
+        their 95 % intervals, by the delta method in logits."""
+        assert self.covariance is not None
+        problem, blocks = self.problem, self.problem.blocks
+        z, log_weights = problem.nodes
+        weights = np.exp(log_weights)
+        predictor = (
+            problem.lines(self.parameters)[:, :, None] + problem.loading(self.parameters)[:, None, None] * z
+        )
+        rate = special.expit(predictor) @ weights
+        rises = special.expit(predictor) * special.expit(-predictor)
+        gradient = np.zeros((*rate.shape, blocks.size))
+        for rater in range(problem.n_raters):
+            for cls in (0, 1):
+                gradient[rater, cls, blocks["line"].start + 2 * rater + cls] = rises[rater, cls] @ weights
+                gradient[rater, cls, blocks["shared"]] = (
+                    (rises[rater, cls] * z) @ weights * problem.taken[rater]
+                )
+        variance = np.einsum("rci,ij,rcj->rc", gradient, self.covariance, gradient)
+        half = NORMAL * np.sqrt(np.maximum(variance, 0.0)) / (rate * (1 - rate))
+        centre = special.logit(rate)
+        return rate, special.expit(centre - half), special.expit(centre + half)
