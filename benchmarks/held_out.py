@@ -58,6 +58,7 @@ def said(name: str, rows: pl.DataFrame) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panels", type=int, default=20)
+    parser.add_argument("--students", type=int, default=300)
     parser.add_argument("--seed", type=int, default=25)
     parser.add_argument("--data")
     parser.add_argument("--student", default="pid")
@@ -69,7 +70,7 @@ def main() -> None:
         found = []
         for k in range(options.panels):
             drawn = rl.simulate(
-                students=300,
+                students=options.students,
                 raters=8,
                 items=4,
                 raters_per_student=3,
