@@ -78,3 +78,13 @@ def test_quadrature_stands_in_for_enumeration(monkeypatch: pytest.MonkeyPatch) -
         close.patterns[0].ability_variance, exact.patterns[0].ability_variance, rtol=0.02
     )
     np.testing.assert_allclose(close.patterns[0].accuracy, exact.patterns[0].accuracy, atol=0.005)
+
+
+def test_some_sets_of_raters_stand_for_all() -> None:
+    panel = stated(Spreads(), 12, 1, 2, 0)
+    student = np.repeat(np.arange(400), 3)
+    rater = np.concatenate([np.random.default_rng(k).choice(12, 3, replace=False) for k in range(400)])
+    every, some = (design_information(panel, student, rater, most=most) for most in (None, 60))
+    assert len(some.patterns[0].raters) == 60
+    assert some.patterns[0].times.sum() == 400
+    np.testing.assert_allclose(np.trace(some.matrix), np.trace(every.matrix), rtol=0.02)

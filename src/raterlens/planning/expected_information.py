@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Nodes
@@ -77,13 +78,17 @@ def patterns_of(student: Indices, rater: Indices) -> Iterator[tuple[NDArray[np.i
 
 
 def design_information(
-    panel: AssumedPanel, student: Indices, rater: Indices, cut: float = 0.0
+    panel: AssumedPanel, student: Indices, rater: Indices, cut: float = 0.0, most: int | None = None
 ) -> DesignInformation:
-    """Of readings: codes of the student and the rater of each."""
+    """Of readings: codes of the student and the rater of each. With `most`, from so many of the distinct sets of raters
+    of each size, which stand for all: good enough for averages over raters."""
     found = []
     size = 2 * panel.n_raters + panel.n_shared
     matrix = np.zeros((size, size))
     for raters, times in patterns_of(student, rater):
+        if most is not None and len(raters) > most:
+            some = default_rng(len(raters)).permutation(len(raters))[:most]
+            raters, times = raters[some], times[some] * times.sum() / times[some].sum()
         tables = reading_tables(panel, _nodes(panel, raters, cut))
         parts = []
         for rows in _blocks(tables, raters):

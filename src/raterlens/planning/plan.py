@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 COMMON_LADDER = (0, 5, 10, 20, 40, 80, 160, 320)
 """Numbers of common students that are tried for a target."""
 MARKS_LADDER = (1, 2, 3, 4, 6, 8, 12)
+"""Marks per student that are tried before the search goes into eighths."""
 _FINEST = 1 / 8
-"""Of marks per student, in the search for the cheapest design."""
+# Sets of raters that stand for all others while designs are compared.
+_ROUGHLY = 600
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +91,8 @@ class MarkingPlan:
     def summary(self) -> str:
         """In words."""
         n, scheme = self.raters["n"].to_numpy(), self.scheme
-        links = [f"{scheme.marks:g} marks per student ({SCHEMES[scheme.name]})"]
+        per_student = f"{scheme.marks:g} mark{'s' * (scheme.marks != 1)} per student"
+        links = [f"{per_student} ({SCHEMES[scheme.name]})" if scheme.marks > 1 else per_student]
         links += [f"{counted(scheme.common, 'student')} marked by everybody"] * bool(scheme.common)
         links += [f"{counted(scheme.seeded, 'seeded script')} marked by everybody"] * bool(scheme.seeded)
         found = [
@@ -100,7 +103,7 @@ class MarkingPlan:
             f"kappa {number(self.kappa_se, 3)}; of abilities {number(self.ability_se)}.",
             f"{self.accuracy:.1%} of students are put on the right side of an ability of {self.cut:g}.",
         ]
-        if not np.isfinite(n).all() or not np.isfinite(self.kappa_se):
+        if not np.isfinite(self.kappa_se):
             found.append(
                 "Some raters' capability is not determined by this design: give more marks or links."
             )
@@ -267,10 +270,10 @@ class _Task:
             what = f"teams of {scheme.team} cannot give {scheme.marks:g} marks per student"
             raise OptionError(what, "make teams larger", value=scheme.team, option="team")
 
-    def planned(self, scheme: Scheme) -> MarkingPlan:
+    def planned(self, scheme: Scheme, most: int | None = None) -> MarkingPlan:
         n, labels = len(self.students.labels), self.raters.labels
         work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, default_rng([self.seed, 0]))
-        found = self.precision(work, scheme)
+        found = self.precision(work, scheme, most)
         names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
         assignment = pl.DataFrame(
             {
@@ -292,11 +295,17 @@ class _Task:
             scheme, assignment, raters, found.ability, found.accuracy, self.cut, n, self.panel.n_items
         )
 
-    def precision(self, work: Assignment, scheme: Scheme) -> Precision:
+    def precision(self, work: Assignment, scheme: Scheme, most: int | None) -> Precision:
         n = len(self.students.labels)
         definitive = np.arange(n + scheme.seeded) >= n
         return precision(
-            self.panel, work.student, work.rater, definitive, cut=self.cut, reference=self.reference
+            self.panel,
+            work.student,
+            work.rater,
+            definitive,
+            cut=self.cut,
+            reference=self.reference,
+            most=most,
         )
 
 
@@ -319,7 +328,7 @@ def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
 
         def planned(marks: float, common: int = common) -> MarkingPlan:
             team = max(task.scheme.team, int(np.ceil(marks)))
-            return task.planned(replace(task.scheme, marks=marks, common=common, team=team))
+            return task.planned(replace(task.scheme, marks=marks, common=common, team=team), _ROUGHLY)
 
         low = 1.0 - _FINEST
         for high in (float(m) for m in MARKS_LADDER if m <= r):
@@ -344,8 +353,11 @@ def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
             break
     if best is None:
         assert most is not None
-        return replace(most, reached=False)
-    return replace(best, reached=True)
+        return replace(task.planned(most.scheme), reached=False)
+    exact = task.planned(best.scheme)
+    while not target.reached(exact) and exact.scheme.marks < r:
+        exact = task.planned(replace(exact.scheme, marks=min(exact.scheme.marks + _FINEST, r), team=r))
+    return replace(exact, reached=target.reached(exact))
 
 
 def _check_targets(se: float | None, accuracy: float | None, cut: float) -> None:

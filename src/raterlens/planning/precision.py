@@ -38,14 +38,16 @@ def precision(
     *,
     cut: float = 0.0,
     reference: Reference = PERFECT,
+    most: int | None = None,
 ) -> Precision:
-    """Of readings: codes of the student and rater of each. `definitive`: (students,), who has a definitive mark."""
+    """Of readings: codes of the student and rater of each. `definitive`: (students,), who has a definitive mark;
+    `most`: see `design_information`."""
     n = panel.n_raters
     if definitive.any():
         panel = panel.with_definitive()
         seeded = np.flatnonzero(definitive)
         student, rater = np.append(student, seeded), np.append(rater, np.full(len(seeded), n))
-    found = design_information(panel, student, rater, cut)
+    found = design_information(panel, student, rater, cut, most)
     spread, unknown = _covariance(panel, found, n)
     errors = _rater_errors(panel, spread, n, reference)
     errors[:, unknown] = np.inf
