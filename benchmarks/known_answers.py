@@ -14,6 +14,7 @@ Root mean squared errors are of kappa with `reference="perfect", origin="absolut
 """
 
 import argparse
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -154,13 +155,38 @@ def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
         yield f"{name}: median rank correlation {np.median(each):.3f}, from {min(each):.3f} to {max(each):.3f}"
 
 
+def costs() -> Iterator[str]:
+    """Seconds of a fit with everything, at two sizes."""
+    for judges, answers, known in ((51, 319, 60), (30, 20_000, 200)):
+        random = np.random.default_rng(1)
+        theta, zeta = random.standard_normal((2, answers))
+        slope, bias = 1.2 * np.exp(0.4 * random.standard_normal(judges)), np.arange(judges) % 2
+        s = np.outer(theta, slope) + np.outer(zeta, bias) - 0.5 * random.standard_normal(judges)
+        table = pl.DataFrame(
+            {
+                "student": np.repeat(np.arange(answers), judges),
+                "rater": np.tile(np.arange(judges), answers),
+                "score": (random.random(s.shape) < special.expit(s)).astype(int).ravel(),
+                "gold": np.repeat(np.where(np.arange(answers) < known, theta > 0, np.nan), judges),
+            }
+        )
+        ratings = rl.read(table.with_columns(pl.col("gold").fill_nan(None)), known="gold")
+        wall, busy = time.perf_counter(), time.process_time()
+        fit = rl.fit(ratings)
+        spent = time.process_time() - busy, time.perf_counter() - wall
+        found = fit.table("shared").row(0)
+        yield f"{judges} judges of {answers:,} answers: {spent[0]:.1f} CPU s, {spent[1]:.1f} s, test {found}"
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--panels", type=int, default=40)
     options.add_argument("--data", type=Path)
     options.add_argument("--draws", type=int, default=6)
+    options.add_argument("--cost", action="store_true")
     given = options.parse_args()
     found = lines(given.panels) if given.data is None else on_judges(given.data, given.draws, KNOWN)
+    found = costs() if given.cost else found
     for line in found:
         print(line, flush=True)
 
