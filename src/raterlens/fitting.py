@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
-from raterlens.diagnostics.halo_test import clear_halo, done, warning
+from raterlens.diagnostics import ability_test, halo_test
 from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.facade import Fit, fitted
@@ -101,6 +101,11 @@ def fit(
     known_slope
         How strongly a known answer (`rl.read(known=...)`) shows ability: 6 says that it is hardly ever wrong. For
         method `mml`; see that 3 and 10 give about the same.
+    ability
+        How students' abilities are distributed: `"normal"`, or `"smooth"`, which estimates how skewed they are and how
+        heavy their tails, with median 0 and the middle two thirds of students between about -1 and 1
+        (`fit.table("ability")`). By default normal, and a warning says where the ratings clearly show another shape.
+        For method `mml` and every link but `log`, without anchors.
     starts, seed
         Starting values to try at most, and the seed of the random ones: for `hrm` and `dawid-skene`, and for other
         models by `mml` with few ratings, whose likelihood may have several maxima.
@@ -154,19 +159,29 @@ def fit(
             value=columns[name],
             option=name,
         )
-    found = fitted(ratings, config, run)
-    p = None if client is not None or checkpoint is not None else clear_halo(found, ratings)
-    return found if p is None else replace(found, warnings=(*found.warnings, warning(p)))
+    found, said = fitted(ratings, config, run), []
+    if client is None and checkpoint is None:
+        if (p := halo_test.clear_halo(found, ratings)) is not None:
+            said.append(halo_test.warning(p))
+        if (shape := ability_test.clear_shape(found, ratings)) is not None:
+            said.append(ability_test.warning(shape))
+    return replace(found, warnings=(*found.warnings, *said)) if said else found
 
 
-def fit_with_halo(ratings: Ratings, config: FitConfig, run: Run) -> tuple[Fit, tuple[str, ...]]:
-    """The fit that a request makes; where it says nothing about halo and the ratings clearly show it, one with it, and
-    a line that says so."""
+def fit_as_clear(ratings: Ratings, config: FitConfig, run: Run) -> tuple[Fit, tuple[str, ...]]:
+    """The fit that a request makes; where it says nothing about halo or the students' distribution and the ratings
+    clearly show a reading effect or another shape than a normal one, one with it, and a line that says so."""
     found = fitted(ratings, config, run)
-    p = None if run.client is not None or run.checkpoint is not None else clear_halo(found, ratings)
-    if p is None:
+    if run.client is not None or run.checkpoint is not None:
         return found, ()
-    return fitted(ratings, config.changed(halo="common"), run), (done(p),)
+    said = []
+    if (p := halo_test.clear_halo(found, ratings)) is not None:
+        config = config.changed(halo="common")
+        found, said = fitted(ratings, config, run), [halo_test.done(p)]
+    if (shape := ability_test.clear_shape(found, ratings)) is not None:
+        found = fitted(ratings, config.changed(ability="smooth"), run)
+        said.append(ability_test.done(shape))
+    return found, tuple(said)
 
 
 def load(path: str | Path) -> Fit:

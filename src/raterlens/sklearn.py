@@ -95,6 +95,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         trusted: Any = _DEFAULT.trusted,
         shared: bool | str = _DEFAULT.shared,
         known_slope: float = _DEFAULT.known_slope,
+        ability: str | None = _DEFAULT.ability,
         starts: int = _DEFAULT.starts,
         seed: int = _DEFAULT.seed,
         standard_errors: bool = _DEFAULT.standard_errors,

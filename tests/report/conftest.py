@@ -37,6 +37,7 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
     nothing = {
         "map": None,
+        "abilities": None,
         "capability": None,
         "severity": None,
         "frames": {"curve": None, "what_if": "", "band": False},

@@ -105,6 +105,7 @@ def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("raterlens.report.page.rater_data", lambda *_: {})
     nothing = {
         "map": None,
+        "abilities": None,
         "capability": None,
         "severity": None,
         "frames": {"curve": None, "what_if": "", "band": False},

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import special
 
+from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.density_moments import blocks, highest, moments
 from raterlens.capability.peak import peaks
@@ -29,6 +30,8 @@ _CANDIDATES, _KNOTS = 201, 65
 # Cells of a histogram of abilities; it adds width² / 12 = 2e-4 to their variance.
 _CELL, _END = 0.05, 6.0
 _MOST_STRETCHES = 400
+# Of the fullest cell: cells at the ends with fewer students are left out.
+_NOBODY = 1e-12
 _STUDENTS_AT_A_TIME = 4096
 # Of a central difference, relative: truncation and rounding are both below 1e-7.
 _STEP = 1e-4
@@ -188,6 +191,35 @@ class Histogram:
             below += special.ndtr((edges - ability[rows, None]) / error[rows, None]).sum(axis=0)
         share = np.diff(below)
         return Histogram(edges, share / share.sum(), "estimated")
+
+    @staticmethod
+    def smooth(c3: float, c4: float) -> "Histogram":
+        """Students whose distribution has this shape (`ability_shape.py`).
+
+        Examples
+        --------
+        >>> skewed = Histogram.smooth(0.2, -0.02)
+        >>> skewed.text
+        'smooth 0.2 -0.02'
+        """
+        if not (abs(c3) <= LARGEST_SHAPE[0] and abs(c4) <= LARGEST_SHAPE[1]):
+            raise OptionError(
+                f"a smooth population has a skewness and a tail of at most {LARGEST_SHAPE[0]:g} in size, not {c3:g} "
+                f"and {c4:g}",
+                "take them from a fit with ability 'smooth'",
+                value=(c3, c4),
+                option="population",
+            )
+        shape = AbilityShape.of(c3, c4)
+        low, high = (round(end / _CELL) * _CELL for end in shape.ends())
+        edges = np.linspace(low, high, round((high - low) / _CELL) + 1)
+        # Simpson's rule in each cell.
+        at_edges, middle = (np.exp(shape.log_density(at)) for at in (edges, (edges[1:] + edges[:-1]) / 2))
+        share = at_edges[1:] + at_edges[:-1] + 4 * middle
+        some = share > _NOBODY * share.max()
+        first, last = int(some.argmax()), len(some) - int(some[::-1].argmax())
+        share = share[first:last]
+        return Histogram(edges[first : last + 1], share / share.sum(), f"smooth {c3:.12g} {c4:.12g}")
 
     @property
     def densest(self) -> float:

@@ -36,7 +36,7 @@ class Yardstick:
     reference: Reference = MAX
     """`max`, `max corrected`, `quantile Q`, a rater's label, the slope itself, or `perfect` (a rater without noise)."""
     population: str = STANDARD
-    """`standard`, `normal MEAN SD`, `window CENTRE HALF_WIDTH` or `estimated`."""
+    """`standard`, `normal MEAN SD`, `window CENTRE HALF_WIDTH`, `smooth C3 C4` or `estimated`."""
     origin: Origin = AVERAGE
     """`average` (severity relative to the average rater), `absolute`, or the severity that counts as 0."""
 
@@ -122,8 +122,11 @@ def severity_of_origin(origin: Origin, n_raters: int, aside: Mask | None = None)
     return Measure(0.0 if origin == ABSOLUTE else float(origin), np.zeros(n_raters))
 
 
-def students_of(population: str, ability: Array, error: Array) -> Population:
-    """The population by its name; `estimated` is what the fit says of its own students."""
+def students_of(population: str, ability: Array, error: Array, shape: Array | None = None) -> Population:
+    """The population by its name; `estimated` is what the fit says of its own students, and `standard` students of the
+    shape that it found, where it looked for one."""
+    if population == STANDARD and shape is not None:
+        return Histogram.smooth(*shape.tolist())
     if population == ESTIMATED:
         return Histogram.of_students(ability, error)
     return _made(population.split(), population)
@@ -196,7 +199,11 @@ def _made(words: Sequence[object], chosen: object) -> Normal | Histogram:
     return _KINDS[kind](*_numbers(words[1:], _refused("population", chosen, _POPULATIONS)))
 
 
-_KINDS: dict[str, Callable[[float, float], Normal | Histogram]] = {"normal": Normal, "window": Window}
+_KINDS: dict[str, Callable[[float, float], Normal | Histogram]] = {
+    "normal": Normal,
+    "window": Window,
+    "smooth": Histogram.smooth,
+}
 _POPULATIONS = (
     "choose 'standard', 'estimated', a normal population by its mean and standard deviation, (0.5, 1.2) or "
     "'normal 0.5 1.2', or a window of abilities by its centre and half-width, Window(0.3, 0.5) or 'window 0.3 0.5'"

@@ -11,6 +11,7 @@ from raterlens.capability.yardstick import students_of
 from raterlens.charts.verdict_marks import MARKS, mark
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
+from raterlens.models.facets import SHAPE
 from raterlens.models.registry import is_latent_class
 from raterlens.text import distinct, interval, listed, number, shortened
 from raterlens.uncertainty.measurement import Measurement, measured_fit
@@ -77,7 +78,8 @@ def measurement_of(fit: Result) -> Measurement:
 def population_of(fit: Result) -> Population:
     """The students over whom the fit averages capability."""
     students = fit.table("students").select("theta", "theta_se").to_numpy()
-    return students_of(fit.yardstick.population, students[:, 0], students[:, 1])
+    shape = None if fit.calibration is None else fit.calibration.effects.get(SHAPE)
+    return students_of(fit.yardstick.population, students[:, 0], students[:, 1], shape)
 
 
 def with_verdicts(rows: pl.DataFrame) -> pl.DataFrame:

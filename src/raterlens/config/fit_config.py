@@ -15,6 +15,7 @@ Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
 HaloKind = Literal["none", "common", "rater"]
 SharedKind = Literal["auto", "yes", "no"]
+AbilityKind = Literal["normal", "smooth"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,8 @@ class FitConfig:
     """Whether the other raters may share a second ability; True and False are "yes" and "no"."""
     known_slope: float = 6.0
     """How strongly a known answer shows ability."""
+    ability: AbilityKind | None = None
+    """None: normal, but it is said where the ratings clearly show another shape; the command then fits with that."""
     starts: int = 8
     seed: int = 0
     standard_errors: bool = True
@@ -68,6 +71,8 @@ class FitConfig:
             choose("link", self.link, get_args(LinkName))
         if self.halo is not None:
             choose("halo", self.halo, get_args(HaloKind))
+        if self.ability is not None:
+            choose("ability", self.ability, get_args(AbilityKind))
         for name in ("item_slopes", "allow_reversed", "standard_errors"):
             check_switch(name, getattr(self, name))
         for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):

@@ -21,6 +21,7 @@ class FurtherOptions(TypedDict, total=False):
     trusted: Any
     shared: bool | str
     known_slope: float
+    ability: str | None
     starts: int
     seed: int
     standard_errors: bool

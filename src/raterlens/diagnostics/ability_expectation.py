@@ -44,7 +44,8 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
         spread = np.sqrt(model.halo_variances(placed.parameters))
         response = AveragedResponse(response, spread[model.contexts.rater])
-    prior, contexts = nodes.log_weights[None], model.contexts
+    prior = placed.problem.log_prior(placed.parameters, nodes)[None]
+    contexts = model.contexts
     if known is not None:
         prior = prior + _told(coded, known, placed.problem.response, predictor, nodes.points)
         predictor, contexts = predictor.first(known.n_rated), known.inner.contexts

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from raterlens.diagnostics import ability_test
 from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.change import change
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 class Diagnosis:
     """Tables by name: `flags`, `shared flags` (what many raters do alike), `item flags`, `raters`, `items`,
     `students`, `effects`, `unexpected`, `curves`, `bias item` (and `bias NAME` for facets and groups), `reliability`,
-    `agreement`, `rater pairs`; with a time also `change` and `bias period`."""
+    `agreement`, `rater pairs`, `ability` (a test of whether abilities are normal, where one is offered); with a time
+    also `change` and `bias period`."""
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
@@ -178,6 +180,8 @@ def diagnose(
         "agreement": agreement(ratings, found.units, found.paired),
         "rater pairs": rater_pairs(ratings, found.paired),
     }
+    if (shape := ability_test.diagnosed(fit, ratings)) is not None:
+        tables["ability"] = shape.table
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
     interactions = {

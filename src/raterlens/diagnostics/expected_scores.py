@@ -11,10 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import over_readings
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import places_of, with_scores
 from raterlens.models.calibration import Calibration
+from raterlens.models.facets import SHAPE
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Indices
@@ -128,6 +130,10 @@ def _facets_panel(known: Calibration) -> Panel:
     p = np.stack(found, axis=-1).reshape(len(chosen), -1, len(theta) * len(items))
     q = np.stack(of_average, axis=-1).reshape(p.shape[1], -1)
     weights = np.exp(_ABILITIES.log_weights)
+    if SHAPE in known.effects:
+        weights = weights * np.exp(
+            AbilityShape.of(*known.effects[SHAPE].tolist()).log_ratio(_ABILITIES.points)
+        )
     shares = _shares(known, every, float(mean))
     return Panel(p, q, weights / weights.sum(), len(items), shares)
 

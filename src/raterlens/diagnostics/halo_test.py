@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.diagnostics.differences import p_words
 from raterlens.engine.cells import has_long_readings
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.halo_marginal import HaloMarginal
@@ -140,7 +141,7 @@ def _score_error(problem: HaloMarginal, seen: Array) -> float:
 def warning(p: float) -> str:
     """What to do from Python."""
     return Message(
-        f"scores that a student gets from one rater share more than ability explains ({_in_words(p)}): intervals of "
+        f"scores that a student gets from one rater share more than ability explains ({p_words(p)}): intervals of "
         "severity, capability and ability are too narrow. Fit with ",
         Option("halo", "common"),
         ", or say ",
@@ -152,14 +153,10 @@ def warning(p: float) -> str:
 def done(p: float) -> str:
     """What the command did."""
     return Message(
-        f"scores that a student gets from one rater share more than ability explains ({_in_words(p)}), so the model "
+        f"scores that a student gets from one rater share more than ability explains ({p_words(p)}), so the model "
         "has a reading effect and intervals allow for it (",
         Option("halo", "common"),
         "); ",
         Option("halo", "none"),
         " keeps it out",
     )
-
-
-def _in_words(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

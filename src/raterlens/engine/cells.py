@@ -15,11 +15,23 @@ from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
 from raterlens.ratings.repeats import occurrence
 
 
-def rating_cells(ratings: Ratings, contexts: Contexts, n_categories: int) -> sparse.csr_array:
-    """(students, contexts x categories): how often a student has each score of each context."""
+def rating_cells(
+    ratings: Ratings, contexts: Contexts, n_categories: int, *, everyone: bool = False
+) -> sparse.csr_array:
+    """(students, contexts x categories): how often a student has each score of each context.
+
+    `everyone`, here and below: one more cell, the last, which every student has once. Its table says how students are
+    distributed, where that is estimated.
+    """
     cell = contexts.places(ratings).astype(np.int64) * n_categories + ratings.score
     shape = ratings.n_students, len(contexts) * n_categories
-    return _summed(ratings.student, cell, np.ones(ratings.n_ratings), shape)
+    found = _summed(ratings.student, cell, np.ones(ratings.n_ratings), shape)
+    return _with_everyone(found) if everyone else found
+
+
+def _with_everyone(counts: sparse.csr_array) -> sparse.csr_array:
+    once = sparse.csr_array(np.ones((counts.shape[0], 1)))
+    return sparse.csr_array(sparse.hstack([counts, once], format="csr"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ class Grouped:
     """Students by the kinds of their groups of ratings."""
 
     counts: sparse.csr_array
-    """(students, kinds)"""
+    """(students, kinds), and the cell that everyone has, where there is one"""
     sums: sparse.csr_array | None
     """(students, slopes): sum of a student's scores among the ratings that share a slope, where cells leave it out."""
     kinds: Kinds
@@ -60,10 +72,17 @@ class Grouped:
 
 KindsOf: TypeAlias = Callable[[Ratings, Contexts], Grouped]
 """How ratings are grouped; can be sent to the workers of a cluster."""
+CellsOf: TypeAlias = Callable[[Ratings, Contexts], sparse.csr_array]
+"""How often each student has each cell, where these are the same for all; can be sent, too."""
 
 
 def essays(
-    ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64], n_categories: int
+    ratings: Ratings,
+    contexts: Contexts,
+    slope_of_context: NDArray[np.int64],
+    n_categories: int,
+    *,
+    everyone: bool = False,
 ) -> Grouped:
     """All ratings of a student by a rater as one cell, known by the items (and how often each): for log-probabilities
     that depend on the scores only through their sum, linearly."""
@@ -78,10 +97,13 @@ def essays(
     counts, keys, shown_by = _kinds(per_rater)
     members = _members(ratings, columns, context, len(contexts), per_rater, shown_by)
     given = _given(ratings, contexts, n_categories)
-    return Grouped(counts, sums, Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz))
+    kinds = Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz)
+    return Grouped(_with_everyone(counts) if everyone else counts, sums, kinds)
 
 
-def readings(ratings: Ratings, contexts: Contexts, n_categories: int, *, by_total: bool) -> Grouped:
+def readings(
+    ratings: Ratings, contexts: Contexts, n_categories: int, *, by_total: bool, everyone: bool = False
+) -> Grouped:
     """The same where something else than ability is shared within a reading, so that the sum of the scores is part of
     the kind (`by_total`), or else every single score."""
     row = contexts.places(ratings)
@@ -103,9 +125,8 @@ def readings(ratings: Ratings, contexts: Contexts, n_categories: int, *, by_tota
     if by_total:
         score = ratings.score.astype(np.float64)
         total = _summed(ratings.student, columns.of, score, per_reading.shape).data[shown_by]
-    return Grouped(
-        counts, None, Kinds(keys, members, total, _given(ratings, contexts, n_categories), counts.nnz)
-    )
+    kinds = Kinds(keys, members, total, _given(ratings, contexts, n_categories), counts.nnz)
+    return Grouped(_with_everyone(counts) if everyone else counts, None, kinds)
 
 
 class Columns(NamedTuple):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.drafts import reason
-from raterlens.engine.cells import Kinds, KindsOf, rating_cells
+from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.disk_engine import Part, add, among, cell_part, kinds_part
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.errors import InputError, RaterlensError
@@ -180,11 +180,11 @@ class DaskEngine:
                 self._parts[which] = self._again(which)
 
 
-def cells_on_cluster(client: "Client", ratings: Ratings, contexts: Contexts, n_categories: int) -> DaskEngine:
+def cells_on_cluster(client: "Client", ratings: Ratings, contexts: Contexts, cells_of: CellsOf) -> DaskEngine:
     """An engine whose cells are contexts with scores."""
     if not isinstance(ratings, StoredRatings):
-        return _from_memory(client, rating_cells(ratings, contexts, n_categories), None, ratings)
-    sources, model = _on_file(ratings), share(client, (contexts, n_categories))
+        return _from_memory(client, cells_of(ratings, contexts), None, ratings)
+    sources, model = _on_file(ratings), share(client, (contexts, cells_of))
 
     def build(which: int, **where: Any) -> "Future":
         return client.submit(_cells, sources[which], model, pure=False, **where)
@@ -255,7 +255,7 @@ def _held(client: "Client", future: "Future") -> bool:
 # --------------------------------------------------------------------------------------------- on a worker
 
 
-def _cells(source: OnFile, shared: tuple[Contexts, int]) -> Part:
+def _cells(source: OnFile, shared: tuple[Contexts, CellsOf]) -> Part:
     return cell_part(source.ratings(), *shared)
 
 

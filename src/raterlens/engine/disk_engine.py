@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
-from raterlens.engine.cells import Kinds, KindsOf, rating_cells
+from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.compiled_engine import CompiledEngine
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
@@ -149,15 +149,15 @@ class DiskEngine:
             yield slice(end - part.n_students, end), part
 
 
-def cells_by_parts(ratings: StoredRatings, contexts: Contexts, n_categories: int) -> DiskEngine:
+def cells_by_parts(ratings: StoredRatings, contexts: Contexts, cells_of: CellsOf) -> DiskEngine:
     """An engine whose cells are contexts with scores."""
     scratch = Scratch()
-    return DiskEngine([cell_part(part, contexts, n_categories).on_disk(scratch) for part in ratings.parts()])
+    return DiskEngine([cell_part(part, contexts, cells_of).on_disk(scratch) for part in ratings.parts()])
 
 
-def cell_part(ratings: Ratings, contexts: Contexts, n_categories: int) -> Part:
+def cell_part(ratings: Ratings, contexts: Contexts, cells_of: CellsOf) -> Part:
     """Students whose cells are contexts with scores."""
-    return Part.of(rating_cells(ratings, contexts, n_categories), None)
+    return Part.of(cells_of(ratings, contexts), None)
 
 
 def kinds_by_parts(ratings: StoredRatings, contexts: Contexts, kinds_of: KindsOf) -> tuple[DiskEngine, Kinds]:
@@ -179,8 +179,12 @@ def kinds_part(ratings: Ratings, contexts: Contexts, kinds_of: KindsOf) -> tuple
 
 def among(whole: Kinds, part: Part, own: Kinds) -> Part:
     """The part with its kinds known by their places among all."""
-    places = None if len(own.keys) == len(whole.keys) else np.searchsorted(whole.keys, own.keys)
-    return replace(part, own=places, n_cells=len(whole.keys))
+    everyone = part.counts.shape[1] - len(own.keys)  # a cell that is no kind, and stands last
+    n_cells = len(whole.keys) + everyone
+    if len(own.keys) == len(whole.keys):
+        return replace(part, own=None, n_cells=n_cells)
+    places = np.append(np.searchsorted(whole.keys, own.keys), np.arange(len(whole.keys), n_cells))
+    return replace(part, own=places, n_cells=n_cells)
 
 
 def _kept(matrix: sparse.csr_array, scratch: Scratch) -> sparse.csr_array:

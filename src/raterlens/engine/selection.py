@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from scipy import sparse
 
-from raterlens.engine.cells import Kinds, KindsOf, rating_cells
+from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.growing_engine import GrowingEngine
 from raterlens.engine.protocol import Engine
 from raterlens.kernels.break_even import compiling_pays
@@ -34,18 +34,18 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
 
 
 def cell_engine(
-    ratings: Ratings, contexts: Contexts, n_categories: int, client: "Client | None" = None
+    ratings: Ratings, contexts: Contexts, cells_of: CellsOf, client: "Client | None" = None
 ) -> Engine:
     """An engine whose cells are contexts with scores; on the workers of a Dask client, where there is one."""
     if client is not None:
         from raterlens.engine.dask_engine import cells_on_cluster  # an optional package
 
-        return cells_on_cluster(client, ratings, contexts, n_categories)
+        return cells_on_cluster(client, ratings, contexts, cells_of)
     if isinstance(ratings, StoredRatings):
         from raterlens.engine.disk_engine import cells_by_parts  # loads the compiler
 
-        return cells_by_parts(ratings, contexts, n_categories)
-    return engine_for(rating_cells(ratings, contexts, n_categories))
+        return cells_by_parts(ratings, contexts, cells_of)
+    return engine_for(cells_of(ratings, contexts))
 
 
 def kind_engine(

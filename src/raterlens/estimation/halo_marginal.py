@@ -10,7 +10,7 @@ The parameters are the variances tau^2: by symmetry the likelihood is level at t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -116,7 +116,9 @@ class HaloMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(model, response, pseudo)
         self.by_total = isinstance(response, Adjacent) and not model.item_slopes
-        grouping = partial(readings, n_categories=response.n_categories, by_total=self.by_total)
+        grouping = partial(
+            readings, n_categories=response.n_categories, by_total=self.by_total, everyone=model.smooth
+        )
         self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client)
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""
@@ -131,12 +133,12 @@ class HaloMarginal(FacetsMarginal):
         return Averaged(self, parameters, nodes, least)
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        return Tables(self.averaged(parameters, nodes).table)
+        return self.peopled(Tables(self.averaged(parameters, nodes).table), parameters, nodes)
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
         averaged = self.averaged(parameters, nodes)
-        expected = self.engine.evaluate(Tables(averaged.table), nodes)
-        return self.collected(averaged, expected.loglik, expected.counts, nodes)
+        expected, everyone = self.evaluated(self.peopled(Tables(averaged.table), parameters, nodes), nodes)
+        return replace(self.collected(averaged, expected.loglik, expected.counts, nodes), everyone=everyone)
 
     def collected(self, averaged: Averaged, loglik: float, counts: Array, nodes: Nodes) -> Derivatives:
         """The derivatives by Fisher's identity, from the expected readings of each kind at each node."""

@@ -1,20 +1,20 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from raterlens.engine.cells import essays
+from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
-from raterlens.models.facets import FacetsModel
+from raterlens.models.facets import SHAPE, FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
@@ -37,6 +37,14 @@ class Derivatives:
     """(contexts, categories or 1, nodes): expected ratings of each context at each node."""
     d_halo: Array | None = None
     """(raters,): in the variances of the reading effect, where the model has one."""
+    everyone: Array | None = None
+    """(nodes,): expected students at each node, where the shape of their distribution is estimated."""
+
+
+# How firmly that shape is held at a normal one: as if so many students were known to be from it.
+_NORMAL_STUDENTS = 5.0
+SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
+"""(2,): times the variances of the two polynomials, the information of a student whose ability is known."""
 
 
 class FacetsMarginal:
@@ -52,7 +60,27 @@ class FacetsMarginal:
         self.model, self.response, self.pseudo = model, response, pseudo
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        return self._tables(self.model.predictor(parameters), nodes)
+        return self.peopled(self._tables(self.model.predictor(parameters), nodes), parameters, nodes)
+
+    def peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
+        """With the cell that every student has once: how students are distributed, where that is estimated."""
+        if not self.model.smooth:
+            return tables
+        row = self.model.shape(parameters).log_ratio(nodes.points)
+        return replace(tables, cells=np.concatenate([tables.cells, row[None]]))
+
+    def evaluated(self, tables: Tables, nodes: Nodes) -> tuple[Expected, Array | None]:
+        """What is expected of the cells of ratings, and of the one that every student has."""
+        found = self.engine.evaluate(tables, nodes)
+        if not self.model.smooth:
+            return found, None
+        return replace(found, counts=found.counts[:-1]), found.counts[-1]
+
+    def log_prior(self, parameters: Array, nodes: Nodes) -> Array:
+        """(nodes,): log weights of the students' distribution."""
+        if not self.model.smooth:
+            return nodes.log_weights
+        return nodes.log_weights + self.model.shape(parameters).log_ratio(nodes.points)
 
     @property
     def n_students(self) -> int:
@@ -80,13 +108,18 @@ class FacetsMarginal:
         found = self.derivatives(parameters, nodes)
         gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
         extra, extra_gradient = self.pseudo.value(self.model, self.response, parameters)
+        if found.everyone is not None:
+            at = self.model.blocks[SHAPE]
+            pull = SHAPE_RIDGE * parameters[at]
+            extra -= float(pull @ parameters[at]) / 2
+            gradient[at] = self.model.shape(parameters).scores(nodes.points) @ found.everyone - pull
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
         predictor = self.model.predictor(parameters)
-        return self._derivatives(
-            predictor, self.engine.evaluate(self._tables(predictor, nodes), nodes), nodes
-        )
+        tables = self.peopled(self._tables(predictor, nodes), parameters, nodes)
+        expected, everyone = self.evaluated(tables, nodes)
+        return replace(self._derivatives(predictor, expected, nodes), everyone=everyone)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         raise NotImplementedError
@@ -107,7 +140,8 @@ class CellMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(model, response, pseudo)
-        self.engine = cell_engine(ratings, model.contexts, response.n_categories, client)
+        cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
+        self.engine = cell_engine(ratings, model.contexts, cells_of, client)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -134,7 +168,10 @@ class EssayMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(model, response, pseudo)
         grouping = partial(
-            essays, slope_of_context=model.slope_of_context, n_categories=response.n_categories
+            essays,
+            slope_of_context=model.slope_of_context,
+            n_categories=response.n_categories,
+            everyone=model.smooth,
         )
         self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client)
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.

@@ -27,7 +27,7 @@ from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
-from raterlens.models.facets import NO_SLOPE, FacetsModel
+from raterlens.models.facets import NO_SLOPE, SHAPE, FacetsModel
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
+# Of the students' distribution: skewed to either side, and with two peaks.
+_SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def estimate(
     start = starting_values(ratings, model, link)
     if known.begin is not None:
         start = np.where(np.isfinite(known.begin), known.begin, start)
-    information = information_scale(model, start)
+    information = information_scale(model, start, ratings.n_students)
     if prior is not None:
         information = information + np.maximum(prior.information(start).diagonal(), 0.0)
     space = Space(information, (lower, upper))
@@ -141,7 +143,7 @@ def estimate(
     if where.checkpoint is not None:
         _keep(where.checkpoint, task)
     look = _best_of_several if _may_have_several(task, method, known) else _off_the_level
-    found = _upright(METHODS[method], task, look(METHODS[method], task))
+    found = _upright(METHODS[method], task, _shaped(METHODS[method], task, look))
     return replace(found, moments=on_scale(model, found.parameters, found.moments))
 
 
@@ -188,6 +190,24 @@ def _off_the_level(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> 
     parameters[slope][_level(task, found)] = 0.0
     parameters[slope] = np.maximum(parameters[slope], task.space.bounds[0][slope])
     return replace(found, parameters=parameters)
+
+
+def _shaped(
+    method: Callable[["_Task"], FacetsEstimate],
+    task: _Task,
+    look: Callable[[Callable[["_Task"], FacetsEstimate], "_Task"], FacetsEstimate],
+) -> FacetsEstimate:
+    """The estimate; where the shape of the students' distribution is estimated, the best from several shapes, as the
+    likelihood can have several maxima."""
+    found = look(method, task)
+    if not task.problem.model.smooth:
+        return found
+    at, best = task.problem.model.blocks[SHAPE], found
+    for shape in _SHAPES:
+        begin = found.parameters.copy()
+        begin[at] = shape
+        best = max(best, method(replace(task, start=begin)), key=lambda one: one.value.objective)
+    return best
 
 
 def _upright(

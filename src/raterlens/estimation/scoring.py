@@ -18,7 +18,7 @@ from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import FacetsModel
+from raterlens.models.facets import SHAPE, FacetsModel
 from raterlens.models.gmf import own_slopes
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part
 from raterlens.models.population_shift import POPULATION, ShiftedModel
@@ -64,7 +64,8 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     spec = replace(facets_spec(calibration.model), slopes=own_slopes)
     halo: HaloKind = "rater" if "halo" in calibration.effects else "none"
     link = get_link(calibration.link)
-    options = Options(spec, link, calibration.scale, calibration.item_slopes, halo=halo)
+    smooth = SHAPE in calibration.effects
+    options = Options(spec, link, calibration.scale, calibration.item_slopes, halo=halo, smooth=smooth)
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = ShiftedModel.of(model)
@@ -132,6 +133,8 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
         _refuse_impossible(ratings, model.thresholds, np.isfinite(thresholds).sum(axis=1), calibration.scores)
         x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
+    if model.smooth:
+        x[model.blocks[SHAPE]] = effects[SHAPE]
     if POPULATION in model.blocks:
         mean, sd = effects[POPULATION]
         x[model.blocks[POPULATION]] = mean, np.log(sd)

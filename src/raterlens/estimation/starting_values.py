@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 
 from raterlens.capability.links import Link
-from raterlens.models.facets import FacetsModel
+from raterlens.models.facets import SHAPE, FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
@@ -15,6 +15,8 @@ _SLOPE = 1.0
 _SPREAD = 0.5
 # Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.
 _INFORMATION = 0.15
+# Of what the shape of the students' distribution could be known by, were abilities known, so much is.
+_OF_SHAPE = 0.2
 
 
 def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
@@ -40,7 +42,7 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     return start
 
 
-def information_scale(model: FacetsModel, start: Array) -> Array:
+def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
     given = model.contexts.given.sum(axis=1)
     per_row = _INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
@@ -53,6 +55,8 @@ def information_scale(model: FacetsModel, start: Array) -> Array:
         found[model.blocks["halo"]] = model.halo.jacobian(start[model.blocks["halo"]]).T @ (
             each * of_rater / n
         )
+    if model.smooth:
+        found[model.blocks[SHAPE]] = _OF_SHAPE * n_students * np.array([6.0, 24.0])
     return found
 
 

@@ -20,6 +20,7 @@ from raterlens.result.saved import read_saved
 if TYPE_CHECKING:
     from distributed import Client
 
+    from raterlens.diagnostics.ability_test import AbilityTest
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
@@ -121,6 +122,20 @@ class Fit(StudentDecisions):
         from raterlens.diagnostics.halo_test import halo_test  # fits again
 
         return halo_test(self, ratings)
+
+    def ability_test(self, ratings: Ratings) -> "AbilityTest":
+        """Are abilities normally distributed? The likelihood ratio of a smooth shape against a normal one (`table`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> rl.fit(ratings).ability_test(ratings).finding
+        'normal as far as ratings can tell'
+        """
+        from raterlens.diagnostics.ability_test import ability_test  # fits again
+
+        return ability_test(self, ratings)
 
     def bootstrap(
         self,

@@ -31,6 +31,8 @@ class Options:
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""
     halo: HaloKind = "none"
     """Whether the scores of a reading share more than ability, as much by every rater (`common`) or not (`rater`)."""
+    smooth: bool = False
+    """Whether the shape of the students' distribution is estimated, or taken for normal."""
 
 
 def build(
@@ -67,7 +69,7 @@ def build(
         thresholds=thresholds,
         halo=_HALO[options.halo](contexts.n_raters),
     )
-    return model, response
+    return model.smoothed() if options.smooth else model, response
 
 
 _HALO: dict[HaloKind, Callable[[int], Linear | None]] = {

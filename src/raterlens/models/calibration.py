@@ -37,8 +37,8 @@ class Calibration:
     """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the variance
     of the reading effect), `bias` (per rater, how much it follows what raters share), `item_slope` (its logarithm),
     `facet NAME`, `threshold` of shape (scales, steps) with NaN beyond an item's highest score, `known` (items, steps),
-    the thresholds of known answers, and `population`, the students' mean and standard deviation where they are not 0
-    and 1."""
+    the thresholds of known answers, `population`, the students' mean and standard deviation where they are not 0 and
+    1, and `ability`, the shape of their distribution (`ability_shape.py`) where it is not normal."""
     covariance: Array | sparse.csr_array | None
     """Of slopes, severities, halos or biases, difficulties and item slopes; None where there are no standard errors."""
     falling: Array

@@ -7,13 +7,14 @@ g_i = 1 unless items have slopes of their own, and w_r = 1, or a_r where difficu
 (the probit rater model). Everything follows from this one map and its derivatives.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
@@ -26,6 +27,8 @@ SMALLEST_COMMON_SLOPE = 0.01
 NO_SLOPE = 1e-4
 # Of the spread of the reading effect: at 10, the scores of a reading are all but the same, whoever wrote it.
 LARGEST_HALO = 10.0
+SHAPE = "ability"
+"""The block of the parameters of the students' distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class FacetsModel:
     halo: Effect | None = None
     """From parameters to each rater's variance of the reading effect, which all scores of a reading share; None where
     the model has none."""
+    smooth: bool = False
+    """The shape of the students' distribution is estimated: two more parameters, on which no predictor depends."""
 
     @staticmethod
     def build(
@@ -85,6 +90,10 @@ class FacetsModel:
             item_group=item_group,
             halo=halo,
         )
+
+    def smoothed(self) -> "FacetsModel":
+        """With the shape of the students' distribution among what is estimated."""
+        return replace(self, smooth=True, blocks=Blocks(self.blocks.sizes | {SHAPE: 2}))
 
     @property
     def n_raters(self) -> int:
@@ -138,6 +147,10 @@ class FacetsModel:
     def halo_variances(self, parameters: Array) -> Array:
         """(raters,): of the reading effect."""
         return self.effects_at(parameters)[self.effects["halo"]]
+
+    def shape(self, parameters: Array) -> AbilityShape:
+        """Of the students' distribution, where it is estimated."""
+        return AbilityShape.of(*parameters[self.blocks[SHAPE]].tolist())
 
     def predictor(self, parameters: Array) -> Predictor:
         parts = self._parts(parameters)
@@ -254,6 +267,9 @@ class FacetsModel:
             lower[self.blocks["item_slope"]] = -np.log(LARGEST_ITEM_SLOPE)
         if self.halo is not None:
             lower[self.blocks["halo"]], upper[self.blocks["halo"]] = 0.0, LARGEST_HALO**2
+        if self.smooth:
+            upper[self.blocks[SHAPE]] = LARGEST_SHAPE
+            lower[self.blocks[SHAPE]] = -upper[self.blocks[SHAPE]]
         if self.thresholds is not None:
             at = self.blocks["threshold"]
             lower[at] = np.maximum(lower[at], self.thresholds.lower_bounds())

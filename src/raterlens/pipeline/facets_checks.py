@@ -44,7 +44,45 @@ def check_together(config: FitConfig) -> None:
         )
     if config.halo not in (None, "none"):
         _check_halo(config, link)
+    if config.ability == "smooth":
+        _check_smooth(config, link)
     check_kind(config.covariance, method, get_link(link))
+
+
+def _check_smooth(config: FitConfig, link: str) -> None:
+    """Raise where the students' distribution cannot be estimated, whatever the ratings."""
+    asked = Option("ability", config.ability)
+    if config.method != "mml":
+        raise OptionError(
+            Message(asked, f" with method {config.method!r}, which takes abilities for normal"),
+            Message("use ", Option("method", "mml")),
+            value=config.method,
+            option="method",
+        )
+    if link == "log":
+        raise OptionError(
+            Message(asked, " with link 'log', whose probabilities have a corner"),
+            Message("use ", Option("link", "cloglog")),
+            value=link,
+            option="link",
+        )
+    if config.anchors is not None:
+        raise OptionError(
+            Message(asked, " with anchors, which hold the scale of an earlier fit's students"),
+            Message("leave out ", Option("ability"), " or the anchors"),
+            option="ability",
+        )
+    _check_covariance(config, asked)
+
+
+def _check_covariance(config: FitConfig, asked: Option) -> None:
+    if config.covariance not in (OBSERVED, EXPECTED):
+        raise OptionError(
+            Message(Option("covariance", config.covariance), " with ", asked),
+            Message("use ", Option("covariance", OBSERVED)),
+            value=config.covariance,
+            option="covariance",
+        )
 
 
 def _check_halo(config: FitConfig, link: str) -> None:
@@ -65,13 +103,7 @@ def _check_halo(config: FitConfig, link: str) -> None:
             value=link,
             option="link",
         )
-    if config.covariance not in (OBSERVED, EXPECTED):
-        raise OptionError(
-            Message(Option("covariance", config.covariance), " with ", Option("halo", config.halo)),
-            Message("use ", Option("covariance", OBSERVED)),
-            value=config.covariance,
-            option="covariance",
-        )
+    _check_covariance(config, Option("halo", config.halo))
 
 
 def check_readings(ratings: Ratings, halo: str | None) -> None:
@@ -136,7 +168,8 @@ def model_options(config: FitConfig) -> Options:
     """The model with its link and scale."""
     spec = facets_spec(config.model)
     link = get_link(config.link or spec.links[0])
-    return Options(spec, link, config.scale, config.item_slopes, halo=config.halo or "none")
+    smooth = config.ability == "smooth"
+    return Options(spec, link, config.scale, config.item_slopes, halo=config.halo or "none", smooth=smooth)
 
 
 def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:

@@ -5,11 +5,13 @@ from typing import Any
 
 import polars as pl
 
-from raterlens.capability.yardstick import PERFECT
+from raterlens.capability.population import Histogram
+from raterlens.capability.yardstick import PERFECT, STANDARD
 from raterlens.config import Anchors, EarlierScale, FitConfig
 from raterlens.errors import OptionError
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
+from raterlens.models.facets import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
 
@@ -41,5 +43,8 @@ def _anchors_of(fit: Result) -> Anchors:
             option="anchors",
         )
     sigma = None if fit.yardstick.reference == PERFECT else fit.sigma
-    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, fit.yardstick.population)
+    population, shape = fit.yardstick.population, fit.calibration.effects.get(SHAPE)
+    if population == STANDARD and shape is not None:
+        population = Histogram.smooth(*shape.tolist()).text
+    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, population)
     return anchors_from(fit.calibration, scale)

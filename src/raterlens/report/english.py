@@ -175,6 +175,7 @@ SECTIONS = {
     "attention": "Who needs attention",
     "decisions": "Decisions about students",
     "map": "Students, raters and items on one scale",
+    "abilities": "The students' distribution",
     "capability": "Capability",
     "severity": "Severity and discrimination",
     "raters": "All raters",
@@ -212,6 +213,11 @@ MAP_LEAD = (
     "Where a student and a rater are level, the student can expect half of the marks from that rater on an average "
     "item. Raters higher up are more severe; items higher up are harder."
 )
+ABILITIES_LEAD = (
+    "How abilities are distributed, as estimated from the ratings, beside a normal distribution (dashed) with the same "
+    "median and the same middle two thirds."
+)
+ABILITIES_SAID = "Density of the students' abilities as estimated, beside a normal distribution"
 CAPABILITY_LEAD = (
     "Each line is a 95 % interval: the range that the ratings support. The dashed line marks {line}."
 )
@@ -300,6 +306,7 @@ NO_ERRORS = "Not computed: there are no intervals"
 
 AXES = {
     "theta": "Ability θ",
+    "density": "Students",
     "curve": "Capability κ(θ)",
     "severity": "Severity",
     "kappa": "Capability",

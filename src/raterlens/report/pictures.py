@@ -12,6 +12,7 @@ from raterlens.charts.rater_marks import TOLD
 from raterlens.charts.verdict_marks import MARKS, Mark
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.report import english as words
+from raterlens.report.ability_picture import abilities, density
 from raterlens.report.drawing import Axis, Plot, cut, scale
 from raterlens.report.map_picture import variable_map
 
@@ -27,13 +28,14 @@ _APART = 40
 
 
 def pictures(fit: "Result", numbers: dict[str, Any], *, ranked: bool = True) -> dict[str, Any]:
-    """`map`, `capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
+    """`map`, `abilities`, `capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
     return {
         "map": variable_map(fit, (WIDE, NARROW)),
+        "abilities": abilities(fit, (WIDE, NARROW)),
         "capability": _capability(fit, ranked),
         "severity": _severity(fit),
         "frames": {
-            "curve": _curve_frame(numbers["curve"]),
+            "curve": _curve_frame(fit, numbers["curve"]),
             "what_if": _what_if_frame(numbers["what_if"]),
             "band": "low" in (numbers["curve"] or ()),
         },
@@ -118,7 +120,7 @@ def _contours(plot: Plot, curves: pl.DataFrame, top: float) -> None:
         plot.text(eta[-1], rho[-1], f"{level:.1f}", "accent", 3, -4)
 
 
-def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
+def _curve_frame(fit: "Result", curve: dict[str, Any] | None) -> Markup | None:
     """Axes of kappa(theta) over the distribution of the students."""
     if curve is None:
         return None
@@ -127,8 +129,9 @@ def _curve_frame(curve: dict[str, Any] | None) -> Markup | None:
     x = scale(theta[0], theta[-1], words.AXES["theta"], 7, grid=True)
     plot = Plot(FRAME, FRAME_HEIGHT, x, _upright(bottom, top, words.AXES["curve"]))
     grid = np.linspace(theta[0], theta[-1], 61)
-    density = bottom + 0.35 * (top - bottom) * np.exp(-(grid**2) / 2)
-    plot.area(grid, np.full(61, bottom), density, "faint", 0.25)
+    students = density(fit, grid)
+    height = bottom + 0.35 * (top - bottom) * students / students.max()
+    plot.area(grid, np.full(61, bottom), height, "faint", 0.25)
     plot.overlay('<path class="band"/><path class="line"/>')
     return plot.svg(words.RATER["curve"])
 

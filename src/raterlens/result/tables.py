@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from raterlens.estimation.methods import FacetsEstimate
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
+from raterlens.models.facets import SHAPE
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.ratings.coded import Ratings
@@ -76,6 +77,10 @@ def tabulate(
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
+    if found.model.smooth:
+        shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
+        errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))
+        tables[SHAPE] = pl.DataFrame(shape | errors).select("c3", "c3_se", "c4", "c4_se")
     if POPULATION in found.model.blocks:
         mean, sd = population_of(found.model, x)
         mean_se, log_se = se[blocks[POPULATION]]

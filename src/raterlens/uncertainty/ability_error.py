@@ -38,7 +38,7 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
     if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
         of_means = ability_gradient(found.problem, found.parameters, found.nodes)
         added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
-    elif isinstance(found.problem, HaloMarginal):
+    elif isinstance(found.problem, HaloMarginal) or found.model.smooth:
         added = _along_axes(found, spread)
     else:
         gradient, added = _gradient(found, ratings), np.empty(len(posterior))
@@ -49,7 +49,8 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
 
 
 def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
-    """The same by differences along the axes of the covariance, where a reading's scores depend on each other."""
+    """The same by differences along the axes of the covariance, where a reading's scores depend on each other, or
+    students' distribution on parameters of its own."""
     values, vectors = np.linalg.eigh(in_full(spread.matrix))
     lower, upper = found.model.bounds(allow_reversed=True)
     added = np.zeros(len(found.moments.sd))

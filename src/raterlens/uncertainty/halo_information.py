@@ -21,6 +21,7 @@ from raterlens.models.responses import Adjacent, counted_scores
 from raterlens.types import Array, Indices
 from raterlens.uncertainty.cell_scores import score_rows, slope_reach
 from raterlens.uncertainty.context_curvature import context_curvature
+from raterlens.uncertainty.shape_information import shape_added, with_everyone
 
 # Second derivatives in tau^2 are differences that lose digits as tau goes to 0; they are taken no nearer than here.
 _LEAST_SPREAD = 0.02
@@ -32,8 +33,8 @@ def halo_information(problem: HaloMarginal, parameters: Array, nodes: Nodes) -> 
     """(parameters, parameters): minus the second derivative of what was maximised."""
     model, response = problem.model, problem.response
     averaged = problem.averaged(parameters, nodes, _LEAST_SPREAD)
-    tables = Tables(averaged.table)
-    expected = problem.engine.evaluate(tables, nodes)
+    tables = problem.peopled(Tables(averaged.table), parameters, nodes)
+    expected, everyone = problem.evaluated(tables, nodes)
     found = problem.collected(averaged, expected.loglik, expected.counts, nodes)
     assert found.d_halo is not None
     through = _through(problem, parameters, averaged.spread)
@@ -48,7 +49,9 @@ def halo_information(problem: HaloMarginal, parameters: Array, nodes: Nodes) -> 
     at_nodes = counted_scores(response, predictor, PSEUDO_NODES.points, pseudo)
     d_slope = found.d_slope + at_nodes @ response.lever @ PSEUDO_NODES.points
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
+    second = shape_added(problem, second, parameters, everyone, nodes)
     scores = reading_scores(problem, averaged, through, nodes)
+    scores = with_everyone(problem, scores, parameters, nodes)
     information = -second - problem.engine.score_covariance(tables, nodes, scores)
     if isinstance(information, np.ndarray):
         return information

@@ -18,6 +18,7 @@ from raterlens.types import Array
 from raterlens.uncertainty.cell_scores import cell_scores, few_kinds
 from raterlens.uncertainty.context_curvature import context_curvature
 from raterlens.uncertainty.halo_information import halo_information
+from raterlens.uncertainty.shape_information import shape_added, with_everyone
 
 
 def observed_information(
@@ -41,10 +42,12 @@ def observed_information(
     d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
+    second = shape_added(problem, second, parameters, found.everyone, nodes)
     information = -second
     if isinstance(problem, EssayMarginal) and not few_kinds(problem, nodes):
         problem = problem.by_ratings(ratings)
-    tables, scores = problem.tables(parameters, nodes), cell_scores(problem, parameters, nodes)
+    tables = problem.tables(parameters, nodes)
+    scores = with_everyone(problem, cell_scores(problem, parameters, nodes), parameters, nodes)
     information = information - problem.engine.score_covariance(tables, nodes, scores)
     if not isinstance(information, np.ndarray):
         information = sparse.csr_array((information + information.T) / 2)

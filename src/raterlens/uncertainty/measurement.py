@@ -23,6 +23,7 @@ from raterlens.capability.yardstick import (
 )
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
+from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel
 from raterlens.text import Message, Option
 from raterlens.types import Array
@@ -102,7 +103,7 @@ def measured(
 ) -> Measurement:
     """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
     panel, raters = calibration.panel(item), calibration.labels["rater"]
-    students = students_of(yardstick.population, ability, error)
+    students = students_of(yardstick.population, ability, error, calibration.effects.get(SHAPE))
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))

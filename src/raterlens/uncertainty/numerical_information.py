@@ -22,7 +22,9 @@ def differenced_information(
 ) -> sparse.csr_array:
     """(parameters, parameters): minus the second derivative of what was maximised."""
     size = len(parameters)
-    steps = _STEP / np.sqrt(np.maximum(information_scale(problem.model, parameters), 1e-12))
+    steps = _STEP / np.sqrt(
+        np.maximum(information_scale(problem.model, parameters, problem.n_students), 1e-12)
+    )
     information = np.empty((size, size))
     for j in range(size):
         ahead, back = parameters.copy(), parameters.copy()

@@ -157,13 +157,15 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             "use fit.bootstrap(ratings) for others",
             option="model",
         )
-    if "halo" in known.effects:
-        raise OptionError(
-            Message("profile takes a fit without halo, not ", Option("halo", fit.config.halo)),
-            "use the intervals in fit.raters, or fit.bootstrap(ratings)",
-            value=fit.config.halo,
-            option="halo",
-        )
+    for option in ("halo", "ability"):
+        if option in known.effects:
+            value = getattr(fit.config, option)
+            raise OptionError(
+                Message("profile does not know ", Option(option, value)),
+                "use the intervals in fit.raters, or fit.bootstrap(ratings)",
+                value=value,
+                option=option,
+            )
     mixed = yardstick.reference != MAX and str(yardstick.reference).split()[0] in ("quantile", "max")
     if known.spread is not None:
         raise OptionError(

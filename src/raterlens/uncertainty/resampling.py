@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy import special
 
 from raterlens.errors import InputError
 from raterlens.models.facets import FacetsModel
@@ -28,7 +29,7 @@ _BLOCK = 2**20
 def redrawn(
     ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
 ) -> Ratings:
-    """New abilities from the standard normal population, new impressions where the model has them, and new scores from
+    """New abilities from the population, new impressions where the model has them, and new scores from
     the model, for every rating and known answer."""
     if known_part(model) is not None:
         return _with_answers_redrawn(ratings, model, response, parameters, random)
@@ -52,6 +53,8 @@ def _scores(
 ) -> NDArray[np.int16]:
     """(ratings,)"""
     ability = random.standard_normal(ratings.n_students)
+    if model.smooth:
+        ability = model.shape(parameters).at(special.ndtr(ability))
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     contexts = model.contexts.places(ratings)

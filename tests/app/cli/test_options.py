@@ -65,6 +65,7 @@ VALUES: dict[str, Any] = {
     "known": "gold",
     "known_slope": 3.5,
     "shared": "yes",
+    "ability": "smooth",
     "prior": "panel",
     "score": "mark",
     "table": "Sheet 2",

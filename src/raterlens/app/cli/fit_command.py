@@ -108,7 +108,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
     # heavy, so not before it is needed
     from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
-    from raterlens.fitting import fit_with_halo, load
+    from raterlens.fitting import fit_as_clear, load
     from raterlens.grading.asked_decisions import AskedDecisions
     from raterlens.parallel.dask_cluster import cluster_at
     from raterlens.pipeline.steps import Run
@@ -127,8 +127,10 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         asked.check_scores(ratings)
         if output.xlsx:
             check_workbook(output.out, ratings)
-        result, said = fit_with_halo(ratings, config, run)
-        request = replace(request, fit=request.fit.changed(halo=result.config.halo))
+        result, said = fit_as_clear(ratings, config, run)
+        request = replace(
+            request, fit=request.fit.changed(halo=result.config.halo, ability=result.config.ability)
+        )
         decided, plan = asked.made(result, ratings)
         ratings, besides, cautions = manageable(ratings, besides)
         cautions = (*said, *cautions)

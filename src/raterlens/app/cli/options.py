@@ -74,6 +74,10 @@ FIT_HELP = {
         "(where a test finds one)."
     ),
     "known_slope": "How strongly a known answer shows ability; 3 and 10 are worth a check.",
+    "ability": (
+        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, and "
+        "smooth where the ratings clearly show another shape."
+    ),
     "starts": "Starting points to try at most, for models with a true category and where ratings are few.",
     "seed": "Seed of the random starting points.",
     "standard_errors": "Skip standard errors and intervals.",

@@ -20,7 +20,7 @@ from raterlens.errors import InputError, OptionError, RaterlensError
 from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.export.excel import check_excel
 from raterlens.export.folder import write_results
-from raterlens.fitting import fit_with_halo, load
+from raterlens.fitting import fit_as_clear, load
 from raterlens.grading.asked_decisions import AskedDecisions
 from raterlens.pipeline.carry_out import check as check_request
 from raterlens.pipeline.steps import Run
@@ -123,7 +123,7 @@ def fit(
     progress({"phase": "reading", "share": 0.02})
     ratings = _read(path, name, request.read)
     asked.check_scores(ratings)
-    result, said = fit_with_halo(ratings, request.fit, Run(_Share(progress)))
+    result, said = fit_as_clear(ratings, request.fit, Run(_Share(progress)))
     request = replace(request, fit=result.config)
     progress({"phase": "checking", "share": 0.75})
     found = find(result, ratings)

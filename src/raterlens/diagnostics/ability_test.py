@@ -1,0 +1,189 @@
+"""Are abilities normally distributed? The likelihood ratio of a smooth shape against a normal one, and what to do by
+default.
+
+The shape has two parameters (`capability/ability_shape.py`), both 0 where abilities are normal, so the ratio has two
+degrees of freedom. Whether it is worth a second fit is asked of the score at 0 first.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from raterlens.diagnostics.differences import p_words
+from raterlens.estimation.grid import nodes_for
+from raterlens.estimation.scoring import place
+from raterlens.models.facets import SHAPE
+from raterlens.models.redundancy import redundancy
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.stored import StoredRatings
+from raterlens.result.record import Result
+from raterlens.text import Message, Option
+from raterlens.types import Array
+from raterlens.uncertainty.covariance import covariance, in_full
+from raterlens.uncertainty.information import observed_information
+
+if TYPE_CHECKING:
+    from raterlens.facade import Fit
+
+CLEAR = 0.05
+"""From this p-value down, another shape is clear enough for a default."""
+_MOST_RATINGS, _MOST_PARAMETERS = 500_000, 500
+"""With more, nobody is asked by default."""
+_UNLIKELY = 0.2
+"""p-value of the score test from which on no second fit is made."""
+_SKEWED, _PEAKS = 0.1, 0.02
+"""Of the mean of abilities in half-widths from their median, and of a valley between two peaks, of the lower of
+them: from here on they are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityTest:
+    """Whether abilities are normal."""
+
+    test: str
+    """`likelihood ratio`, or `score` where that leaves no doubt that a second fit would find nothing."""
+    statistic: float
+    shape: tuple[float, float]
+    """c3 and c4; 0 where no second fit was made."""
+
+    @property
+    def p(self) -> float:
+        return float(special.chdtrc(2, max(self.statistic, 0.0)))
+
+    @property
+    def finding(self) -> str:
+        """In a few words: what the distribution is like."""
+        if self.p > CLEAR:
+            return "normal as far as ratings can tell"
+        return described(self.shape)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """test, statistic, df, p, finding"""
+        row = (self.test, self.statistic, 2, self.p, self.finding)
+        return pl.DataFrame([row], schema=["test", "statistic", "df", "p", "finding"], orient="row")
+
+
+def described(shape: tuple[float, float]) -> str:
+    """What students of this shape are like.
+
+    Examples
+    --------
+    >>> described((0.25, -0.02)), described((0.0, -0.2)), described((0.0, 0.05))
+    ('skewed to the right', 'two groups', 'heavy tails')
+    """
+    from raterlens.capability.ability_shape import AbilityShape  # loads splines
+
+    found = AbilityShape.of(*shape)
+    theta = np.linspace(-5, 5, 1001)
+    density = np.exp(found.log_density(theta))
+    said = []
+    if _two_peaks(density):
+        said.append("two groups")
+    mean = float(theta @ density / density.sum())
+    if abs(mean) > _SKEWED:
+        said.append(f"skewed to the {'right' if mean > 0 else 'left'}")
+    return ", ".join(said) or ("heavy tails" if shape[1] > 0 else "light tails")
+
+
+def _two_peaks(density: Array) -> bool:
+    rises = np.diff(density) > 0
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:]) + 1
+    if len(peaks) < 2:
+        return False
+    first, last = peaks[0], peaks[-1]
+    valley = float(density[first:last].min())
+    return valley < (1 - _PEAKS) * float(min(density[first], density[last]))
+
+
+def ability_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
+    """Fit with a smooth shape and with a normal one: `Fit.ability_test`."""
+    found = {kind: _refitted(fit, ratings, kind) for kind in ("normal", "smooth")}
+    return _compared(found["normal"], found["smooth"])
+
+
+def diagnosed(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
+    """The test where it can be made in passing; None otherwise."""
+    if not _testable(fit, ratings):
+        return None
+    if fit.config.ability == "smooth":
+        return _compared(_refitted(fit, ratings, "normal"), fit)
+    score = _score_statistic(fit, ratings)
+    if special.chdtrc(2, score) > _UNLIKELY:
+        return AbilityTest("score", score, (0.0, 0.0))
+    return _compared(fit, _refitted(fit, ratings, "smooth"))
+
+
+def clear_shape(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
+    """The test, where another shape than a normal one is clear and nothing was said about it; None otherwise."""
+    if fit.config.ability is not None:
+        return None
+    found = diagnosed(fit, ratings)
+    return found if found is not None and found.p <= CLEAR else None
+
+
+def _testable(fit: "Fit", ratings: Ratings) -> bool:
+    known, config = fit.calibration, fit.config
+    offered = config.method == "mml" and fit.link != "log" and config.covariance in ("observed", "expected")
+    large = fit.n_ratings > _MOST_RATINGS or fit.n_parameters > _MOST_PARAMETERS
+    return (
+        known is not None
+        and offered
+        and not (large or isinstance(ratings, StoredRatings))
+        and config.anchors is None
+        and config.covariates is None
+        and config.prior == "none"
+        and ratings.n_ratings == fit.n_ratings
+    )
+
+
+def _compared(normal: Result, smooth: Result) -> AbilityTest:
+    assert smooth.calibration is not None
+    c3, c4 = smooth.calibration.effects[SHAPE].tolist()
+    return AbilityTest("likelihood ratio", 2 * (smooth.loglik - normal.loglik), (c3, c4))
+
+
+def _refitted(fit: "Fit", ratings: Ratings, kind: str) -> "Fit":
+    known = fit.calibration
+    start = None if known is None or known.covariates else fit
+    return fit.refit(ratings, start=start, ability=kind, standard_errors=False)
+
+
+def _score_statistic(fit: "Fit", ratings: Ratings) -> float:
+    """Rao's, at a normal shape."""
+    known = fit.calibration
+    assert known is not None
+    placed = place(replace(known, effects={**known.effects, SHAPE: np.zeros(2)}, covariance=None), ratings)
+    problem, x, moments = placed.problem, placed.parameters, placed.abilities()
+    nodes, at = nodes_for(moments, 1e-4 * len(moments.sd)), problem.model.blocks[SHAPE]
+    gradient = problem.value(x, nodes).gradient[at]
+    information = observed_information(problem, placed.ratings, x, nodes)
+    spread = covariance(information, redundancy(problem.model, x), np.zeros(len(x), dtype=bool))
+    return float(gradient @ in_full(spread.matrix)[at, at] @ gradient)
+
+
+def warning(found: AbilityTest) -> str:
+    """What to do from Python."""
+    return Message(
+        f"abilities are not normally distributed: {found.finding} ({p_words(found.p)}). Severities and capabilities "
+        "that take them for normal are biased. Fit with ",
+        Option("ability", "smooth"),
+        ", or say ",
+        Option("ability", "normal"),
+        " to keep to it",
+    )
+
+
+def done(found: AbilityTest) -> str:
+    """What the command did."""
+    return Message(
+        f"abilities are not normally distributed: {found.finding} ({p_words(found.p)}), so their distribution is "
+        "estimated with the rest (",
+        Option("ability", "smooth"),
+        "); ",
+        Option("ability", "normal"),
+        " takes them for normal",
+    )

@@ -1,0 +1,71 @@
+"""Are abilities normal? Found where students are skewed or of two groups, and not where they are normal."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.config import FitConfig
+from raterlens.diagnostics.ability_test import CLEAR, AbilityTest, clear_shape, diagnosed
+from raterlens.fitting import fit_as_clear
+from raterlens.pipeline.steps import Run
+
+
+def ratings_of(kind: str, students: int = 400, raters: int = 8) -> rl.Ratings:
+    random = np.random.default_rng(3)
+    ability = {
+        "skewed": lambda: (random.chisquare(3, students) - 3) / np.sqrt(6),
+        "two groups": lambda: random.choice([-1.1, 1.1], students) + 0.4 * random.standard_normal(students),
+        "normal": lambda: random.standard_normal(students),
+    }[kind]()
+    severity = np.linspace(-1.2, 1.2, raters)
+    passed = random.random((students, raters)) < 1 / (1 + np.exp(severity - 2 * ability[:, None]))
+    frame = pl.DataFrame(
+        {
+            "student": np.repeat(np.arange(students), raters),
+            "rater": np.tile([f"r{r}" for r in range(raters)], students),
+            "score": passed.ravel().astype(int),
+        }
+    )
+    return rl.read(frame, student="student", rater="rater", score="score")
+
+
+@pytest.mark.parametrize(("kind", "said"), [("skewed", "skewed to the right"), ("two groups", "two groups")])
+def test_it_finds_skewness_and_two_groups(kind, said):
+    ratings = ratings_of(kind)
+    fit = rl.fit(ratings, standard_errors=False)
+    assert any(said in text and "ability='smooth'" in text for text in fit.warnings)
+    found = fit.ability_test(ratings)
+    assert found.p < CLEAR
+    assert said in found.finding
+    assert fit.diagnose(ratings).table("ability")["p"][0] == pytest.approx(found.p, rel=0.05)
+    smooth = rl.fit(ratings, ability="smooth", standard_errors=False)
+    assert not any("normally" in text for text in smooth.warnings)
+    assert 2 * (smooth.loglik - fit.loglik) == pytest.approx(found.statistic, abs=1e-3)
+    assert diagnosed(smooth, ratings).statistic == pytest.approx(found.statistic, abs=1e-3)
+    by_default, lines = fit_as_clear(ratings, FitConfig(standard_errors=False), Run())
+    assert by_default.config.ability == "smooth"
+    assert said in lines[0]
+
+
+def test_it_finds_nothing_in_normal_abilities():
+    ratings = ratings_of("normal")
+    fit = rl.fit(ratings)
+    assert clear_shape(fit, ratings) is None
+    found = fit.ability_test(ratings)
+    assert found.p > CLEAR
+    assert found.finding.startswith("normal")
+    asked = rl.fit(ratings_of("skewed"), ability="normal", standard_errors=False)
+    assert not any("normally" in text for text in asked.warnings)
+
+
+def test_the_p_value_is_of_two_degrees_of_freedom():
+    """5.991 is the 5 % point."""
+    assert AbilityTest("likelihood ratio", 5.9915, (0.1, 0.0)).p == pytest.approx(0.05, abs=1e-5)
+    assert AbilityTest("score", -0.1, (0.0, 0.0)).p == 1.0
+
+
+def test_it_is_not_offered_by_other_methods(small):
+    fit = rl.fit(small, method="laplace")
+    assert diagnosed(fit, small) is None
+    assert "ability" not in fit.diagnose(small).tables
