@@ -122,9 +122,17 @@ def severity_of_origin(origin: Origin, n_raters: int, aside: Mask | None = None)
     return Measure(0.0 if origin == ABSOLUTE else float(origin), np.zeros(n_raters))
 
 
-def students_of(population: str, ability: Array, error: Array, shape: Array | None = None) -> Population:
+def students_of(
+    population: str,
+    ability: Array,
+    error: Array,
+    shape: Array | None = None,
+    piece_variance: float = 0.0,
+) -> Population:
     """The population by its name; `estimated` is what the fit says of its own students, and `standard` students of the
-    shape that it found, where it looked for one."""
+    shape that it found, where it looked for one, or what their pieces of work are worth, where these differ."""
+    if population == STANDARD and piece_variance:
+        return Normal(0.0, float(np.sqrt(1 + piece_variance)))
     if population == STANDARD and shape is not None:
         return Histogram.smooth(*shape.tolist())
     if population == ESTIMATED:

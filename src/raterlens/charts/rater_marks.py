@@ -78,8 +78,9 @@ def measurement_of(fit: Result) -> Measurement:
 def population_of(fit: Result) -> Population:
     """The students over whom the fit averages capability."""
     students = fit.table("students").select("theta", "theta_se").to_numpy()
-    shape = None if fit.calibration is None else fit.calibration.effects.get(SHAPE)
-    return students_of(fit.yardstick.population, students[:, 0], students[:, 1], shape)
+    known = fit.calibration
+    shape, pieces = (None, 0.0) if known is None else (known.effects.get(SHAPE), known.piece_variance)
+    return students_of(fit.yardstick.population, students[:, 0], students[:, 1], shape, pieces)
 
 
 def with_verdicts(rows: pl.DataFrame) -> pl.DataFrame:

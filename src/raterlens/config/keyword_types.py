@@ -38,6 +38,7 @@ class ColumnOptions(FurtherOptions, total=False):
     score: str
     items: Columns
     facets: Columns
+    piece: str
     known: Any
     cut: float
     table: str

@@ -31,6 +31,8 @@ class ReadConfig:
     score: str | None = None
     items: Columns = None
     facets: Columns = None
+    piece: str | None = None
+    """The piece of work that a rating is of, where students have several."""
     known: Any = None
     """The column of known answers, or a table of them: its path, or a dataframe."""
     cut: float | None = None
@@ -46,13 +48,15 @@ class ReadConfig:
     as_written: bool = False
 
     def __post_init__(self) -> None:
-        for role in ("student", "rater", "item", "items", "facets", "score"):
+        for role in ("student", "rater", "item", "items", "facets", "score", "piece"):
             spec = getattr(self, role)
             if spec is not None and not isinstance(spec, str):
                 several = isinstance(spec, Iterable)
                 object.__setattr__(self, role, tuple(map(str, spec)) if several else str(spec))
         if self.items is not None and self.wide is None:
             _refuse_items_and(self, "item" if self.item is not None else "score")
+        if isinstance(self.piece, tuple):
+            object.__setattr__(self, "piece", _single_column("piece", self.piece))
         if isinstance(self.score, tuple):
             if len(self.score) > 1:
                 raise OptionError(
@@ -119,6 +123,17 @@ def pattern_fields(pattern: str) -> list[str]:
             option="wide",
         )
     return found
+
+
+def _single_column(option: str, names: tuple[str, ...]) -> str | None:
+    if len(names) > 1:
+        raise OptionError(
+            Message(Option(option, list(names)), " names several columns"),
+            "give one",
+            value=names,
+            option=option,
+        )
+    return "".join(names) or None
 
 
 def _checked_cut(cut: object) -> float | None:

@@ -40,10 +40,12 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
     else:
         widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known.fixed)
         nodes = _nodes(placed.abilities(), widest)
-    if model.halo is not None:
+    if model.halo is not None or model.pieces:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
-        spread = np.sqrt(model.halo_variances(placed.parameters))
-        response = AveragedResponse(response, spread[model.contexts.rater])
+        variance = model.piece_variance(placed.parameters) * predictor.slope**2
+        if model.halo is not None:
+            variance = variance + model.halo_variances(placed.parameters)[model.contexts.rater]
+        response = AveragedResponse(response, np.sqrt(variance))
     prior = placed.problem.log_prior(placed.parameters, nodes)[None]
     contexts = model.contexts
     if known is not None:

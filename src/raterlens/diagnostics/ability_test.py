@@ -15,7 +15,7 @@ from scipy import special
 from raterlens.diagnostics.differences import p_words
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
-from raterlens.models.facets import SHAPE
+from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
@@ -131,10 +131,12 @@ def _testable(fit: "Fit", ratings: Ratings) -> bool:
     large = fit.n_ratings > _MOST_RATINGS or fit.n_parameters > _MOST_PARAMETERS
     return (
         known is not None
+        and PIECE not in known.effects
         and offered
         and not (large or isinstance(ratings, StoredRatings))
         and config.anchors is None
         and config.covariates is None
+        and config.trusted is None
         and config.prior == "none"
         and ratings.n_ratings == fit.n_ratings
     )

@@ -12,6 +12,7 @@ from scipy import sparse
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
+from raterlens.ratings.pieces import by_piece
 from raterlens.ratings.repeats import occurrence
 
 
@@ -139,7 +140,14 @@ class Columns(NamedTuple):
 
 
 def reading_columns(ratings: Ratings) -> Columns:
-    """A student's ratings by a rater are one reading; where the same item occurs again, it is of the next one."""
+    """A student's ratings by a rater are one reading, or where pieces are named, those of a piece; where the same item
+    occurs again, it is of the next one."""
+    if ratings.piece is not None:
+        split = by_piece(ratings)
+        own = reading_columns(split.ratings)
+        first = np.searchsorted(split.student, split.student)  # of the same student
+        place = (np.arange(len(first)) - first)[split.ratings.student]
+        return Columns((place * own.number + own.of).astype(np.int32), (int(place.max()) + 1) * own.number)
     again = occurrence(ratings.student, ratings.rater, ratings.item)
     if again is None:
         return Columns(ratings.rater, ratings.n_raters)

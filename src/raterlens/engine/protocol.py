@@ -58,6 +58,8 @@ class Tables:
     """(cells, nodes): log-probability of a rating cell at each node."""
     linear: Array | None = None
     """(sums,): coefficient of ability for each column of sums; None where the model has no linear part."""
+    piece_variance: float = 0.0
+    """omega^2: how much a student's pieces of work differ, where an engine knows of pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Expected:
     """(cells, nodes): expected number of ratings in a cell given at a node."""
     linear: Array | None
     """(sums,): sum over students of their sum times their expected ability."""
+    d_piece: float | None = None
+    """Derivative of the log-likelihood in omega^2, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from scipy import sparse
 
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.growing_engine import GrowingEngine
+from raterlens.engine.piece_engine import PieceEngine
 from raterlens.engine.protocol import Engine
 from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.pieces import by_piece
 from raterlens.ratings.stored import StoredRatings
 
 if TYPE_CHECKING:
@@ -34,9 +36,20 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
 
 
 def cell_engine(
-    ratings: Ratings, contexts: Contexts, cells_of: CellsOf, client: "Client | None" = None
+    ratings: Ratings,
+    contexts: Contexts,
+    cells_of: CellsOf,
+    client: "Client | None" = None,
+    *,
+    pieces: bool = False,
 ) -> Engine:
-    """An engine whose cells are contexts with scores; on the workers of a Dask client, where there is one."""
+    """An engine whose cells are contexts with scores; on the workers of a Dask client, where there is one.
+
+    `pieces`, here and below: a student's pieces of work differ.
+    """
+    if pieces:
+        split = by_piece(ratings)
+        return PieceEngine(cells_of(split.ratings, contexts), None, split.student)
     if client is not None:
         from raterlens.engine.dask_engine import cells_on_cluster  # an optional package
 
@@ -49,9 +62,18 @@ def cell_engine(
 
 
 def kind_engine(
-    ratings: Ratings, contexts: Contexts, kinds_of: KindsOf, client: "Client | None" = None
+    ratings: Ratings,
+    contexts: Contexts,
+    kinds_of: KindsOf,
+    client: "Client | None" = None,
+    *,
+    pieces: bool = False,
 ) -> tuple[Engine, Kinds]:
     """An engine whose cells are kinds of essays or readings, and what these are."""
+    if pieces:
+        split = by_piece(ratings)
+        found = kinds_of(split.ratings, contexts)
+        return PieceEngine(found.counts, found.sums, split.student), found.kinds
     if client is not None:
         from raterlens.engine.dask_engine import kinds_on_cluster  # an optional package
 

@@ -52,9 +52,9 @@ class OwnCurvature:
 def own_curvature(
     problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, moments: Moments
 ) -> OwnCurvature | None:
-    """None for models without parameters of single raters, and on very fine grids."""
+    """None for models without parameters of single raters or with pieces, and on very fine grids."""
     own = problem.model.of_single_raters
-    if not own.size or len(nodes.points) > _MOST_NODES:
+    if not own.size or len(nodes.points) > _MOST_NODES or problem.model.pieces:
         return None
     found = problem.derivatives(parameters, nodes)
     blocks = _own_information(problem, parameters, own, nodes, moments, found.counts)

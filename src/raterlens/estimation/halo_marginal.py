@@ -119,7 +119,7 @@ class HaloMarginal(FacetsMarginal):
         grouping = partial(
             readings, n_categories=response.n_categories, by_total=self.by_total, everyone=model.smooth
         )
-        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client)
+        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client, pieces=model.pieces)
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""
         self.rater = model.contexts.rater[self.example]
@@ -133,12 +133,15 @@ class HaloMarginal(FacetsMarginal):
         return Averaged(self, parameters, nodes, least)
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        return self.peopled(Tables(self.averaged(parameters, nodes).table), parameters, nodes)
+        averaged = self.averaged(parameters, self.inner(parameters, nodes))
+        return self.peopled(Tables(averaged.table), parameters, nodes)
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        averaged = self.averaged(parameters, nodes)
+        inner = self.inner(parameters, nodes)
+        averaged = self.averaged(parameters, inner)
         expected, everyone = self.evaluated(self.peopled(Tables(averaged.table), parameters, nodes), nodes)
-        return replace(self.collected(averaged, expected.loglik, expected.counts, nodes), everyone=everyone)
+        found = self.collected(averaged, expected.loglik, expected.counts, inner)
+        return replace(found, everyone=everyone, d_piece=expected.d_piece)
 
     def collected(self, averaged: Averaged, loglik: float, counts: Array, nodes: Nodes) -> Derivatives:
         """The derivatives by Fisher's identity, from the expected readings of each kind at each node."""

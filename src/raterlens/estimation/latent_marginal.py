@@ -79,6 +79,15 @@ class LatentClassMarginal:
             log_prob += top
             yield part, Mixture(log_prob, truth)
 
+    def widths(self, parameters: Array, nodes: Nodes) -> Moments:
+        """What the grid has to resolve."""
+        return self.moments(parameters, nodes)
+
+    @staticmethod
+    def fine_enough(nodes: Nodes, parameters: Array) -> Nodes:
+        """As `FacetsMarginal.fine_enough`, where there is nothing finer to look at."""
+        return nodes
+
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
         found = [
             part.engine.moments(Tables(mixture.log_prob), nodes)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from raterlens.engine.cells import essays, rating_cells
+from raterlens.engine.piece_engine import PieceEngine, fine_enough, kernel
 from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
-from raterlens.models.facets import SHAPE, FacetsModel
+from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
@@ -39,6 +40,8 @@ class Derivatives:
     """(raters,): in the variances of the reading effect, where the model has one."""
     everyone: Array | None = None
     """(nodes,): expected students at each node, where the shape of their distribution is estimated."""
+    d_piece: float | None = None
+    """In the variance of the piece effect, where the model has one."""
 
 
 # How firmly that shape is held at a normal one: as if so many students were known to be from it.
@@ -60,10 +63,31 @@ class FacetsMarginal:
         self.model, self.response, self.pseudo = model, response, pseudo
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        return self.peopled(self._tables(self.model.predictor(parameters), nodes), parameters, nodes)
+        predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
+        return self.peopled(self._tables(predictor, inner), parameters, nodes)
+
+    def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
+        """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
+        if not self.model.pieces:
+            return nodes
+        points = kernel(nodes, self.model.piece_variance(parameters)).points
+        return Nodes(points, np.zeros_like(points))
+
+    def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes:
+        """A grid that will do for abilities, or a finer one that will do for pieces, too."""
+        variance = self.model.piece_variance(parameters)
+        return fine_enough(nodes, variance) if self.model.pieces else nodes
+
+    def widths(self, parameters: Array, nodes: Nodes) -> Moments:
+        """What the grid has to resolve: the students' posteriors, or those of their pieces."""
+        if isinstance(self.engine, PieceEngine):
+            return self.engine.of_pieces(self.tables(parameters, nodes), nodes)
+        return self.moments(parameters, nodes)
 
     def peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
         """With the cell that every student has once: how students are distributed, where that is estimated."""
+        if self.model.pieces:
+            return replace(tables, piece_variance=self.model.piece_variance(parameters))
         if not self.model.smooth:
             return tables
         row = self.model.shape(parameters).log_ratio(nodes.points)
@@ -113,13 +137,16 @@ class FacetsMarginal:
             pull = SHAPE_RIDGE * parameters[at]
             extra -= float(pull @ parameters[at]) / 2
             gradient[at] = self.model.shape(parameters).scores(nodes.points) @ found.everyone - pull
+        if found.d_piece is not None:
+            gradient[self.model.blocks[PIECE]] = found.d_piece
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        predictor = self.model.predictor(parameters)
-        tables = self.peopled(self._tables(predictor, nodes), parameters, nodes)
+        predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
+        tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
         expected, everyone = self.evaluated(tables, nodes)
-        return replace(self._derivatives(predictor, expected, nodes), everyone=everyone)
+        found = self._derivatives(predictor, expected, inner)
+        return replace(found, everyone=everyone, d_piece=expected.d_piece)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         raise NotImplementedError
@@ -141,7 +168,7 @@ class CellMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(model, response, pseudo)
         cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
-        self.engine = cell_engine(ratings, model.contexts, cells_of, client)
+        self.engine = cell_engine(ratings, model.contexts, cells_of, client, pieces=model.pieces)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -173,7 +200,7 @@ class EssayMarginal(FacetsMarginal):
             n_categories=response.n_categories,
             everyone=model.smooth,
         )
-        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client)
+        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client, pieces=model.pieces)
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)

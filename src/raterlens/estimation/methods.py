@@ -295,7 +295,8 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
         step = min(nodes_for(moments, _SHARP).step, smooth)
     # A student with passes only has a posterior as wide as the population on that side.
     low, high = reached(moments, _SHARP)
-    return Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
+    nodes = Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
+    return problem.fine_enough(nodes, parameters)
 
 
 def _laplace(task: _Task) -> FacetsEstimate:

@@ -33,6 +33,10 @@ class Marginal(Protocol):
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments: ...
 
+    def widths(self, parameters: Array, nodes: Nodes) -> Moments: ...
+
+    def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Quadrature:
@@ -129,10 +133,10 @@ class Grid:
         return News(objective_changed=True, inverse_curvature=inverse)
 
     def follow(self, parameters: Array) -> None:
-        moments = self.moments(parameters)
+        moments = self.problem.widths(parameters, self.nodes)
         # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
         seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.step / 4))
-        self.nodes, self.rough = nodes_for(seen, self.accuracy), False
+        self.nodes, self.rough = self.problem.fine_enough(nodes_for(seen, self.accuracy), parameters), False
 
     def fine_enough(self, optimum: Optimum) -> bool:
         """Whether half the step changes nothing."""

@@ -18,7 +18,7 @@ from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import SHAPE, FacetsModel
+from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.gmf import own_slopes
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part
 from raterlens.models.population_shift import POPULATION, ShiftedModel
@@ -65,7 +65,16 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
     halo: HaloKind = "rater" if "halo" in calibration.effects else "none"
     link = get_link(calibration.link)
     smooth = SHAPE in calibration.effects
-    options = Options(spec, link, calibration.scale, calibration.item_slopes, halo=halo, smooth=smooth)
+    pieces = PIECE in calibration.effects
+    if pieces and coded.piece is None:
+        raise InputError(
+            "the fit tells pieces of work apart, and these ratings name none",
+            Message("read them with ", Option("piece")),
+            option="piece",
+        )
+    options = Options(
+        spec, link, calibration.scale, calibration.item_slopes, halo=halo, smooth=smooth, pieces=pieces
+    )
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = ShiftedModel.of(model)
@@ -133,6 +142,8 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
         _refuse_impossible(ratings, model.thresholds, np.isfinite(thresholds).sum(axis=1), calibration.scores)
         x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
+    if model.pieces:
+        x[model.blocks[PIECE]] = effects[PIECE]
     if model.smooth:
         x[model.blocks[SHAPE]] = effects[SHAPE]
     if POPULATION in model.blocks:

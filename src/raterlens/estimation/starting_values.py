@@ -4,7 +4,7 @@ import numpy as np
 from scipy import special
 
 from raterlens.capability.links import Link
-from raterlens.models.facets import SHAPE, FacetsModel
+from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
@@ -17,6 +17,8 @@ _SPREAD = 0.5
 _INFORMATION = 0.15
 # Of what the shape of the students' distribution could be known by, were abilities known, so much is.
 _OF_SHAPE = 0.2
+# Of a student about the variance of the piece effect.
+_OF_PIECE = 0.1
 
 
 def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
@@ -35,6 +37,8 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     if model.halo is not None:
         # Away from 0, where the likelihood is level in the spread.
         start[blocks["halo"]] = model.halo.invert(np.full(n, _SPREAD**2))
+    if model.pieces:
+        start[blocks[PIECE]] = _SPREAD**2
     if model.thresholds is not None:
         start[blocks["threshold"]] = _first_thresholds(model.thresholds)
     if isinstance(model, KnownModel):
@@ -55,6 +59,8 @@ def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> 
         found[model.blocks["halo"]] = model.halo.jacobian(start[model.blocks["halo"]]).T @ (
             each * of_rater / n
         )
+    if model.pieces:
+        found[model.blocks[PIECE]] = _OF_PIECE * n_students
     if model.smooth:
         found[model.blocks[SHAPE]] = _OF_SHAPE * n_students * np.array([6.0, 24.0])
     return found

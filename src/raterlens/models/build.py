@@ -33,6 +33,8 @@ class Options:
     """Whether the scores of a reading share more than ability, as much by every rater (`common`) or not (`rater`)."""
     smooth: bool = False
     """Whether the shape of the students' distribution is estimated, or taken for normal."""
+    pieces: bool = False
+    """Whether a student's pieces of work differ."""
 
 
 def build(
@@ -69,7 +71,9 @@ def build(
         thresholds=thresholds,
         halo=_HALO[options.halo](contexts.n_raters),
     )
-    return model.smoothed() if options.smooth else model, response
+    if options.smooth:
+        model = model.smoothed()
+    return model.with_pieces() if options.pieces else model, response
 
 
 _HALO: dict[HaloKind, Callable[[int], Linear | None]] = {

@@ -61,6 +61,11 @@ class Calibration:
     def item_slopes(self) -> bool:
         return "item_slope" in self.effects
 
+    @property
+    def piece_variance(self) -> float:
+        """omega^2, where pieces of work were told apart; else 0."""
+        return float(self.effects["piece"][0]) if "piece" in self.effects else 0.0
+
     def known(self, effect: str) -> dict[str, float]:
         """The values of an effect by label, as text; nothing where the model does not have it."""
         if effect not in self.effects:

@@ -29,6 +29,10 @@ NO_SLOPE = 1e-4
 LARGEST_HALO = 10.0
 SHAPE = "ability"
 """The block of the parameters of the students' distribution."""
+PIECE = "piece"
+"""The block of the variance of the piece effect."""
+LARGEST_PIECE = 5.0
+"""Of its spread, in standard deviations of ability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class FacetsModel:
     the model has none."""
     smooth: bool = False
     """The shape of the students' distribution is estimated: two more parameters, on which no predictor depends."""
+    pieces: bool = False
+    """A piece of work differs from its student's ability, by a variance that is one more such parameter."""
 
     @staticmethod
     def build(
@@ -90,6 +96,10 @@ class FacetsModel:
             item_group=item_group,
             halo=halo,
         )
+
+    def with_pieces(self) -> "FacetsModel":
+        """With pieces of work that differ from what their students can do in general."""
+        return replace(self, pieces=True, blocks=Blocks(self.blocks.sizes | {PIECE: 1}))
 
     def smoothed(self) -> "FacetsModel":
         """With the shape of the students' distribution among what is estimated."""
@@ -151,6 +161,10 @@ class FacetsModel:
     def shape(self, parameters: Array) -> AbilityShape:
         """Of the students' distribution, where it is estimated."""
         return AbilityShape.of(*parameters[self.blocks[SHAPE]].tolist())
+
+    def piece_variance(self, parameters: Array) -> float:
+        """omega^2, in units of the variance of abilities; 0 where pieces are not told apart."""
+        return float(parameters[self.blocks[PIECE]][0]) if self.pieces else 0.0
 
     def predictor(self, parameters: Array) -> Predictor:
         parts = self._parts(parameters)
@@ -267,6 +281,8 @@ class FacetsModel:
             lower[self.blocks["item_slope"]] = -np.log(LARGEST_ITEM_SLOPE)
         if self.halo is not None:
             lower[self.blocks["halo"]], upper[self.blocks["halo"]] = 0.0, LARGEST_HALO**2
+        if self.pieces:
+            lower[self.blocks[PIECE]], upper[self.blocks[PIECE]] = 0.0, LARGEST_PIECE**2
         if self.smooth:
             upper[self.blocks[SHAPE]] = LARGEST_SHAPE
             lower[self.blocks[SHAPE]] = -upper[self.blocks[SHAPE]]
@@ -287,6 +303,8 @@ class FacetsModel:
         if self.thresholds is not None and self.thresholds.graded:
             lower[self.blocks["threshold"]] = -LARGEST_EFFECT
         found = np.asarray((parameters <= lower) | (parameters >= upper))
+        if self.pieces:
+            found[self.blocks[PIECE]] = parameters[self.blocks[PIECE]] >= LARGEST_PIECE**2
         if self.halo is not None:
             found[self.blocks["halo"]] = parameters[self.blocks["halo"]] >= LARGEST_HALO**2
         if isinstance(self.slope, Linear) and self.slope.size == 1:

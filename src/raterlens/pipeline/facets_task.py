@@ -38,6 +38,7 @@ from raterlens.pipeline.facets_checks import (
     known_scores,
     model_options,
 )
+from raterlens.pipeline.piece_checks import ONCE, piece_effect
 from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
@@ -84,6 +85,7 @@ class FacetsTask:
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
         check_known(ratings, config)
+        options = replace(options, pieces=piece_effect(ratings, config, run))
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,
@@ -162,7 +164,7 @@ class FacetsTask:
     def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
         if isinstance(problem, SharedMarginal) and isinstance(nodes, ProductNodes):
             return sparse.csr_array(shared_information(problem, parameters, nodes))
-        if isinstance(problem.response, Capped):
+        if isinstance(problem.response, Capped) or problem.model.pieces:
             redundant = redundancy(problem.model, parameters)
             return differenced_information(problem, parameters, nodes, redundant)
         return observed_information(problem, self.coded, parameters, nodes)
@@ -245,6 +247,8 @@ class FacetsTask:
             *examine(self.ratings).warnings,
             *facets_warnings(self.coded, estimate, covariance, raters),
         ]
+        if self.ratings.piece is not None and not self.options.pieces:
+            warnings.append(ONCE)
         anchors = self.config.anchors
         if self.coded is not self.ratings and (anchors is None or anchors.earlier is None):
             warnings.append(renumbered(self.scores))

@@ -68,6 +68,8 @@ class Ratings:
     facets: tuple[Facet, ...] = ()
     known: KnownAnswers | None = None
     """What is right for some students and items, whoever rated them."""
+    piece: Facet | None = None
+    """The piece of work that each rating is of, where students have several; a label counts within its student."""
     _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What has been counted so far, by its name."""
 
@@ -77,7 +79,7 @@ class Ratings:
             (self.student, self.students),
             (self.rater, self.raters),
             (self.item, self.items),
-            *((facet.codes, facet.labels) for facet in self.facets),
+            *((facet.codes, facet.labels) for facet in (*self.facets, *([self.piece] if self.piece else []))),
         ):
             if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
@@ -189,6 +191,7 @@ class Ratings:
             backend=self.backend,
             facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
             known=known,
+            piece=self.piece and Facet(self.piece.name, *left(self.piece.codes, self.piece.labels)),
         )
 
     def table(self) -> pl.DataFrame:
@@ -298,5 +301,7 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
             replace(facet, codes=np.concatenate([part.facets[f].codes for part in parts]))
             for f, facet in enumerate(first.facets)
         ),
+        piece=first.piece
+        and replace(first.piece, codes=np.concatenate([part.piece.codes for part in parts if part.piece])),
         known=joined_answers([(int(n), part.known) for n, part in zip(before[:-1], parts, strict=True)]),
     )

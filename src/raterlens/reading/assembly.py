@@ -63,6 +63,9 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
     if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config.known)) is not None:
         said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
+    if roles.piece:
+        *facets, piece = ratings.facets
+        ratings = replace(ratings, facets=tuple(facets), piece=piece)
     found, more = swapped(
         roles, ratings.n_students, ratings.n_raters, ratings.n_items, understanding.asked.given().keys()
     )

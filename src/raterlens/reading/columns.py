@@ -24,6 +24,8 @@ class Roles:
     wide: bool
     notes: tuple[str, ...]
     known: tuple[str, ...] = ()
+    piece: tuple[str, ...] = ()
+    """Read as a facet, the last of them."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -35,7 +37,7 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
     wide = config.items is not None
     taken = {
         role: _present(columns, role, config.names(role))
-        for role in ("student", "rater", "item", "score", "items", "facets", "known")
+        for role in ("student", "rater", "item", "score", "items", "facets", "known", "piece")
         if getattr(config, role) is not None
     }
     _refuse_shared(taken)
@@ -67,16 +69,17 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
         rater=taken["rater"],
         item=taken.get("item", ()),
         scores=taken["items"] if wide else taken["score"],
-        facets=taken.get("facets", ()),
+        facets=taken.get("facets", ()) + taken.get("piece", ()),
         wide=wide,
         notes=tuple(notes),
         known=taken.get("known", ()),
+        piece=taken.get("piece", ()),
     )
 
 
 def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple[ReadConfig, list[str]]:
     """What the user says, and where the user says nothing, what the file does of columns not yet taken; and notes."""
-    roles = ("student", "rater", "item", "score", "items", "facets", "known")
+    roles = ("student", "rater", "item", "score", "items", "facets", "known", "piece")
     taken = {name for role in roles for name in config.names(role)}
     filled: dict[str, str | list[str]] = {}
     notes: list[str] = []

@@ -102,13 +102,14 @@ def pack_ratings(
     source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
 ) -> Path:
     """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
-    if config.known is not None:
-        raise OptionError(
-            Message(Option("known"), ": packed files hold ratings only, no known answers"),
-            "leave it out, or fit the table itself",
-            value=config.known,
-            option="known",
-        )
+    for option, what in (("known", "no known answers"), ("piece", "no pieces of work")):
+        if (value := getattr(config, option)) is not None:
+            raise OptionError(
+                Message(Option(option), f": packed files hold ratings only, {what}"),
+                "leave it out, or fit the table itself",
+                value=value,
+                option=option,
+            )
     understanding = Understanding(config)
     with open_table(source, config) as opened:
         understanding.take(opened.findings)

@@ -27,6 +27,7 @@ def read(
     *,
     items: Columns = None,
     facets: Columns = None,
+    piece: str | None = None,
     known: Any = None,
     cut: float | None = None,
     bands: str | Sequence[float] | None = None,
@@ -55,6 +56,10 @@ def read(
     facets
         Columns of whatever else makes a rating harder or easier for all raters alike, such as the topic or the
         occasion. Each is estimated beside raters and items, in `fit.table("facets")`.
+    piece
+        The column that names the piece of work, such as the essay or the task, that a rating is of, where students have
+        several and some pieces are read by more than one rater: how much a student's pieces differ is then estimated
+        apart from what raters see in them (`fit.pieces`).
     known
         The column of known answers: the score that is right for the row's student and item, whoever rated them, and
         empty where it is not known. Or a table of its own, a path or a dataframe, with the columns of the students, of
@@ -113,6 +118,7 @@ def read(
         score=score,
         items=items,
         facets=facets,
+        piece=piece,
         known=known,
         cut=cut,
         bands=bands,

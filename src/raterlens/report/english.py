@@ -36,6 +36,7 @@ ASSUMPTIONS = (
     "Raters who share a student judge the same work; given its quality, they judge independently.",
     "A rater's severity and discrimination are constant over time, items and students.",
 )
+SMOOTH_ASSUMPTION = "Students are independent of each other. How abilities are distributed is estimated."
 LATENT_ASSUMPTIONS = (
     "Each piece of work is truly a pass or truly a fail; any disagreement between raters is error.",
     "Given the truth, raters judge independently.",
@@ -299,9 +300,17 @@ SETTINGS = {
     "sigma": "Slope of the yardstick (sigma)",
     "alpha": "Average predictor (alpha)",
     "yardstick": "Yardstick, students, severity",
+    "reading": "Reading effect",
+    "halo": "Halo",
+    "piece": "Piece effect",
     "covariance": "Standard errors",
     "converged": "Converged",
 }
+READING = "{spread} (what all scores of a reading share besides ability; it may be the text, not the rater)"
+HALO = "{spread} (what all scores of a reading share besides the quality of the piece)"
+PIECES = (
+    "{spread} (how much a student's pieces differ; a piece speaks for its author by a factor of {speaks})"
+)
 NO_ERRORS = "Not computed: there are no intervals"
 
 AXES = {

@@ -25,10 +25,27 @@ def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
         "sigma": number(fit.sigma, 4),
         "alpha": number(fit.alpha, 4),
         "yardstick": f"{fit.yardstick.reference}, {fit.yardstick.population}, {fit.yardstick.origin}",
+        **_effects(fit),
         "covariance": errors if has_errors(fit) else words.NO_ERRORS,
         "converged": ended if fit.converged else f"{ended}: {fit.optimiser.stopped}",
     }
     return tuple((words.SETTINGS[name], value) for name, value in found.items())
+
+
+def _effects(fit: "Result") -> dict[str, str]:
+    """What scores share besides ability, where the model has it."""
+    found: dict[str, str] = {}
+    raters, apart = fit.table("raters"), "piece effect" in fit.tables
+    if "halo" in raters.columns:
+        low, high = (number(float(end), 2) for end in (raters["halo"].min(), raters["halo"].max()))  # type: ignore[arg-type]
+        spread = low if low == high else f"{low}-{high}"
+        found |= {"halo": words.HALO.format(spread=spread)} if apart else {}
+        found |= {} if apart else {"reading": words.READING.format(spread=spread)}
+    if apart:
+        own = fit.table("piece effect").row(0, named=True)
+        spread, speaks = number(own["spread"], 2), number(own["speaks"], 2)
+        found["piece"] = words.PIECES.format(spread=spread, speaks=speaks)
+    return found
 
 
 def has_errors(fit: "Result") -> bool:
@@ -36,7 +53,11 @@ def has_errors(fit: "Result") -> bool:
 
 
 def assumptions(fit: "Result") -> tuple[str, ...]:
-    return words.ASSUMPTIONS if fit.model in words.NORMAL_FREE else words.LATENT_ASSUMPTIONS
+    if fit.model not in words.NORMAL_FREE:
+        return words.LATENT_ASSUMPTIONS
+    if fit.config.ability == "smooth":
+        return words.SMOOTH_ASSUMPTION, *words.ASSUMPTIONS[1:]
+    return words.ASSUMPTIONS
 
 
 def reproduced(fit: "Result", reproduction: Reproduction | None) -> tuple[tuple[str, str], ...]:

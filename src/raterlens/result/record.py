@@ -88,6 +88,12 @@ class Result:
     def students(self) -> Any:
         return as_came(self.tables["students"], self.backend)
 
+    @property
+    def pieces(self) -> Any:
+        """What each piece of work is worth, on the scale of ability, where pieces were told apart
+        (`rl.read(..., piece=)`): student, piece, n, mean_score, quality, quality_se."""
+        return as_came(self.table("pieces"), self.backend)
+
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
         polars DataFrame, whatever kind came in."""

@@ -6,14 +6,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.estimation.methods import FacetsEstimate
+from raterlens.engine.piece_engine import PieceEngine
+from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
-from raterlens.models.facets import SHAPE
+from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
+from raterlens.ratings.pieces import by_piece
 from raterlens.result.misled_students import misled
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
@@ -77,6 +79,9 @@ def tabulate(
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
+    if found.model.pieces:
+        tables["pieces"] = _piece_table(ratings, found)
+        tables["piece effect"] = _piece_effect(found, spread)
     if found.model.smooth:
         shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
         errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))
@@ -101,6 +106,41 @@ def _biases(found: FacetsEstimate, model: SharedModel, spread: Covariance | None
         se = np.where(model.free, np.sqrt(np.maximum(variance, 0.0)), 0.0)
     reach = NORMAL_95 * se
     return {"bias": bias, "bias_se": se, "bias_low": bias - reach, "bias_high": bias + reach}
+
+
+def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
+    """student, piece, n, mean_score, quality, quality_se: what each piece is worth, on the scale of ability."""
+    assert ratings.piece is not None
+    assert isinstance(found.problem.engine, PieceEngine)
+    pieces = by_piece(ratings)
+    nodes = sharp_nodes(found.problem, found.parameters, found.moments)
+    quality = found.problem.engine.of_pieces(found.problem.tables(found.parameters, nodes), nodes)
+    tally = pieces.ratings.tally("student")
+    return pl.DataFrame(
+        {
+            "student": ratings.students.gather(pieces.student),
+            "piece": ratings.piece.labels.gather(pieces.label),
+            "n": tally.n,
+            "mean_score": tally.mean,
+            "quality": quality.mean,
+            "quality_se": quality.sd,
+        }
+    )
+
+
+def _piece_effect(found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:
+    """omega with its error and interval, and how far one piece speaks for its student."""
+    place = found.model.blocks[PIECE].start
+    variance = float(found.parameters[place])
+    error = np.nan if spread is None else float(np.sqrt(max(spread.matrix.diagonal()[place], 0.0)))
+    omega = float(np.sqrt(variance))
+    se = error / (2 * omega) if omega > 0 else np.nan
+    if omega > 0 and variance > 1.645 * error:
+        low, high = max(omega - 1.96 * se, 0.0), omega + 1.96 * se
+    else:
+        low, high = 0.0, float(np.sqrt(variance + 1.96 * error))
+    speaks = 1 / np.sqrt(1 + variance)
+    return pl.DataFrame({"spread": omega, "spread_se": se, "low": low, "high": high, "speaks": speaks})
 
 
 def rater_table(

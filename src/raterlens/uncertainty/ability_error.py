@@ -38,7 +38,7 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
     if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
         of_means = ability_gradient(found.problem, found.parameters, found.nodes)
         added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
-    elif isinstance(found.problem, HaloMarginal) or found.model.smooth:
+    elif isinstance(found.problem, HaloMarginal) or found.model.smooth or found.model.pieces:
         added = _along_axes(found, spread)
     else:
         gradient, added = _gradient(found, ratings), np.empty(len(posterior))

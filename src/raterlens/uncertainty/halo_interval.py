@@ -71,6 +71,7 @@ def _adjustment(found: FacetsEstimate, spread: Covariance) -> tuple[float, float
     place = model.blocks["halo"].start
     variance = float(in_full(spread.matrix)[place, place]) if model.halo.size == 1 else 0.0
     few = model.blocks.size <= _MOST_PARAMETERS and problem.kinds.n_groups <= _MOST_READINGS
+    few = few and not model.pieces  # whose information comes from differences
     if not few or variance <= 0 or x[place] <= 0:
         return 0.0, 1.0
     step = min(_STEP * float(np.sqrt(variance)), float(x[place]) / 2)

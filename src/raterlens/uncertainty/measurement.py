@@ -103,7 +103,9 @@ def measured(
 ) -> Measurement:
     """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
     panel, raters = calibration.panel(item), calibration.labels["rater"]
-    students = students_of(yardstick.population, ability, error, calibration.effects.get(SHAPE))
+    students = students_of(
+        yardstick.population, ability, error, calibration.effects.get(SHAPE), calibration.piece_variance
+    )
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))

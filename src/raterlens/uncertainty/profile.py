@@ -157,9 +157,9 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             "use fit.bootstrap(ratings) for others",
             option="model",
         )
-    for option in ("halo", "ability"):
+    for option in ("halo", "ability", "piece"):
         if option in known.effects:
-            value = getattr(fit.config, option)
+            value = getattr(fit.config, option, None)
             raise OptionError(
                 Message("profile does not know ", Option(option, value)),
                 "use the intervals in fit.raters, or fit.bootstrap(ratings)",

@@ -16,6 +16,7 @@ from raterlens.models.responses import Predictor, Response
 from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.known_answers import renumbered
+from raterlens.ratings.pieces import by_piece
 from raterlens.ratings.repeats import readings_of
 from raterlens.types import Array
 
@@ -60,16 +61,22 @@ def _scores(
     contexts = model.contexts.places(ratings)
     impression = np.zeros(ratings.n_ratings)
     if model.halo is not None:
-        reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
+        whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
+        reading, number = readings_of(whose, ratings.rater, ratings.item)
         spread = np.sqrt(model.halo_variances(parameters))
         impression = spread[ratings.rater] * random.standard_normal(number)[reading]
     if isinstance(model, SharedModel):
         bias = model.of_contexts(parameters)[contexts]
         impression = bias * random.standard_normal(ratings.n_students)[ratings.student]
+    ability = ability[ratings.student]
+    if model.pieces:
+        pieces = by_piece(ratings)
+        own = np.sqrt(model.piece_variance(parameters)) * random.standard_normal(len(pieces.student))
+        ability = ability + own[pieces.ratings.student]
     for first in range(0, ratings.n_ratings, _BLOCK):
         rows = slice(first, first + _BLOCK)
         context = contexts[rows]
-        reach = predictor.slope[context] * ability[ratings.student[rows]] + impression[rows]
+        reach = predictor.slope[context] * ability[rows] + impression[rows]
         # At ability 0 with the ability in the intercepts: any response, one rating per row.
         at = Predictor(
             np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever)

@@ -52,6 +52,7 @@ def test_help_lists_every_model(capsys: Captured) -> None:
 
 VALUES: dict[str, Any] = {
     "bands": "40,60",
+    "piece": "essay",
     "map": "good=1,bad=0",
     "model": "tfm",
     "method": "laplace",

@@ -40,6 +40,7 @@ READ_HELP = {
     "score": "Score column, for one row per rating.",
     "items": "Score columns (a,b,c), for one row per rater and piece of work.",
     "facets": "Columns of further facets (topic,occasion), each with its own difficulty.",
+    "piece": "Column that names the piece of work (essay, task) a rating is of, where students have several.",
     "known": "Column of known answers, empty where unknown; or a file with students, items and answers.",
     "cut": "Lowest passing score: turns scores into pass and fail.",
     "bands": "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3.",

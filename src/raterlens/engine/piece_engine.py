@@ -1,0 +1,189 @@
+"""Students with several pieces of work: what a piece is worth differs from what its student can do in general.
+
+    psi = theta + omega v,    v ~ N(0, 1), one for each piece
+
+A piece's ratings multiply before v is integrated. With M_pk the log-probability of piece p at psi_k,
+
+    G_pq = log sum_k K_qk exp(M_pk),     loglik = sum_n log sum_q exp(w_q + sum_p G_pq)
+
+where K_qk is the probability of psi_k at theta_q: on the nodes of ability themselves, a normal density whose rows sum
+to 1; or, where omega is small beside any step, Gauss-Hermite points around each node.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.ratings.coded import Codes
+from raterlens.types import Array
+
+STEP = 0.75
+"""Nodes are at most so many omegas apart: the kernel is then off by 2e-12."""
+SMALL = 0.15
+"""An omega below it is integrated by Gauss-Hermite points."""
+_POINTS = 9
+_LEAST_VARIANCE = 1e-8
+# Numbers in one block of pieces by points.
+_BLOCK = 2**19
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a piece may be worth, given the ability of its student."""
+
+    points: Array
+    """(points,): of psi."""
+    weights: Array
+    """(nodes, points); by Gauss-Hermite (points per node,)."""
+    by_variance: Array
+    """Derivatives of the logarithms of the weights in omega^2."""
+
+    @property
+    def around(self) -> bool:
+        """Whether each node has points of its own."""
+        return self.weights.ndim == 1
+
+    def averaged(self, given: Array) -> Array:
+        """(pieces, points) -> (pieces, nodes)"""
+        if not self.around:
+            return given @ self.weights.T
+        return np.asarray(given.reshape(len(given), -1, len(self.weights)) @ self.weights)
+
+    def back(self, at_nodes: Array) -> Array:
+        """(pieces, nodes) -> (pieces, points): what each point has to do with the nodes."""
+        if not self.around:
+            return at_nodes @ self.weights
+        return np.asarray((at_nodes[..., None] * self.weights).reshape(len(at_nodes), -1))
+
+    def rise(self, at_nodes: Array, given: Array) -> float:
+        """Derivative of the log-likelihood in omega^2, of the pieces whose posteriors over nodes are `at_nodes` times
+        what is averaged."""
+        if not self.around:
+            return float(np.sum(self.weights * self.by_variance * (at_nodes.T @ given)))
+        by = (at_nodes[..., None] * given.reshape(*at_nodes.shape, -1)).sum(axis=(0, 1))
+        return float(by @ (self.weights * self.by_variance))
+
+
+def kernel(nodes: Nodes, variance: float) -> Kernel:
+    """For the pieces of students at these nodes."""
+    variance = max(variance, _LEAST_VARIANCE)
+    omega, t = np.sqrt(variance), nodes.points
+    if omega < SMALL:
+        v, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
+        by_variance = (v**2 - 1) / (2 * variance)
+        return Kernel(np.add.outer(t, omega * v).ravel(), weights / weights.sum(), by_variance)
+    z = np.subtract.outer(t, t) ** 2 / variance
+    weights = np.exp(-0.5 * z)
+    weights /= weights.sum(axis=1, keepdims=True)
+    by_variance = (z - np.sum(weights * z, axis=1, keepdims=True)) / (2 * variance)
+    return Kernel(t, weights, by_variance)
+
+
+def fine_enough(nodes: Nodes, variance: float) -> Nodes:
+    """The nodes, or closer ones that reach further, as pieces differ more than students do."""
+    omega, stretch = np.sqrt(variance), np.sqrt(1 + variance)
+    step = min(nodes.step, STEP * omega) if omega >= SMALL else nodes.step
+    return Nodes.equally_spaced(stretch * nodes.low, stretch * nodes.high, step)
+
+
+class PieceEngine:
+    """Evaluates tables over pieces' counts, and pieces over students."""
+
+    def __init__(self, counts: sparse.csr_array, sums: sparse.csr_array | None, student: Codes) -> None:
+        """`student` of every piece, in ascending order; each has at least one."""
+        self._counts, self._sums, self._student = counts, sums, student
+        self._first = np.flatnonzero(np.diff(student, prepend=-1))
+
+    @property
+    def n_students(self) -> int:
+        return len(self._first)
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        loglik, d_variance, counts = 0.0, 0.0, np.zeros_like(tables.cells)
+        known = kernel(nodes, tables.piece_variance)
+        mean = np.empty(len(self._student))
+        for block in self._blocks(tables, nodes, known):
+            loglik += float(block.loglik.sum())
+            share = block.share(known)
+            counts += self._counts[block.pieces].T @ share
+            mean[block.pieces] = share @ known.points
+            d_variance += known.rise(block.over, block.given)
+        linear = None if self._sums is None else self._sums.T @ mean
+        return Expected(loglik, counts, linear, d_variance)
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
+        for rows, posterior, _ in self.posteriors(tables, nodes):
+            mean[rows] = posterior @ nodes.points
+            sd[rows] = np.sqrt(np.sum(posterior * (nodes.points - mean[rows, None]) ** 2, axis=1))
+        return Moments(mean, sd)
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        known = kernel(nodes, tables.piece_variance)
+        for block in self._blocks(tables, nodes, known):
+            yield block.students, block.posterior, block.loglik
+
+    def of_pieces(self, tables: Tables, nodes: Nodes) -> Moments:
+        """(pieces,): what each is worth, psi."""
+        known = kernel(nodes, tables.piece_variance)
+        mean, sd = np.empty(len(self._student)), np.empty(len(self._student))
+        for block in self._blocks(tables, nodes, known):
+            share = block.share(known)
+            mean[block.pieces] = share @ known.points
+            away = (known.points - mean[block.pieces, None]) ** 2
+            sd[block.pieces] = np.sqrt(np.sum(share * away, axis=1))
+        return Moments(mean, sd)
+
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        """Information comes from differences of the gradient instead."""
+        raise NotImplementedError
+
+    def _blocks(self, tables: Tables, nodes: Nodes, known: Kernel) -> "Iterator[_Block]":
+        edges = np.append(self._first, len(self._student))
+        size = max(1, _BLOCK // len(known.points))
+        start = 0
+        while start < self.n_students:
+            stop = max(start + 1, int(np.searchsorted(edges, edges[start] + size, "right")) - 1)
+            pieces = slice(int(edges[start]), int(edges[stop]))
+            given = self._counts[pieces] @ tables.cells
+            if self._sums is not None:
+                given += np.multiply.outer(self._sums[pieces] @ tables.linear, known.points)
+            top = given.max(axis=1)
+            given -= top[:, None]
+            np.exp(given, out=given)
+            averaged = np.maximum(known.averaged(given), np.finfo(float).tiny)
+            logs = np.log(averaged)
+            logs += top[:, None]
+            joint = np.add.reduceat(logs, edges[start:stop] - edges[start], axis=0)
+            joint += nodes.log_weights
+            highest = joint.max(axis=1)
+            joint -= highest[:, None]
+            np.exp(joint, out=joint)
+            total = joint.sum(axis=1)
+            joint /= total[:, None]
+            whose = np.repeat(np.arange(stop - start), np.diff(edges[start : stop + 1]))
+            over = joint[whose] / averaged
+            yield _Block(slice(start, stop), pieces, joint, highest + np.log(total), given, over)
+            start = stop
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Consecutive students and their pieces."""
+
+    students: slice
+    pieces: slice
+    posterior: Array
+    """(students, nodes)"""
+    loglik: Array
+    given: Array
+    """(pieces, points): probability of the ratings, up to a factor."""
+    over: Array
+    """(pieces, nodes): posterior of the student over what is averaged of `given`."""
+
+    def share(self, known: Kernel) -> Array:
+        """(pieces, points): posterior of what the piece is worth."""
+        return known.back(self.over) * self.given

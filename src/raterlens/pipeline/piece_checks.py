@@ -1,0 +1,52 @@
+"""Pieces of work: whether they can be told apart, and what goes with them."""
+
+from raterlens.config import FitConfig
+from raterlens.errors import InputError, OptionError
+from raterlens.pipeline.steps import Run
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.pieces import one_each, read_once
+from raterlens.text import Message, Option
+from raterlens.uncertainty.covariance_kinds import OBSERVED
+
+ONCE = Message(
+    "each piece is read by one rater, so what differs between a student's pieces cannot be told from what raters see "
+    "in them: no piece effect is estimated. Have some pieces read by a second rater; ",
+    Option("halo", "common"),
+    " allows for both together, as a reading effect",
+)
+
+
+def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
+    """Whether pieces differ in the model: wherever they are named and that can be told. Raises where a student has one
+    piece only, and on options that do not go with it."""
+    if ratings.piece is None:
+        return False
+    named = repr(ratings.piece.name)
+    if one_each(ratings):
+        raise InputError(
+            f"every student has one piece of work only (column {named}), so what a piece is like cannot be told from "
+            "what its student can do",
+            Message("leave out ", Option("piece")),
+            value=ratings.piece.name,
+            option="piece",
+        )
+    if read_once(ratings):
+        return False
+    for option, value, wrong in (
+        ("method", config.method, config.method != "mml"),
+        ("link", config.link, config.link == "log"),
+        ("covariance", config.covariance, config.covariance != OBSERVED),
+        ("ability", config.ability, config.ability == "smooth"),
+        ("anchors", None, config.anchors is not None),
+        ("known", None, ratings.known is not None),
+        ("trusted", None, config.trusted is not None),
+        ("client", None, run.client is not None),
+    ):
+        if wrong:
+            raise OptionError(
+                Message(Option("piece", ratings.piece.name), " does not go with ", Option(option, value)),
+                Message("leave out one of them"),
+                value=value,
+                option=option,
+            )
+    return True

@@ -1,0 +1,95 @@
+"""Pieces of work, against brute force: every student's integral over ability and over each of its pieces."""
+
+import numpy as np
+import pytest
+from scipy import integrate, sparse, stats
+
+from raterlens.engine.piece_engine import SMALL, PieceEngine, fine_enough, kernel
+from raterlens.engine.protocol import Nodes, Tables
+
+NODES = Nodes.equally_spaced(-8.0, 8.0, 0.1)
+STUDENT = np.array([0, 0, 1, 2, 2, 2], dtype=np.int32)
+COUNTS = sparse.csr_array(np.array([[1, 0], [0, 2], [1, 1], [0, 1], [3, 0], [1, 0]], dtype=float))
+SUMS = sparse.csr_array(np.array([[1.0], [0.0], [2.0], [1.0], [2.0], [0.0]]))
+SLOPE, OFFSET = np.array([1.5, 0.8]), np.array([0.3, -0.5])
+LINEAR = np.array([0.7])
+
+
+def log_cells(psi):
+    return -np.log1p(np.exp(np.multiply.outer(SLOPE, psi) - OFFSET[:, None]))
+
+
+def tables(nodes, variance, shift=0.0):
+    points = kernel(nodes, variance).points
+    cells = log_cells(points)
+    cells[0] += shift
+    return Tables(cells, LINEAR, variance)
+
+
+def by_brute_force(omega, student):
+    own = np.flatnonzero(student == STUDENT)
+
+    def piece(p, theta):
+        def density(psi):
+            cells = (
+                COUNTS.toarray()[p] @ log_cells(np.array([psi]))[:, 0]
+                + SUMS.toarray()[p, 0] * LINEAR[0] * psi
+            )
+            return np.exp(cells) * stats.norm.pdf(psi, theta, omega)
+
+        return integrate.quad(density, theta - 10 * omega, theta + 10 * omega, epsabs=1e-13)[0]
+
+    whole = integrate.quad(
+        lambda theta: stats.norm.pdf(theta) * np.prod([piece(p, theta) for p in own]), -9, 9, epsabs=1e-12
+    )
+    return np.log(whole[0])
+
+
+@pytest.mark.parametrize("omega", [0.6, 0.05])
+def test_log_likelihood_against_brute_force(omega):
+    engine = PieceEngine(COUNTS, SUMS, STUDENT)
+    assert engine.n_students == 3
+    found = engine.evaluate(tables(NODES, omega**2), NODES)
+    expected = sum(by_brute_force(omega, student) for student in range(2))
+    own = [loglik for _, _, loglik in engine.posteriors(tables(NODES, omega**2), NODES)]
+    assert np.concatenate(own)[:2].sum() == pytest.approx(expected, abs=1e-8)
+    assert found.loglik == pytest.approx(np.concatenate(own).sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize("omega", [0.6, 0.05])
+def test_derivatives_by_differences(omega):
+    engine, v = PieceEngine(COUNTS, SUMS, STUDENT), omega**2
+    found = engine.evaluate(tables(NODES, v), NODES)
+    h = 1e-5 * v
+    ahead, back = (engine.evaluate(tables(NODES, v + sign * h), NODES).loglik for sign in (1, -1))
+    assert found.d_piece == pytest.approx((ahead - back) / (2 * h), rel=1e-4)
+    ahead, back = (engine.evaluate(tables(NODES, v, sign * 1e-5), NODES).loglik for sign in (1, -1))
+    assert found.counts[0].sum() == pytest.approx((ahead - back) / 2e-5, rel=1e-7)
+    changed = [
+        engine.evaluate(Tables(tables(NODES, v).cells, LINEAR + sign * 1e-5, v), NODES) for sign in (1, -1)
+    ]
+    assert found.linear is not None
+    assert found.linear[0] == pytest.approx((changed[0].loglik - changed[1].loglik) / 2e-5, rel=1e-6)
+
+
+def test_the_two_rules_meet():
+    engine = PieceEngine(COUNTS, SUMS, STUDENT)
+    below, above = (engine.evaluate(tables(NODES, (SMALL + side) ** 2), NODES) for side in (-1e-9, 1e-9))
+    assert below.loglik == pytest.approx(above.loglik, abs=1e-9)
+    assert below.d_piece == pytest.approx(above.d_piece, abs=1e-6)
+
+
+def test_without_a_spread_pieces_are_what_their_student_is():
+    engine = PieceEngine(COUNTS, SUMS, STUDENT)
+    students, pieces = (find(tables(NODES, 0.0), NODES) for find in (engine.moments, engine.of_pieces))
+    np.testing.assert_allclose(pieces.mean, students.mean[STUDENT], atol=1e-3)
+    np.testing.assert_allclose(pieces.sd, students.sd[STUDENT], atol=1e-3)
+
+
+def test_the_grid_is_fine_and_wide_enough_for_pieces():
+    found = fine_enough(Nodes.equally_spaced(-5.0, 5.0, 0.5), 0.09)
+    assert found.step <= 0.75 * 0.3 + 1e-12
+    assert found.high >= 5 * np.sqrt(1.09) - found.step
+    assert fine_enough(Nodes.equally_spaced(-5.0, 5.0, 0.5), 0.01).step == 0.5
+    with pytest.raises(NotImplementedError):
+        PieceEngine(COUNTS, SUMS, STUDENT).score_covariance(None, None, None)  # type: ignore[arg-type]
