@@ -28,7 +28,7 @@ from raterlens.uncertainty.information import observed_information
 if TYPE_CHECKING:
     from raterlens.facade import Fit
 
-CLEAR = 0.05
+CLEAR = 0.02
 """From this p-value down, another shape is clear enough for a default."""
 _MOST_RATINGS, _MOST_PARAMETERS = 500_000, 500
 """With more, nobody is asked by default."""
@@ -137,6 +137,7 @@ def _testable(fit: "Fit", ratings: Ratings) -> bool:
         and config.anchors is None
         and config.covariates is None
         and config.trusted is None
+        and ratings.known is None
         and config.prior == "none"
         and ratings.n_ratings == fit.n_ratings
     )

@@ -66,12 +66,6 @@ def _check_smooth(config: FitConfig, link: str) -> None:
             value=link,
             option="link",
         )
-    if config.trusted is not None:
-        raise OptionError(
-            Message(asked, " with ", Option("trusted"), ", which looks for a second ability instead"),
-            "leave out one of them",
-            option="ability",
-        )
     if config.anchors is not None:
         raise OptionError(
             Message(asked, " with anchors, which hold the scale of an earlier fit's students"),

@@ -49,6 +49,7 @@ def _of_request(config: FitConfig) -> Obstacle | None:
         ("covariance", config.covariance, ("observed",)),
         ("prior", config.prior, ("none",)),
         ("halo", config.halo, (None, "none")),
+        ("ability", config.ability, (None, "normal")),
         ("anchors", config.anchors, (None,)),
         ("covariates", config.covariates, (None,)),
         ("item_slopes", config.item_slopes, (False,)),

@@ -7,6 +7,7 @@ STUDIES = {
     "misspecified": "capability when the fitted model is not the one behind the ratings",
     "dependence": "coverage of intervals where the scores of a reading share more than ability",
     "abilities": "skewed and normal abilities, taken for normal or with their shape estimated",
+    "pieces": "several pieces of work per student: what differs between them, apart from the raters",
     "noise": "a share of the ratings replaced by coin flips",
     "linkage": "common students between raters, from none to all",
     "covariates": "severity and discrimination explained by experience",
