@@ -79,18 +79,7 @@ def tabulate(
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
-    if found.model.pieces:
-        tables["pieces"] = _piece_table(ratings, found)
-        tables["piece effect"] = _piece_effect(found, spread)
-    if found.model.smooth:
-        shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
-        errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))
-        tables[SHAPE] = pl.DataFrame(shape | errors).select("c3", "c3_se", "c4", "c4_se")
-    if POPULATION in found.model.blocks:
-        mean, sd = population_of(found.model, x)
-        mean_se, log_se = se[blocks[POPULATION]]
-        columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
-        tables[POPULATION] = pl.DataFrame(columns)
+    tables |= _student_tables(ratings, found, se, spread)
     if covariates is not None:
         tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
@@ -106,6 +95,27 @@ def _biases(found: FacetsEstimate, model: SharedModel, spread: Covariance | None
         se = np.where(model.free, np.sqrt(np.maximum(variance, 0.0)), 0.0)
     reach = NORMAL_95 * se
     return {"bias": bias, "bias_se": se, "bias_low": bias - reach, "bias_high": bias + reach}
+
+
+def _student_tables(
+    ratings: Ratings, found: FacetsEstimate, se: Array, spread: Covariance | None
+) -> dict[str, pl.DataFrame]:
+    """What is said of students in general, and of their pieces of work, where the model has it."""
+    blocks, x = found.model.blocks, found.parameters
+    tables: dict[str, pl.DataFrame] = {}
+    if found.model.pieces:
+        tables["pieces"] = _piece_table(ratings, found)
+        tables["piece effect"] = _piece_effect(found, spread)
+    if found.model.smooth:
+        shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
+        errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))
+        tables[SHAPE] = pl.DataFrame(shape | errors).select("c3", "c3_se", "c4", "c4_se")
+    if POPULATION in found.model.blocks:
+        mean, sd = population_of(found.model, x)
+        mean_se, log_se = se[blocks[POPULATION]]
+        columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
+        tables[POPULATION] = pl.DataFrame(columns)
+    return tables
 
 
 def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
