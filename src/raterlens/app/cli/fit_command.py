@@ -128,9 +128,8 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         if output.xlsx:
             check_workbook(output.out, ratings)
         result, said = fit_as_clear(ratings, config, run)
-        request = replace(
-            request, fit=request.fit.changed(halo=result.config.halo, ability=result.config.ability)
-        )
+        as_fitted = {name: getattr(result.config, name) for name in ("halo", "ability")}
+        request = replace(request, fit=request.fit.changed(**as_fitted))
         decided, plan = asked.made(result, ratings)
         ratings, besides, cautions = manageable(ratings, besides)
         cautions = (*said, *cautions)
