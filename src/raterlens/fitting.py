@@ -105,7 +105,7 @@ def fit(
         How students' abilities are distributed: `"normal"`, or `"smooth"`, which estimates how skewed they are and how
         heavy their tails, with median 0 and the middle two thirds of students between about -1 and 1
         (`fit.table("ability")`). By default normal, and a warning says where the ratings clearly show another shape.
-        For method `mml` and every link but `log`, without anchors.
+        For method `mml` and every link but `log`.
     starts, seed
         Starting values to try at most, and the seed of the random ones: for `hrm` and `dawid-skene`, and for other
         models by `mml` with few ratings, whose likelihood may have several maxima.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
-from raterlens.facade.student_decisions import StudentDecisions
+from raterlens.facade.assumption_tests import AssumptionTests
 from raterlens.pipeline.carry_out import carry_out
 from raterlens.pipeline.request import changed
 from raterlens.pipeline.steps import Run
@@ -20,11 +20,9 @@ from raterlens.result.saved import read_saved
 if TYPE_CHECKING:
     from distributed import Client
 
-    from raterlens.diagnostics.ability_test import AbilityTest
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
-    from raterlens.diagnostics.halo_test import HaloTest
     from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.grading.decisions import Decisions
@@ -40,7 +38,7 @@ def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit"
     return Fit(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
-class Fit(StudentDecisions):
+class Fit(AssumptionTests):
     """Estimates with their uncertainty, as dataframes of the kind that came in, and what can be done with them.
 
     `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0), kappa
@@ -107,35 +105,6 @@ class Fit(StudentDecisions):
         from raterlens.uncertainty.profile import profile  # loads scipy.stats
 
         return profile(self, ratings, raters, level=level)
-
-    def halo_test(self, ratings: Ratings) -> "HaloTest":
-        """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own
-        reading effect, and likelihood-ratio tests between them (`table`).
-
-        Examples
-        --------
-        >>> import raterlens as rl
-        >>> ratings = rl.simulate(students=100, raters=4, items=4, halo=1.0, seed=2).ratings
-        >>> rl.fit(ratings, halo="none").halo_test(ratings).table["p"][0] < 0.001
-        True
-        """
-        from raterlens.diagnostics.halo_test import halo_test  # fits again
-
-        return halo_test(self, ratings)
-
-    def ability_test(self, ratings: Ratings) -> "AbilityTest":
-        """Are abilities normally distributed? The likelihood ratio of a smooth shape against a normal one (`table`).
-
-        Examples
-        --------
-        >>> import raterlens as rl
-        >>> ratings = rl.load_example()
-        >>> rl.fit(ratings).ability_test(ratings).finding
-        'normal as far as ratings can tell'
-        """
-        from raterlens.diagnostics.ability_test import ability_test  # fits again
-
-        return ability_test(self, ratings)
 
     def bootstrap(
         self,

@@ -66,12 +66,6 @@ def _check_smooth(config: FitConfig, link: str) -> None:
             value=link,
             option="link",
         )
-    if config.anchors is not None:
-        raise OptionError(
-            Message(asked, " with anchors, which hold the scale of an earlier fit's students"),
-            Message("leave out ", Option("ability"), " or the anchors"),
-            option="ability",
-        )
     _check_covariance(config, asked)
 
 

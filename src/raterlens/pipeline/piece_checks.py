@@ -37,7 +37,6 @@ def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
         ("link", config.link, config.link == "log"),
         ("covariance", config.covariance, config.covariance != OBSERVED),
         ("ability", config.ability, config.ability == "smooth"),
-        ("anchors", None, config.anchors is not None),
         ("known", None, ratings.known is not None),
         ("trusted", None, config.trusted is not None),
         ("client", None, run.client is not None),

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from raterlens.capability.population import Histogram
+from raterlens.capability.population import Histogram, Normal
 from raterlens.capability.yardstick import PERFECT, STANDARD
 from raterlens.config import Anchors, EarlierScale, FitConfig
 from raterlens.errors import OptionError
@@ -46,5 +47,7 @@ def _anchors_of(fit: Result) -> Anchors:
     population, shape = fit.yardstick.population, fit.calibration.effects.get(SHAPE)
     if population == STANDARD and shape is not None:
         population = Histogram.smooth(*shape.tolist()).text
+    elif population == STANDARD and fit.calibration.piece_variance:
+        population = Normal(0.0, float(np.sqrt(1 + fit.calibration.piece_variance))).text
     scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, population)
     return anchors_from(fit.calibration, scale)

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.engine.piece_engine import PieceEngine
-from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
+from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_nodes
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import PIECE, SHAPE
@@ -125,6 +125,7 @@ def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
     pieces = by_piece(ratings)
     nodes = sharp_nodes(found.problem, found.parameters, found.moments)
     quality = found.problem.engine.of_pieces(found.problem.tables(found.parameters, nodes), nodes)
+    quality = on_scale(found.model, found.parameters, quality)
     tally = pieces.ratings.tally("student")
     return pl.DataFrame(
         {

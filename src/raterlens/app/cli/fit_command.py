@@ -128,11 +128,10 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         if output.xlsx:
             check_workbook(output.out, ratings)
         result, said = fit_as_clear(ratings, config, run)
-        as_fitted = {name: getattr(result.config, name) for name in ("halo", "ability")}
-        request = replace(request, fit=request.fit.changed(**as_fitted))
+        request = as_fitted(request, result)
         decided, plan = asked.made(result, ratings)
-        ratings, besides, cautions = manageable(ratings, besides)
-        cautions = (*said, *cautions)
+        ratings, besides, more = manageable(ratings, besides)
+        cautions = (*said, *more)
         found = find(result, ratings, result.diagnose(ratings, **besides))
         if previous is not None:
             found = found.beside(result.monitor(ratings, previous=previous, time=besides.get("time")))
@@ -165,6 +164,11 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             out=output.out,
             everyone=output.everyone,
         )
+
+
+def as_fitted(request: Request, result: "Fit") -> Request:
+    """The request with what the ratings made clear."""
+    return replace(request, fit=request.fit.changed(halo=result.config.halo, ability=result.config.ability))
 
 
 def begins_from(previous: "Fit | None", config: "FitConfig", run: "Run") -> bool:
