@@ -43,6 +43,8 @@ def test_an_earlier_fit_of_the_first_ratings_is_known_for_one(before):
     assert nested(rl.fit(ratings, halo="none"), first)
     assert not nested(rl.fit(again, halo="none"), first)  # the same labels, other students
     assert not nested(first, rl.fit(ratings, halo="none"))
+    wider = rl.simulate(students=200, raters=5, items=3, slope=[1.8] * 5, seed=2).ratings
+    assert not nested(rl.fit(wider, halo="none"), before)  # more ratings of students of the same names
 
 
 def test_changes_since_the_first_half_are_compared_with_what_can_change():
