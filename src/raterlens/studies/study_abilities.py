@@ -76,7 +76,6 @@ def replicate(task: Task) -> pl.DataFrame:
             students=STUDENTS,
             raters=len(SLOPE),
             items=1,
-            difficulty=0.0,
             slope=SLOPE,
             severity=SEVERITY,
             ability=draw_abilities(df, seed),
