@@ -66,6 +66,20 @@ def test_raters_who_can_be_explained_in_two_ways_are_named():
     assert any("can be explained in two ways that are about equally likely" in text for text in fit.warnings)
 
 
+def test_a_rater_who_repeats_itself_does_not_define_ability():
+    """It is the likeliest explanation by far that one rater's equal scores are all that ability is."""
+    made = rl.simulate(students=80, raters=6, items=3, raters_per_student=3, seed=11).ratings
+    table = made.table().with_columns(
+        score=pl.when(pl.col("rater") == made.raters[0])
+        .then((pl.col("score").mean().over("student") <= 0.5).cast(pl.Int64))
+        .otherwise(pl.col("score").cast(pl.Int64))
+    )
+    fit = rl.fit(table, standard_errors=False)
+    assert fit.optimiser.starts > 1
+    assert fit.raters["rho"].to_list()[0] == 0
+    assert (fit.raters["rho"][1:] > 0.4).all()
+
+
 @pytest.mark.parametrize("scale", ["partial credit", "graded"])
 def test_scores_of_several_kinds(scale):
     made = rl.simulate(

@@ -22,6 +22,7 @@ ENOUGH = 3
 SAME_MAXIMUM = 0.02
 # How long a climb may be, and within how many standard errors of a maximum it may end.
 _SHORT, _NEAR = 60, 0.02
+_BLUNT = 0.05
 # Around a usual slope: the standard deviation of the logarithm, and the share of raters drawn as blind.
 _SPREAD, _BLIND, _SEVERITIES = 0.8, 0.2, 0.7
 
@@ -53,7 +54,7 @@ def maxima(
             lambda x: problem.value(x, nodes),
             np.clip(start, *space.bounds),
             space,
-            Search(_SHORT, search.on_progress),
+            Search(_SHORT),
             stage=f"start {number} of up to {search.starts}",
             tolerance=_NEAR,
         )
@@ -61,10 +62,18 @@ def maxima(
     found = [Maximum(problem.value(first, nodes).objective, first, 1)]
     for number, start in enumerate(_starts(problem, first, begin, space, search), 2):
         end = climb(start, number)
-        _count(found, end)
+        if _discriminating(problem, end.parameters) >= min(2, _discriminating(problem, first)):
+            _count(found, end)
         if found[0].found == ENOUGH:
             break
     return tuple(found)
+
+
+def _discriminating(problem: FacetsMarginal, parameters: Array) -> int:
+    """How many raters tell students apart. Where it is one alone, ability is what that one repeats on every item, and
+    nothing that raters agree on, however likely."""
+    model = problem.model
+    return int(np.count_nonzero(np.abs(model.slope(parameters[model.blocks["slope"]])) > _BLUNT))
 
 
 def _count(found: list[Maximum], end: Optimum) -> None:
