@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.cells import essays
+from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.disk_engine import DiskEngine
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine
@@ -41,7 +41,8 @@ def test_parts_add_up_to_the_whole(packed, kind):
         np.testing.assert_array_equal(kinds.members.toarray(), by_parts.members.toarray())
         tables = Tables(-random.random((len(kinds.keys), len(nodes.points))), random.random(12))
     else:
-        one, other = cell_engine(whole, contexts, 2), cell_engine(parts, contexts, 2)
+        cells = partial(rating_cells, n_categories=2)
+        one, other = cell_engine(whole, contexts, cells), cell_engine(parts, contexts, cells)
         tables = Tables(-random.random((2 * len(contexts), len(nodes.points))), None)
     assert isinstance(other, DiskEngine)
     assert other.n_students == one.n_students == 900

@@ -7,8 +7,8 @@ from raterlens.diagnostics.diagnosis import diagnose
 
 # The order of sums differs, nothing else.
 SAME = 1e-11
-# Differences and quotients of such sums.
-TABLES = 1e-8
+# Differences and quotients of such sums; a test that fits again is as exact as the optimiser.
+TABLES, FITS = 1e-8, 1e-5
 
 
 def test_tables_are_the_same_compiled(fitted, compiled):
@@ -25,5 +25,6 @@ def test_tables_are_the_same_compiled(fitted, compiled):
         numbers = one.select(selectors.float()).columns
         assert two.drop(numbers).equals(one.drop(numbers)), name
         for column in numbers:
-            np.testing.assert_allclose(two[column], one[column], TABLES, TABLES, err_msg=f"{name} {column}")
+            near = FITS if name == "ability" else TABLES
+            np.testing.assert_allclose(two[column], one[column], near, near, err_msg=f"{name} {column}")
     assert plain.table("change")["p"].is_finite().all()

@@ -59,6 +59,11 @@ class StoredRatings(Ratings):
         return None
 
     @property
+    def piece(self) -> None:
+        """Packed files do not say which piece of work a rating is of."""
+        return None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self.packed.about["notes"])
 
