@@ -149,7 +149,7 @@ def test_the_command_allows_for_clear_halo_unless_told_otherwise(drawn, tmp_path
 
 
 def test_profiles_are_of_fits_without_halo(drawn, fit):
-    with pytest.raises(OptionError, match="without halo"):
+    with pytest.raises(OptionError, match="profile does not know halo"):
         fit.profile(drawn.ratings)
 
 

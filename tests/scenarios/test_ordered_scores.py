@@ -120,7 +120,7 @@ def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
     assert fit.table("thresholds")["item"].to_list() == ["I1", "I2", "I2", "I3", "I3"]
     assert "'rating scale'" in warning
     for scale in ("rating scale", "graded"):  # whose thresholds the items share
-        shared = rl.fit(replace(gap, score=score), scale=scale)
+        shared = rl.fit(replace(gap, score=score), scale=scale, ability="normal")
         assert shared.table("thresholds")["threshold"].abs().max() < 5
         assert shared.warnings == ()
 
