@@ -2,7 +2,8 @@
 default.
 
 The shape has two parameters (`capability/ability_shape.py`), both 0 where abilities are normal, so the ratio has two
-degrees of freedom. Whether it is worth a second fit is asked of the score at 0 first.
+degrees of freedom. Whether it is worth a second fit is asked of the score at 0 first; with many ratings, where a second
+fit takes time, that score is the test.
 """
 
 from dataclasses import dataclass, replace
@@ -32,6 +33,9 @@ CLEAR = 0.02
 """From this p-value down, another shape is clear enough for a default."""
 _MOST_RATINGS, _MOST_PARAMETERS = 500_000, 500
 """With more, nobody is asked by default."""
+_MOST_REFITTED = 10_000
+"""With more ratings, no second fit is made in passing."""
+_LARGEST_STEP = 0.3
 _UNLIKELY = 0.2
 """p-value of the score test from which on no second fit is made."""
 _SKEWED, _PEAKS = 0.1, 0.02
@@ -44,10 +48,10 @@ class AbilityTest:
     """Whether abilities are normal."""
 
     test: str
-    """`likelihood ratio`, or `score` where that leaves no doubt that a second fit would find nothing."""
+    """`likelihood ratio`, or `score` where that leaves no doubt, or a second fit would take long."""
     statistic: float
     shape: tuple[float, float]
-    """c3 and c4; 0 where no second fit was made."""
+    """c3 and c4; of a score test, where one step of Newton's method leads."""
 
     @property
     def p(self) -> float:
@@ -111,9 +115,9 @@ def diagnosed(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
         return None
     if fit.config.ability == "smooth":
         return _compared(_refitted(fit, ratings, "normal"), fit)
-    score = _score_statistic(fit, ratings)
-    if special.chdtrc(2, score) > _UNLIKELY:
-        return AbilityTest("score", score, (0.0, 0.0))
+    score = _score_test(fit, ratings)
+    if score.p > _UNLIKELY or ratings.n_ratings > _MOST_REFITTED:
+        return score
     return _compared(fit, _refitted(fit, ratings, "smooth"))
 
 
@@ -155,7 +159,7 @@ def _refitted(fit: "Fit", ratings: Ratings, kind: str) -> "Fit":
     return fit.refit(ratings, start=start, ability=kind, standard_errors=False)
 
 
-def _score_statistic(fit: "Fit", ratings: Ratings) -> float:
+def _score_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
     """Rao's, at a normal shape."""
     known = fit.calibration
     assert known is not None
@@ -165,7 +169,9 @@ def _score_statistic(fit: "Fit", ratings: Ratings) -> float:
     gradient = problem.value(x, nodes).gradient[at]
     information = observed_information(problem, placed.ratings, x, nodes)
     spread = covariance(information, redundancy(problem.model, x), np.zeros(len(x), dtype=bool))
-    return float(gradient @ in_full(spread.matrix)[at, at] @ gradient)
+    step = in_full(spread.matrix)[at, at] @ gradient
+    c3, c4 = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP).tolist()
+    return AbilityTest("score", float(gradient @ step), (c3, c4))
 
 
 def warning(found: AbilityTest) -> str:

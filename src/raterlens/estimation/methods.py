@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
 # Of the students' distribution: skewed to either side, and with two peaks.
+_MOST_SHAPED = 10_000
 _SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 
 
@@ -198,9 +199,9 @@ def _shaped(
     look: Callable[[Callable[["_Task"], FacetsEstimate], "_Task"], FacetsEstimate],
 ) -> FacetsEstimate:
     """The estimate; where the shape of the students' distribution is estimated, the best from several shapes, as the
-    likelihood can have several maxima."""
+    likelihood of few ratings can have several maxima."""
     found = look(method, task)
-    if not task.problem.model.smooth:
+    if not task.problem.model.smooth or task.ratings.n_ratings > _MOST_SHAPED:
         return found
     at, best = task.problem.model.blocks[SHAPE], found
     for shape in _SHAPES:
