@@ -19,11 +19,17 @@ from tests.support.shared_panels import panel
     ],
 )
 def test_refused_where_asked_for_and_left_out_where_not(options: dict[str, object], message: str) -> None:
-    ratings = panel(students=40, raters=6, known=20).ratings
+    ratings = panel(students=80, raters=6, known=60).ratings
     with pytest.raises(RaterlensError) as refused:
         rl.fit(ratings, shared=True, **options)
     assert message in str(refused.value)
     assert "shared" not in rl.fit(ratings, **options).tables
+
+
+@pytest.mark.parametrize(("known", "tested"), [(59, False), (60, True)])
+def test_few_known_answers_do_not_place_the_truth(known: int, tested: bool) -> None:
+    ratings = panel(students=80, raters=6, known=known).ratings
+    assert ("shared" in rl.fit(ratings, standard_errors=False).tables) == tested
 
 
 def test_nothing_known_and_nobody_trusted() -> None:

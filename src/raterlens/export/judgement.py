@@ -19,6 +19,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.export.bounds import Bounds
 from raterlens.export.gate import NORMAL, Gate, as_judged, judge
 from raterlens.export.gate_files import cell
+from raterlens.pipeline.shared_checks import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
 from raterlens.report.reproduce import as_flag
 from raterlens.result.record import Result
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 USUAL = Bounds(min_sharpness=FAIR)
 """What is asked where nothing is: scores that share a quarter of their variance with ability."""
-ENOUGH_KNOWN = 60
-"""Known answers that place the truth in a plane with what judges share. With 30 of 108 real pictures known, a fit with
-a shared dimension ranked 39 workers much worse than one without; with 60, nearly as well."""
 _HEADINGS = (
     "Judge", "Sharpness", "95 % interval", "Passes of 100", "Right on known", "Shared bias", "Stands in", "Verdict"
 )  # fmt: skip

@@ -14,6 +14,9 @@ from raterlens.types import Mask
 
 FEWEST, FEWEST_SHARING = 5, 3
 """Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
+ENOUGH_KNOWN = 60
+"""Known answers that place the truth in a plane with what raters share. With 30 of 108 real pictures known, a fit with
+a shared dimension ranked 39 workers much worse than one without; with 60, nearly as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
     if config.shared == "no" or (config.shared == "auto" and ratings.known is None and not config.trusted):
         return False
     found = _of_request(config) or _of_ratings(ratings, config)
+    if config.shared == "auto" and not config.trusted and len(ratings.known or ()) < ENOUGH_KNOWN:
+        return False  # what raters share is then as likely to be taken for the truth as the other way round
     if found is not None and config.shared == "yes":
         raise OptionError(
             Message(Option("shared", "yes"), f": {found.what}"),
