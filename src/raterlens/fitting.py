@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
 from raterlens.diagnostics import ability_test, halo_test
+from raterlens.diagnostics.ability_test import AbilityTest
 from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.facade import Fit, fitted
@@ -163,25 +164,31 @@ def fit(
     if client is None and checkpoint is None:
         if (p := halo_test.clear_halo(found, ratings)) is not None:
             said.append(halo_test.warning(p))
-        if (shape := ability_test.clear_shape(found, ratings)) is not None:
+        if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
             said.append(ability_test.warning(shape))
     return replace(found, warnings=(*found.warnings, *said)) if said else found
 
 
-def fit_as_clear(ratings: Ratings, config: FitConfig, run: Run) -> tuple[Fit, tuple[str, ...]]:
+def fit_as_clear(
+    ratings: Ratings, config: FitConfig, run: Run
+) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
     """The fit that a request makes; where it says nothing about halo or the students' distribution and the ratings
-    clearly show a reading effect or another shape than a normal one, one with it, and a line that says so."""
+    clearly show a reading effect or another shape than a normal one, one with it, and a line that says so.
+
+    Last, the test of the distribution where it was made, for a diagnosis not to make it again.
+    """
     found = fitted(ratings, config, run)
     if run.client is not None or run.checkpoint is not None:
-        return found, ()
+        return found, (), None
     said = []
     if (p := halo_test.clear_halo(found, ratings)) is not None:
         config = config.changed(halo="common")
         found, said = fitted(ratings, config, run), [halo_test.done(p)]
-    if (shape := ability_test.clear_shape(found, ratings)) is not None:
-        found = fitted(ratings, config.changed(ability="smooth"), run)
+    if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
+        normal, found = found, fitted(ratings, config.changed(ability="smooth"), run)
         said.append(ability_test.done(shape))
-    return found, tuple(said)
+        shape = ability_test.compared(normal, found)
+    return found, tuple(said), shape
 
 
 def load(path: str | Path) -> Fit:

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.config import FitConfig
-from raterlens.diagnostics.ability_test import CLEAR, AbilityTest, clear_shape, diagnosed
+from raterlens.diagnostics.ability_test import CLEAR, AbilityTest, diagnosed, unasked
 from raterlens.fitting import fit_as_clear
 from raterlens.pipeline.steps import Run
 
@@ -43,7 +43,8 @@ def test_it_finds_skewness_and_two_groups(kind, said):
     assert not any("normally" in text for text in smooth.warnings)
     assert 2 * (smooth.loglik - fit.loglik) == pytest.approx(found.statistic, abs=1e-3)
     assert diagnosed(smooth, ratings).statistic == pytest.approx(found.statistic, abs=1e-3)
-    by_default, lines = fit_as_clear(ratings, FitConfig(standard_errors=False), Run())
+    by_default, lines, shape = fit_as_clear(ratings, FitConfig(standard_errors=False), Run())
+    assert shape.statistic == pytest.approx(found.statistic, abs=1e-3)
     assert by_default.config.ability == "smooth"
     assert said in lines[0]
 
@@ -51,7 +52,7 @@ def test_it_finds_skewness_and_two_groups(kind, said):
 def test_it_finds_nothing_in_normal_abilities():
     ratings = ratings_of("normal")
     fit = rl.fit(ratings)
-    assert clear_shape(fit, ratings) is None
+    assert not unasked(fit, ratings).clear
     found = fit.ability_test(ratings)
     assert found.p > CLEAR
     assert found.finding.startswith("normal")

@@ -13,11 +13,15 @@ variance would depend on the tails.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from raterlens.types import Array
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
 
 LARGEST_SHAPE = (0.5, 0.5)
 """Of c₃ and c₄, in size: beyond, all students would be in one or two places."""
@@ -125,7 +129,7 @@ class AbilityShape:
         return (-_END - self.median) / self.half_width, (_END - self.median) / self.half_width
 
 
-def _quantile(below, t: Array, share: float) -> tuple[float, Array]:  # type: ignore[no-untyped-def]
+def _quantile(below: "PPoly", t: Array, share: float) -> tuple[float, Array]:
     """Where the share lies below, and how it moves with c₃ and c₄."""
     at = np.asarray(below(t))[0]
     place = float(np.interp(share, at, t))

@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.diagnostics import assumption
+from raterlens.diagnostics.assumption import refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
@@ -21,7 +23,6 @@ from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.result.record import Result
-from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import covariance, in_full
 from raterlens.uncertainty.information import observed_information
@@ -58,9 +59,14 @@ class AbilityTest:
         return float(special.chdtrc(2, max(self.statistic, 0.0)))
 
     @property
+    def clear(self) -> bool:
+        """Whether another shape than a normal one is clear enough for a default."""
+        return self.p <= CLEAR
+
+    @property
     def finding(self) -> str:
         """In a few words: what the distribution is like."""
-        if self.p > CLEAR:
+        if not self.clear:
             return "normal as far as ratings can tell"
         return described(self.shape)
 
@@ -105,8 +111,8 @@ def _two_peaks(density: Array) -> bool:
 
 def ability_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
     """Fit with a smooth shape and with a normal one: `Fit.ability_test`."""
-    found = {kind: _refitted(fit, ratings, kind) for kind in ("normal", "smooth")}
-    return _compared(found["normal"], found["smooth"])
+    found = {kind: refitted(fit, ratings, "ability", kind) for kind in ("normal", "smooth")}
+    return compared(found["normal"], found["smooth"])
 
 
 def diagnosed(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
@@ -114,19 +120,16 @@ def diagnosed(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
     if not _testable(fit, ratings):
         return None
     if fit.config.ability == "smooth":
-        return _compared(_refitted(fit, ratings, "normal"), fit)
+        return compared(refitted(fit, ratings, "ability", "normal"), fit)
     score = _score_test(fit, ratings)
     if score.p > _UNLIKELY or ratings.n_ratings > _MOST_REFITTED:
         return score
-    return _compared(fit, _refitted(fit, ratings, "smooth"))
+    return compared(fit, refitted(fit, ratings, "ability", "smooth"))
 
 
-def clear_shape(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
-    """The test, where another shape than a normal one is clear and nothing was said about it; None otherwise."""
-    if fit.config.ability is not None:
-        return None
-    found = diagnosed(fit, ratings)
-    return found if found is not None and found.p <= CLEAR else None
+def unasked(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
+    """The test, where nothing was said about the distribution and it can be made in passing; None otherwise."""
+    return diagnosed(fit, ratings) if fit.config.ability is None else None
 
 
 def _testable(fit: "Fit", ratings: Ratings) -> bool:
@@ -147,16 +150,11 @@ def _testable(fit: "Fit", ratings: Ratings) -> bool:
     )
 
 
-def _compared(normal: Result, smooth: Result) -> AbilityTest:
+def compared(normal: Result, smooth: Result) -> AbilityTest:
+    """The likelihood ratio of two fits of the same ratings."""
     assert smooth.calibration is not None
     c3, c4 = smooth.calibration.effects[SHAPE].tolist()
     return AbilityTest("likelihood ratio", 2 * (smooth.loglik - normal.loglik), (c3, c4))
-
-
-def _refitted(fit: "Fit", ratings: Ratings, kind: str) -> "Fit":
-    known = fit.calibration
-    start = None if known is None or known.covariates else fit
-    return fit.refit(ratings, start=start, ability=kind, standard_errors=False)
 
 
 def _score_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
@@ -176,23 +174,15 @@ def _score_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
 
 def warning(found: AbilityTest) -> str:
     """What to do from Python."""
-    return Message(
-        f"abilities are not normally distributed: {found.finding} ({p_words(found.p)}). Severities and capabilities "
-        "that take them for normal are biased. Fit with ",
-        Option("ability", "smooth"),
-        ", or say ",
-        Option("ability", "normal"),
-        " to keep to it",
-    )
+    seen = f"{_seen(found)}. Severities and capabilities that take them for normal are biased"
+    return assumption.advised(seen, "ability", "smooth", instead="normal", to="keep to it")
 
 
 def done(found: AbilityTest) -> str:
     """What the command did."""
-    return Message(
-        f"abilities are not normally distributed: {found.finding} ({p_words(found.p)}), so their distribution is "
-        "estimated with the rest (",
-        Option("ability", "smooth"),
-        "); ",
-        Option("ability", "normal"),
-        " takes them for normal",
-    )
+    seen = f"{_seen(found)}, so their distribution is estimated with the rest"
+    return assumption.done(seen, "ability", "smooth", instead="normal", does="takes them for normal")
+
+
+def _seen(found: AbilityTest) -> str:
+    return f"abilities are not normally distributed: {found.finding} ({p_words(found.p)})"

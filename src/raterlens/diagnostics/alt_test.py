@@ -42,12 +42,15 @@ class AltTest:
     @property
     def winning_rate(self) -> float:
         """omega: the share of people against whom the judge holds; not-a-number where nobody could be left out."""
-        return float(self.table["beaten"].mean()) if self.table.height else float("nan")  # type: ignore[arg-type]
+        return self._mean("beaten")
 
     @property
     def advantage(self) -> float:
         """rho: the judge's mean share of wins."""
-        return float(self.table["judge_wins"].mean()) if self.table.height else float("nan")  # type: ignore[arg-type]
+        return self._mean("judge_wins")
+
+    def _mean(self, column: str) -> float:
+        return float(np.mean(self.table[column].to_numpy())) if self.table.height else float("nan")
 
     @property
     def passed(self) -> bool:

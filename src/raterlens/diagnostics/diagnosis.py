@@ -160,8 +160,9 @@ def diagnose(
     *,
     time: Any = None,
     groups: Mapping[str, Any] | None = None,
+    shape: ability_test.AbilityTest | None = None,
 ) -> Diagnosis:
-    """Look for what the model does not foresee: `Fit.diagnose`."""
+    """Look for what the model does not foresee: `Fit.diagnose`. `shape`: the test of abilities, where it was made."""
     levels = {name: levels_of(name, values, ratings) for name, values in (groups or {}).items()}
     moment = None if time is None else time_of(time, ratings)
 
@@ -180,7 +181,7 @@ def diagnose(
         "agreement": agreement(ratings, found.units, found.paired),
         "rater pairs": rater_pairs(ratings, found.paired),
     }
-    if (shape := ability_test.diagnosed(fit, ratings)) is not None:
+    if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
         tables["ability"] = shape.table
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.diagnostics import assumption
+from raterlens.diagnostics.assumption import refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.engine.cells import has_long_readings
 from raterlens.estimation.grid import nodes_for
@@ -20,7 +22,6 @@ from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.text import Message, Option
 from raterlens.types import Array
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def of_raters(statistic: float, n_raters: int) -> float:
 
 def halo_test(fit: "Fit", ratings: Ratings) -> HaloTest:
     """Fit with each kind of reading effect: `Fit.halo_test`."""
-    found = {kind: _refitted(fit, ratings, kind) for kind in ("none", "common", "rater")}
+    found = {kind: refitted(fit, ratings, "halo", kind) for kind in ("none", "common", "rater")}
     spread = float(found["common"].table("raters")["halo"][0])
     none, common, rater = (found[kind].loglik for kind in ("none", "common", "rater"))
     return HaloTest(none, common, rater, spread, fit.n_raters)
@@ -107,15 +108,9 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
         return None
     if asked or large or not has_long_readings(ratings) or not _likely(known, ratings):
         return None
-    common = _refitted(fit, ratings, "common")
+    common = refitted(fit, ratings, "halo", "common")
     p = of_common(2 * (common.loglik - fit.loglik))
     return p if p <= CLEAR else None
-
-
-def _refitted(fit: "Fit", ratings: Ratings, kind: str) -> "Fit":
-    known = fit.calibration
-    start = None if known is None or known.covariates else fit
-    return fit.refit(ratings, start=start, halo=kind, standard_errors=False)
 
 
 def _likely(known: Calibration, ratings: Ratings) -> bool:
@@ -140,23 +135,15 @@ def _score_error(problem: HaloMarginal, seen: Array) -> float:
 
 def warning(p: float) -> str:
     """What to do from Python."""
-    return Message(
-        f"scores that a student gets from one rater share more than ability explains ({p_words(p)}): intervals of "
-        "severity, capability and ability are too narrow. Fit with ",
-        Option("halo", "common"),
-        ", or say ",
-        Option("halo", "none"),
-        " to keep it out",
-    )
+    seen = f"{_seen(p)}: intervals of severity, capability and ability are too narrow"
+    return assumption.advised(seen, "halo", "common", instead="none", to="keep it out")
 
 
 def done(p: float) -> str:
     """What the command did."""
-    return Message(
-        f"scores that a student gets from one rater share more than ability explains ({p_words(p)}), so the model "
-        "has a reading effect and intervals allow for it (",
-        Option("halo", "common"),
-        "); ",
-        Option("halo", "none"),
-        " keeps it out",
-    )
+    seen = f"{_seen(p)}, so the model has a reading effect and intervals allow for it"
+    return assumption.done(seen, "halo", "common", instead="none", does="keeps it out")
+
+
+def _seen(p: float) -> str:
+    return f"scores that a student gets from one rater share more than ability explains ({p_words(p)})"

@@ -37,12 +37,9 @@ class NumpyEngine:
         return Expected(loglik, counts, linear)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
-        for rows, posterior, _ in self.posteriors(tables, nodes):
-            mean[rows] = posterior @ nodes.points
-            # Centred before squaring: E[t^2] - E[t]^2 would cancel for narrow posteriors.
-            sd[rows] = np.sqrt(np.sum(posterior * (nodes.points - mean[rows, None]) ** 2, axis=1))
-        return Moments(mean, sd)
+        return Moments.joined(
+            Moments.by(posterior, nodes.points) for _, posterior, _ in self.posteriors(tables, nodes)
+        )
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         ability = None if self._sums is None else self._sums @ tables.linear

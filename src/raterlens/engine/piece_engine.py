@@ -115,11 +115,9 @@ class PieceEngine:
         return Expected(loglik, counts, linear, d_variance)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
-        for rows, posterior, _ in self.posteriors(tables, nodes):
-            mean[rows] = posterior @ nodes.points
-            sd[rows] = np.sqrt(np.sum(posterior * (nodes.points - mean[rows, None]) ** 2, axis=1))
-        return Moments(mean, sd)
+        return Moments.joined(
+            Moments.by(posterior, nodes.points) for _, posterior, _ in self.posteriors(tables, nodes)
+        )
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         known = kernel(nodes, tables.piece_variance)
@@ -129,13 +127,8 @@ class PieceEngine:
     def of_pieces(self, tables: Tables, nodes: Nodes) -> Moments:
         """(pieces,): what each is worth, psi."""
         known = kernel(nodes, tables.piece_variance)
-        mean, sd = np.empty(len(self._student)), np.empty(len(self._student))
-        for block in self._blocks(tables, nodes, known):
-            share = block.share(known)
-            mean[block.pieces] = share @ known.points
-            away = (known.points - mean[block.pieces, None]) ** 2
-            sd[block.pieces] = np.sqrt(np.sum(share * away, axis=1))
-        return Moments(mean, sd)
+        blocks = self._blocks(tables, nodes, known)
+        return Moments.joined(Moments.by(block.share(known), known.points) for block in blocks)
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         """Information comes from differences of the gradient instead."""

@@ -1,6 +1,6 @@
 """What passes between a model and an engine, and the four verbs of every engine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -68,6 +68,19 @@ class Moments:
 
     mean: Array
     sd: Array
+
+    @staticmethod
+    def by(posterior: Array, points: Array) -> "Moments":
+        """Of posteriors (students, nodes)."""
+        mean = posterior @ points
+        # Centred before squaring: E[t^2] - E[t]^2 would cancel for narrow posteriors.
+        return Moments(mean, np.sqrt(np.sum(posterior * (points - mean[:, None]) ** 2, axis=1)))
+
+    @staticmethod
+    def joined(parts: "Iterable[Moments]") -> "Moments":
+        """Of one part of the students after the other."""
+        known = list(parts)
+        return Moments(np.concatenate([p.mean for p in known]), np.concatenate([p.sd for p in known]))
 
     def of(self, rows: NDArray[np.integer]) -> "Moments":
         """Those of other rows."""

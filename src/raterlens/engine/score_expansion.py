@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.protocol import CellScores, Matrix, Nodes
+from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes
 from raterlens.types import Array, Indices
 
 # Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
@@ -106,8 +106,7 @@ class _Basis:
 
 def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
     """Group students: wide posteriors need fewer nodes, narrow ones and flat slopes fewer terms."""
-    mean = posterior @ nodes.points
-    sd = np.sqrt(np.sum(posterior * (nodes.points - mean[:, None]) ** 2, axis=1))
+    sd = Moments.by(posterior, nodes.points).sd
     reach = np.minimum(STEP * sd, 1 / steepest) / nodes.step
     strides = (2 ** np.floor(np.log2(np.maximum(reach, 1.0)))).astype(int)
     # Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's

@@ -99,8 +99,7 @@ class Averaged:
 
     def _shifted(self, u: float) -> Predictor:
         model = self._problem.model
-        shift = np.multiply.outer(u * self.spread[model.contexts.rater], model.lever)
-        return Predictor(self.predictor.slope, self.predictor.intercepts + shift)
+        return self.predictor.shifted(u * self.spread[model.contexts.rater], model.lever)
 
 
 class HaloMarginal(FacetsMarginal):

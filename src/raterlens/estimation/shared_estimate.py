@@ -12,7 +12,6 @@ from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import known_part
 from raterlens.models.redundancy import centre
-from raterlens.models.responses import Predictor
 from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
@@ -78,7 +77,7 @@ def _left(ratings: Ratings, one: FacetsEstimate) -> sparse.csr_array:
     context = visible.contexts.places(ratings)
     predictor = model.predictor(one.parameters)
     reach = predictor.slope[context] * one.moments.mean[ratings.student]
-    at = Predictor(np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever))
+    at = predictor.of_ratings(context, reach, response.lever)
     chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
     return _per_rater(ratings, ratings.score - chance @ np.arange(response.n_categories))
 

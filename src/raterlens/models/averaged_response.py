@@ -44,8 +44,7 @@ class AveragedResponse:
         raise NotImplementedError
 
     def _at(self, predictor: Predictor, u: float) -> Predictor:
-        shift = np.multiply.outer(u * self.spread, self.lever)
-        return Predictor(predictor.slope, predictor.intercepts + shift)
+        return predictor.shifted(u * self.spread, self.lever)
 
 
 def _rule() -> list[tuple[float, float]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raterlens.capability.links import Link
 from raterlens.types import Array
@@ -25,6 +26,14 @@ class Predictor:
     def first(self, n: int) -> "Predictor":
         """Of the first contexts."""
         return Predictor(self.slope[:n], self.intercepts[:n])
+
+    def shifted(self, amount: Array, lever: Array) -> "Predictor":
+        """With so much more, (contexts,), in the predictor at every ability."""
+        return Predictor(self.slope, self.intercepts + np.multiply.outer(amount, lever))
+
+    def of_ratings(self, context: NDArray[np.integer], reach: Array, lever: Array) -> "Predictor":
+        """One row per rating, for ability 0: what ability adds, `reach`, stands in the intercepts."""
+        return Predictor(np.zeros(len(reach)), self.intercepts[context] + np.multiply.outer(reach, lever))
 
 
 class Response(Protocol):

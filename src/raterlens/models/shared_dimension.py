@@ -114,7 +114,6 @@ class SharedResponse:
         begin = np.flatnonzero(np.diff(self.z, prepend=np.nan) != 0)
         found = []
         for first, last in zip(begin, [*begin[1:], len(self.z)], strict=True):
-            shift = np.multiply.outer(self.z[first] * self.bias, self.lever)
-            at = Predictor(predictor.slope, predictor.intercepts + shift)
+            at = predictor.shifted(self.z[first] * self.bias, self.lever)
             found.append((at, slice(int(first), int(last))))
         return found

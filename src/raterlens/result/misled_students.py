@@ -1,4 +1,4 @@
-"""By whom of the students a panel that shares a bias is misled most."""
+"""The students about whom a panel that shares a bias is misled most."""
 
 import numpy as np
 
@@ -34,8 +34,6 @@ def _mean_score(
 ) -> Array:
     """(students,): as a share of the highest."""
     reach = predictor.slope[context] * theta + shift
-    at = Predictor(
-        np.zeros(len(theta)), predictor.intercepts[context] + np.outer(reach, problem.response.lever)
-    )
+    at = predictor.of_ratings(np.full(len(theta), context), reach, problem.response.lever)
     chance = np.exp(problem.response.log_prob(at, np.zeros(1))[..., 0])
     return np.asarray(chance @ np.arange(chance.shape[1]) / (chance.shape[1] - 1))

@@ -12,7 +12,7 @@ from scipy import special
 from raterlens.errors import InputError
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import known_part, with_answers
-from raterlens.models.responses import Predictor, Response
+from raterlens.models.responses import Response
 from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.known_answers import renumbered
@@ -77,10 +77,7 @@ def _scores(
         rows = slice(first, first + _BLOCK)
         context = contexts[rows]
         reach = predictor.slope[context] * ability[rows] + impression[rows]
-        # At ability 0 with the ability in the intercepts: any response, one rating per row.
-        at = Predictor(
-            np.zeros(len(context)), predictor.intercepts[context] + np.outer(reach, response.lever)
-        )
+        at = predictor.of_ratings(context, reach, response.lever)
         chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
         passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
         score[rows] = passed.sum(axis=1)

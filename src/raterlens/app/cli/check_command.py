@@ -54,6 +54,19 @@ class GateOutput:
     def for_gate(self) -> bool:
         return (self.markdown, self.junit, self.baseline) != (None, None, None)
 
+    def write(self, markdown: str, junit: str) -> None:
+        """The files that are asked for."""
+        for option, path, text in (("markdown", self.markdown, markdown), ("junit", self.junit, junit)):
+            if path is not None:
+                write_text(path, text, option)
+
+
+def write_text(path: Path, text: str, option: str) -> None:
+    """A file that appears when it is whole."""
+    from raterlens.drafts import write_whole  # not before it is needed
+
+    write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+
 
 ON_SCREEN = GateOutput()
 
@@ -106,7 +119,6 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     """Fit, and judge every rater by the bounds; whether all pass."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
-    from raterlens.drafts import write_whole
     from raterlens.export.gate import judge
     from raterlens.facade import fitted
     from raterlens.fitting import load
@@ -117,12 +129,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
         run = Run(progress)
         ratings, config, _ = read_study(request, run)
         result = judge(fitted(ratings, config, run), ratings, bounds, baseline)
-    for option, path, text in (
-        ("markdown", output.markdown, result.to_markdown()),
-        ("junit", output.junit, result.to_junit()),
-    ):
-        if path is not None:
-            write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+    output.write(result.to_markdown(), result.to_junit())
     if output.json:
         print_json(result.to_json())
     else:

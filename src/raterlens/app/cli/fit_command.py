@@ -106,6 +106,7 @@ def _with_command(error: InputError, request: Request) -> InputError:
 def _fit(request: Request, work: Work, output: Output) -> None:
     """What `fit` does once everything was checked that can be checked without the data."""
     # heavy, so not before it is needed
+    from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
     from raterlens.fitting import fit_as_clear, load
@@ -127,12 +128,12 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         asked.check_scores(ratings)
         if output.xlsx:
             check_workbook(output.out, ratings)
-        result, said = fit_as_clear(ratings, config, run)
+        result, said, shape = fit_as_clear(ratings, config, run)
         request = as_fitted(request, result)
         decided, plan = asked.made(result, ratings)
         ratings, besides, more = manageable(ratings, besides)
         cautions = (*said, *more)
-        found = find(result, ratings, result.diagnose(ratings, **besides))
+        found = find(result, ratings, diagnose(result, ratings, **besides, shape=shape))
         if previous is not None:
             found = found.beside(result.monitor(ratings, previous=previous, time=besides.get("time")))
     if output.out is not None:
@@ -145,6 +146,12 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             document=replace(_document(output, cautions, previous, found), decisions=decided, remark=plan),
             xlsx=output.xlsx,
         )
+    decisions = [*(decided.words() if decided else ()), *(plan.words() if plan else ())]
+    _show(output, result, ratings, found=found, cautions=cautions, decided=decisions)
+
+
+def _show(output: Output, result: "Fit", ratings: "Ratings", **besides: Any) -> None:
+    """On the screen: what was asked for, or the answer with what stands beside it."""
     if output.facets_tables:
         # only where asked for
         from raterlens.export.facets_tables import facets_tables
@@ -156,14 +163,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         # heavy, so not before it is needed
         from raterlens.app.cli.terminal import Terminal
 
-        Terminal().fit(
-            result,
-            found=found,
-            cautions=cautions,
-            decided=[*(decided.words() if decided else ()), *(plan.words() if plan else ())],
-            out=output.out,
-            everyone=output.everyone,
-        )
+        Terminal().fit(result, **besides, out=output.out, everyone=output.everyone)
 
 
 def as_fitted(request: Request, result: "Fit") -> Request:

@@ -1,13 +1,12 @@
 """`raterlens judge`: which judges can be trusted, on the scale of known answers or people."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from raterlens.app.cli.check_command import GATE_FAILED, ON_SCREEN, PASSED, GateOutput
+from raterlens.app.cli.check_command import GATE_FAILED, ON_SCREEN, PASSED, GateOutput, write_text
 from raterlens.app.cli.fit_command import read_study, set_groups_aside
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
@@ -97,7 +96,6 @@ def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: Gate
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.diagnostics.true_pass_rates import pass_rate
-    from raterlens.drafts import write_whole
     from raterlens.export.judgement import judged
     from raterlens.facade import fitted
     from raterlens.fitting import load
@@ -114,13 +112,9 @@ def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: Gate
         if asked.by is not None:
             by = request.groups[0] if request.groups else "item"
             found = replace(found, rates=pass_rate(fit, everything, by=by, people=found.people))
-    for option, path, text in (
-        ("markdown", output.markdown, found.to_markdown()),
-        ("junit", output.junit, found.gate.to_junit()),
-        ("save", asked.save, fit.to_json() if asked.save is not None else ""),
-    ):
-        if path is not None:
-            write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+    output.write(found.to_markdown(), found.gate.to_junit())
+    if asked.save is not None:
+        write_text(asked.save, fit.to_json(), "save")
     if output.json:
         print_json(found.to_json())
     else:

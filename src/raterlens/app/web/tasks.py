@@ -14,6 +14,7 @@ from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as side_by_side
+from raterlens.diagnostics.diagnosis import diagnose
 from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.errors import InputError, OptionError, RaterlensError
@@ -123,10 +124,10 @@ def fit(
     progress({"phase": "reading", "share": 0.02})
     ratings = _read(path, name, request.read)
     asked.check_scores(ratings)
-    result, said = fit_as_clear(ratings, request.fit, Run(_Share(progress)))
+    result, said, shape = fit_as_clear(ratings, request.fit, Run(_Share(progress)))
     request = replace(request, fit=result.config)
     progress({"phase": "checking", "share": 0.75})
-    found = find(result, ratings)
+    found = find(result, ratings, diagnose(result, ratings, shape=shape))
     decided, plan = asked.made(result, ratings)
     progress({"phase": "writing", "share": 0.85})
     write_results(

@@ -1,0 +1,28 @@
+"""What tests of assumptions have in common: another fit of the same ratings, and what is said where one fails."""
+
+from typing import TYPE_CHECKING
+
+from raterlens.text import Message, Option
+
+if TYPE_CHECKING:
+    from raterlens.facade import Fit
+    from raterlens.ratings.coded import Ratings
+
+
+def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str) -> "Fit":
+    """The same fit under another assumption, without standard errors."""
+    known = fit.calibration
+    start = None if known is None or known.covariates else fit
+    return fit.refit(ratings, start=start, standard_errors=False, **{option: kind})  # type: ignore[arg-type]
+
+
+def advised(seen: str, option: str, kind: str, *, instead: str, to: str) -> str:
+    """What to do from Python: use an option, or say that it is not wanted."""
+    return Message(
+        f"{seen}. Fit with ", Option(option, kind), ", or say ", Option(option, instead), f" to {to}"
+    )
+
+
+def done(seen: str, option: str, kind: str, *, instead: str, does: str) -> str:
+    """What the command did, and how to have it otherwise."""
+    return Message(f"{seen} (", Option(option, kind), "); ", Option(option, instead), f" {does}")
