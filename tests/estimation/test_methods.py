@@ -7,6 +7,7 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.methods import Known, estimate
 from raterlens.models.build import Options, build
+from raterlens.models.facets import SHAPE
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import by_hand
 
@@ -111,3 +112,26 @@ def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small,
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")
     assert rl.load(tmp_path / "fit.json").converged
+
+
+def test_a_shape_is_looked_for_from_several_sides_of_many_ratings_too():
+    """From a normal distribution, the likelihood of these leads to one that is nearly normal again: its peak lies where
+    the scale of the shape levels off. The truth is nearest at c3 = 0.289 and c4 = -0.012, by the Kullback-Leibler
+    distance on a grid."""
+    random = np.random.default_rng([71, 1, 0, 1])
+    ability = (random.chisquare(3, 500) - 3) / np.sqrt(6)
+    drawn = rl.simulate(
+        students=500,
+        raters=6,
+        items=4,
+        slope=[0.8, 1.0, 1.3, 1.6, 2.0, 2.4],
+        severity=[0.8, -0.6, 0.3, -0.9, 0.9, -0.5],
+        difficulty=np.linspace(-1, 1, 4),
+        ability=ability,
+        seed=[71, 1, 0],
+    )
+    normal, smooth = (
+        rl.fit(drawn.ratings, ability=kind, standard_errors=False) for kind in ("normal", "smooth")
+    )
+    assert smooth.loglik > normal.loglik + 40
+    np.testing.assert_allclose(smooth.calibration.effects[SHAPE], [0.289, -0.012], atol=0.05)

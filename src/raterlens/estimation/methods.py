@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
-# Of the students' distribution: skewed to either side, and with two peaks.
+# Ratings up to which every shape is begun from; and of the students' distribution: skewed to either side, and with two
+# peaks.
 _MOST_SHAPED = 10_000
 _SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 
@@ -199,16 +200,20 @@ def _shaped(
     look: Callable[[Callable[["_Task"], FacetsEstimate], "_Task"], FacetsEstimate],
 ) -> FacetsEstimate:
     """The estimate; where the shape of the students' distribution is estimated, the best from several shapes, as the
-    likelihood of few ratings can have several maxima."""
+    likelihood can have several maxima. With many ratings, only from a shape that is better than the estimate's even
+    before anything else has followed it."""
     found = look(method, task)
-    if not task.problem.model.smooth or task.ratings.n_ratings > _MOST_SHAPED:
+    if not task.problem.model.smooth:
         return found
-    at, best = task.problem.model.blocks[SHAPE], found
-    for shape in _SHAPES:
-        begin = found.parameters.copy()
-        begin[at] = shape
-        best = max(best, method(replace(task, start=begin)), key=lambda one: one.value.objective)
-    return best
+    starts = [found.parameters.copy() for _ in _SHAPES]
+    for start, shape in zip(starts, _SHAPES, strict=True):
+        start[task.problem.model.blocks[SHAPE]] = shape
+    if task.ratings.n_ratings > _MOST_SHAPED:
+        height = [found.problem.value(start, found.nodes).objective for start in starts]
+        best = int(np.argmax(height))
+        starts = [starts[best]] if height[best] > found.value.objective else []
+    others = [method(replace(task, start=start)) for start in starts]
+    return max(found, *others, key=lambda one: one.value.objective) if others else found
 
 
 def _upright(
