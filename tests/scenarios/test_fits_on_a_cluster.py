@@ -18,6 +18,7 @@ from benchmarks.likelihood import Likelihood
 from raterlens.app.cli.main import main
 from raterlens.engine.dask_engine import DaskEngine, OnFile
 from raterlens.errors import InputError, OptionError
+from raterlens.models.facets import SHAPE
 from raterlens.parallel.dask_cluster import ClusterLostError, addresses, check_alive, cluster_at
 from raterlens.parallel.processes import ONE_THREAD
 from raterlens.parallel.threads import one_thread
@@ -135,6 +136,23 @@ def test_a_fit_from_memory_with_standard_errors(client, ratings, prior, rounding
     for name in ("rho", "eta", "kappa", "kappa_se", "kappa_low"):
         np.testing.assert_allclose(found.raters[name], alone.raters[name], rtol=estimates, atol=estimates)
     np.testing.assert_allclose(found.students["theta"], alone.students["theta"], atol=estimates)
+
+
+@pytest.mark.parametrize(
+    ("options", "on_disk"),
+    [({"halo": "common"}, False), ({"ability": "smooth", "model": "tfm", "starts": 1}, True)],
+)
+def test_dependence_from_memory_and_from_a_file(client, ratings, packed, options, on_disk):
+    """What readings share is in the cells of each part; how students are distributed is a cell that all have."""
+    alone = rl.fit(ratings, **options)
+    found = rl.fit(StoredRatings(open_packed(packed)) if on_disk else ratings, client=client, **options)
+    assert found.loglik == pytest.approx(alone.loglik, rel=1e-10)
+    estimated = ["halo", "halo_se"] if "halo" in options else []
+    for name in ("eta", "eta_se", "kappa", "kappa_se", *estimated):
+        np.testing.assert_allclose(found.raters[name], alone.raters[name], rtol=1e-4, atol=1e-5)
+    if "ability" in options:
+        shapes = (one.calibration.effects[SHAPE] for one in (found, alone))
+        np.testing.assert_allclose(*shapes, atol=1e-5)
 
 
 def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch):
