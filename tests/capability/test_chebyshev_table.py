@@ -1,9 +1,9 @@
 import numpy as np
 
-from raterlens.capability.chebyshev_table import WORTH, read_off
+from raterlens.capability.chebyshev_table import WORTH, read_off, summed
 from raterlens.capability.curves import AdjacentCurve
 from raterlens.capability.index import Index
-from raterlens.capability.population import Normal
+from raterlens.capability.population import Histogram, Normal
 
 THRESHOLDS = np.array([[-2.0, -0.5, 0.3, 1.0, 2.5]])
 
@@ -27,6 +27,33 @@ def test_a_table_gives_the_values_of_the_function_itself():
         (index.kappa(a, eta, sigma), index.kappa(a.ravel(), eta.ravel(), sigma.ravel())),
     ):
         np.testing.assert_allclose(found.ravel(), whole, atol=1e-7)
+
+
+def test_a_table_allows_for_impressions_of_readings():
+    a, eta = draws(rows=3)
+    halo = np.maximum(np.random.default_rng(2).normal(0.8, 0.3, a.shape), 0.0)
+    sigma = np.full_like(a, 2.0)
+    few = (slice(None), slice(0, 20))  # too few draws for a table
+    for population in (Normal(0.2, 1.1), Histogram.smooth(0.1, -0.02)):
+        index = Index(AdjacentCurve(THRESHOLDS), population)
+        for found, whole in (
+            (index.sharpness(a, eta, halo), index.sharpness(a[few], eta[few], halo[few])),
+            (index.standard(a, eta, halo), index.standard(a[few], eta[few], halo[few])),
+            (index.kappa(a, eta, sigma, halo), index.kappa(a[few], eta[few], sigma[few], halo[few])),
+        ):
+            np.testing.assert_allclose(found[few], whole, atol=1e-6)
+
+
+def test_a_sum_over_shifts_is_read_off_one_table():
+    a, eta = draws()
+    shifts = [(0.25, np.abs(eta)), (0.5, 0.0), (0.25, -2 * np.abs(eta))]
+
+    def several(a, eta):
+        return np.stack([np.exp(-a) * np.cos(eta), np.sin(a + eta)])
+
+    found = read_off(several, a, eta, shifts)
+    assert found.shape == (2, *a.shape)
+    np.testing.assert_allclose(found, summed(several, a, eta, shifts), atol=1e-7)
 
 
 def test_rows_that_no_table_fits_are_computed_one_by_one():

@@ -13,21 +13,20 @@ variance would depend on the tails.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
 from raterlens.types import Array
 
-if TYPE_CHECKING:
-    from scipy.interpolate import PPoly
-
 LARGEST_SHAPE = (0.5, 0.5)
 """Of c₃ and c₄, in size: beyond, all students would be in one or two places."""
 _LEVEL = 4.0
 _END, _STEP = 10.0, 0.02
-_QUARTILES = (float(special.ndtr(-1.0)), 0.5, float(special.ndtr(1.0)))
+_QUARTILES = special.ndtr([-1.0, 0.0, 1.0])
+# Five points of Gauss's rule on [0, 1] leave nothing within a step.
+_GAUSS = tuple(part / 2 for part in (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])))
 # Of differences of first derivatives.
 _DIFFERENCE = 3e-6
 
@@ -38,6 +37,10 @@ def _polynomials(t: Array) -> tuple[Array, Array]:
     rise = 1 - (x / _LEVEL) ** 2
     value = np.stack([x**3 - 3 * x, x**4 - 6 * x**2 + 3])
     return value, np.stack([3 * x**2 - 3, 4 * x**3 - 12 * x]) * rise
+
+
+_GRID = np.arange(-_END, _END + _STEP / 2, _STEP)
+_ON_GRID = _polynomials(_GRID)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,27 +69,17 @@ class AbilityShape:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(c3: float, c4: float) -> "AbilityShape":
-        from scipy.interpolate import CubicSpline  # only here, and slow to load
-
-        t, c = np.arange(-_END, _END + _STEP / 2, _STEP), np.array([c3, c4])
-        value, _ = _polynomials(t)
-        log = -(t**2) / 2 + c @ value
+        c = np.array([c3, c4])
+        log = -(_GRID**2) / 2 + c @ _ON_GRID[0]
         top = float(log.max())
         density = np.exp(log - top)
         total = _STEP * float(density.sum())
-        density /= total
-        mean = _STEP * (value @ density)
-        rows = np.concatenate([density[None], density * (value - mean[:, None])])
-        below = CubicSpline(t, rows, axis=1).antiderivative()
-        found, moves = zip(*(_quantile(below, t, share) for share in _QUARTILES), strict=True)
+        mean = _STEP / total * (_ON_GRID[0] @ density)
+        terms = _Terms(c, mean, top + float(np.log(total)))
+        place, move = terms.quantiles(density / total)
+        half_width, d_half_width = (place[2] - place[0]) / 2, (move[:, 2] - move[:, 0]) / 2
         return AbilityShape(
-            c,
-            found[1],
-            (found[2] - found[0]) / 2,
-            moves[1],
-            (moves[2] - moves[0]) / 2,
-            mean,
-            top + float(np.log(total)),
+            c, float(place[1]), float(half_width), move[:, 1], d_half_width, mean, terms.log_total
         )
 
     def log_density(self, theta: Array) -> Array:
@@ -129,13 +122,39 @@ class AbilityShape:
         return (-_END - self.median) / self.half_width, (_END - self.median) / self.half_width
 
 
-def _quantile(below: "PPoly", t: Array, share: float) -> tuple[float, Array]:
-    """Where the share lies below, and how it moves with c₃ and c₄."""
-    at = np.asarray(below(t))[0]
-    place = float(np.interp(share, at, t))
-    for _ in range(4):
-        place -= (float(below(place)[0]) - share) / float(below(place, 1)[0])
-    return place, -np.asarray(below(place))[1:] / float(below(place, 1)[0])
+class _Terms(NamedTuple):
+    """What is integrated: the density, and its derivatives in c₃ and c₄."""
+
+    c: Array
+    mean: Array
+    log_total: float
+
+    def quantiles(self, on_grid: Array) -> tuple[Array, Array]:
+        """Where shares Φ(−1), 1/2 and Φ(1) lie below, and (2, 3) how these places move with c₃ and c₄."""
+        rows, slopes = self._rows(on_grid, _GRID, *_ON_GRID)
+        # The trapezoidal rule is exact but for the end of the range (Euler and Maclaurin).
+        below = _STEP * (np.cumsum(rows, axis=1) - rows / 2) - _STEP**2 / 12 * slopes
+        cell = np.searchsorted(below[0], _QUARTILES) - 1
+        start, beyond = _GRID[cell], np.full(len(_QUARTILES), _STEP / 2)
+        for _ in range(4):
+            within = self._at(start[:, None] + beyond[:, None] * _GAUSS[0])
+            reached = below[:, cell] + beyond * (within @ _GAUSS[1])
+            here = self._at(start + beyond)[0]
+            beyond = beyond - (reached[0] - _QUARTILES) / here
+        return start + beyond, -reached[1:] / here
+
+    def _at(self, t: Array) -> Array:
+        value, rise = _polynomials(t)
+        log = -(t**2) / 2 + np.tensordot(self.c, value, 1) - self.log_total
+        return self._rows(np.exp(log), t, value, rise)[0]
+
+    def _rows(self, density: Array, t: Array, value: Array, rise: Array) -> tuple[Array, Array]:
+        """(3, ...): the terms, and their derivatives in t."""
+        off = value - _column(self.mean, t)
+        rows = np.concatenate([density[None], density * off])
+        slopes = rows * (np.tensordot(self.c, rise, 1) - t)
+        slopes[1:] += density * rise
+        return rows, slopes
 
 
 def _column(values: Array, like: Array) -> Array:

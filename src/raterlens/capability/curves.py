@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
+from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.density_moments import Grid, moments, quadrature
 from raterlens.capability.links import Link
 from raterlens.capability.pass_rates import pass_and_fail, reached
@@ -135,10 +136,15 @@ class AdjacentCurve:
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+        if not order and many_draws(a):
+            return read_off(self._moment, np.abs(a), eta)[None]
         flat = quadrature(np.abs(a).ravel(), eta.ravel(), self.density, order, self._grid)
         if order:
             flat[1] *= np.where(a.ravel() < 0, -1.0, 1.0)
         return flat.reshape(order + 1, *a.shape)
+
+    def _moment(self, a: Array, eta: Array) -> Array:
+        return quadrature(a.ravel(), eta.ravel(), self.density, 0, self._grid).reshape(a.shape)
 
     @property
     def step_weights(self) -> Array:
@@ -152,6 +158,10 @@ class AdjacentCurve:
         return np.stack([np.concatenate(above), np.concatenate(below)])
 
     def rates(self, a: Array, eta: Array) -> Array:
+        a, eta = np.broadcast_arrays(np.abs(a), np.asarray(eta, np.float64))
+        return read_off(self._rates, a, eta) if many_draws(a) else self._rates(a, eta)
+
+    def _rates(self, a: Array, eta: Array) -> Array:
         return reached(a, eta, self.cumulative, self._step_densities, self._grid)
 
     @property

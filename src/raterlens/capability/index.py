@@ -3,15 +3,12 @@
 One index for every way of scoring (curve) and every population; uncertainty (kappa.py) is the same for all.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.capability.chebyshev_table import WORTH, read_off
-from raterlens.capability.curves import AdjacentCurve, Curve
+from raterlens.capability.curves import Curve
 from raterlens.capability.perfect_rater import sharpness_gradient, sharpness_of, standard_of
 from raterlens.capability.population import Population, over_readings
 from raterlens.types import Array
@@ -56,7 +53,7 @@ class Index:
 
     def kappa(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Mean capability kappa-bar."""
-        return self._at(self.population.rate, a, eta, halo) / self.best(sigma)
+        return self.population.rate(self.curve, a, eta, halo) / self.best(sigma)
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Capability at one ability."""
@@ -81,11 +78,7 @@ class Index:
 
     def sharpness(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How closely scores follow ability, as a share of what is possible; no yardstick matters to it."""
-
-        def follows(curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
-            return sharpness_of(curve, self.population, a, eta, halo)
-
-        return self._at(follows, a, eta, halo)
+        return sharpness_of(self.curve, self.population, a, eta, halo)
 
     def sharpness_gradient(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Gradient:
         by_slope, by_severity, by_halo = sharpness_gradient(self.curve, self.population, a, eta, halo)
@@ -93,15 +86,4 @@ class Index:
 
     def standard(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """Share of students who pass where the average rater, from whom eta is counted, passes half."""
-
-        def share(curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
-            return standard_of(curve, self.population, a, eta, halo)
-
-        return self._at(share, a, eta, halo)
-
-    def _at(self, function: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
-        """`function` of the curve: where it takes a quadrature per value, many draws of each rater by a table."""
-        many = np.ndim(a) == 2 and np.shape(a)[1] >= WORTH
-        if isinstance(self.curve, AdjacentCurve) and many and not np.any(halo):
-            return read_off(partial(function, self.curve, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))
-        return function(self.curve, a, eta, halo)
+        return standard_of(self.curve, self.population, a, eta, halo)

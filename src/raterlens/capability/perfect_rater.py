@@ -16,7 +16,6 @@ after the standard have taken their part.
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize
 
 from raterlens.capability.arguments import normal_students, number, plain
 from raterlens.capability.curves import Curve, PassCurve
@@ -101,7 +100,11 @@ def standard_of(
 def _undecided(curve: Curve) -> float:
     """The predictor at which a student's expected score is half of the range."""
     low, high = (20 * end for end in curve.reach)
-    return float(optimize.brentq(lambda s: float(curve.mean(np.array(s))) - 0.5, low, high, xtol=1e-12))
+    while high - low > 1e-12:  # closer and closer looks, each of a thousandth
+        tried = np.linspace(low, high, 1001)
+        above = int(np.argmax(curve.mean(tried) >= 0.5))
+        low, high = float(tried[max(above - 1, 0)]), float(tried[above])
+    return (low + high) / 2
 
 
 def _at_best_severity(curve: Curve, population: Population, a: Array) -> Array:

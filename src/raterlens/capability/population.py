@@ -16,6 +16,8 @@ import numpy as np
 from scipy import special
 
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
+from raterlens.capability.chebyshev_table import many_draws, read_off
+from raterlens.capability.cubic_spline import spline
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.density_moments import blocks, highest, moments
 from raterlens.capability.peak import peaks
@@ -226,7 +228,13 @@ class Histogram:
         return float(np.max(self.share / np.diff(self.edges)))
 
     def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        return over_readings(lambda shift: self._across(curve.mean(self._predictors(a, eta - shift))), halo)
+        def rate(a: Array, eta: Array) -> Array:
+            flat, out = (a.ravel(), eta.ravel()), np.empty(a.size)
+            for rows in blocks(np.arange(a.size)):
+                out[rows] = self._across(curve.mean(self._predictors(flat[0][rows], flat[1][rows])))
+            return out.reshape(a.shape)
+
+        return _averaged(rate, a, eta, halo)
 
     def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity:
         def by(weight: Array | float) -> Array:
@@ -245,9 +253,14 @@ class Histogram:
         return _rise(self, curve, sigma, self._span)
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
-        if np.any(halo):
-            share = over_readings(lambda shift: self.follows(curve, a, eta - shift)[0], halo)
-            return share, over_readings(lambda shift: self.follows(curve, a, eta - shift)[1], halo)
+        def both(a: Array, eta: Array) -> Array:
+            share, covariance = self._follows(curve, a, eta)
+            return np.concatenate([*share, covariance[None]])
+
+        *shares, covariance = _averaged(both, a, eta, halo)
+        return np.reshape(shares, (2, len(curve.step_weights), *covariance.shape)), covariance
+
+    def _follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
         a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
         (theta, weight), flat = self._points(), (a.ravel(), eta.ravel())
         off, steps = weight * (theta - self._mean), curve.step_weights
@@ -321,6 +334,15 @@ def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads 
     return Histogram(edges, np.ones(1), f"window {centre:.12g} {half_width:.12g}")
 
 
+def _averaged(function: Callable[[Array, Array], Array], a: Array, eta: Array, halo: Array | float) -> Array:
+    """`function` of slope and severity, on average over readings; for many draws of each rater by a table."""
+    a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+    if not many_draws(a):
+        return over_readings(lambda shift: function(a, eta - shift), halo)
+    points, weights = READINGS if np.any(halo) else ((0.0,), (1.0,))
+    return read_off(function, a, eta, [(w, u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)])
+
+
 def over_readings(value: Callable[[Array | float], Array], halo: Array | float) -> Array:
     """The average of what follows from a predictor that is shifted by a reading effect of variance `halo`."""
     if not np.any(halo):
@@ -331,9 +353,7 @@ def over_readings(value: Callable[[Array | float], Array], halo: Array | float) 
 
 def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:
     """Δ at every σ by search over severity."""
-    return _between(
-        lambda slopes: np.array([_best_at(population, curve, float(one), span) for one in slopes]), sigma
-    )
+    return _between(lambda slopes: _best_at(population, curve, tuple(slopes.tolist()), span), sigma)
 
 
 def _between(best: Callable[[Array], Array], sigma: Array) -> Array:
@@ -342,25 +362,20 @@ def _between(best: Callable[[Array], Array], sigma: Array) -> Array:
     distinct, place = np.unique(sigma, return_inverse=True)
     if len(distinct) <= _KNOTS:
         return best(distinct)[place].reshape(sigma.shape)
-    from scipy.interpolate import CubicSpline  # only here, and slow to load
-
     # Closer together where slopes are flat: there the best severity moves quickly.
     knots = distinct[0] + (distinct[-1] - distinct[0]) * np.linspace(0.0, 1.0, _KNOTS) ** 2
-    return np.asarray(CubicSpline(knots, best(knots))(sigma))
+    return spline(knots, best(knots), sigma)
 
 
-@lru_cache(maxsize=256)
-def _best_at(population: Population, curve: Curve, sigma: float, span: tuple[float, float]) -> float:
-    """Δ at one σ: T may have several peaks in η, so the best of many severities is refined. Kept, since whatever is
+@lru_cache(maxsize=64)
+def _best_at(
+    population: Population, curve: Curve, sigma: tuple[float, ...], span: tuple[float, float]
+) -> Array:
+    """Δ at each σ: T may have several peaks in η, so the best of many severities is refined. Kept, since whatever is
     asked of a panel is divided by the same Δ."""
-    low, high = sigma * span[0] - curve.reach[1], sigma * span[1] - curve.reach[0]
-    _, top = peaks(
-        lambda eta: population.rate(curve, np.full_like(eta, sigma), eta),
-        np.array([low]),
-        np.array([high]),
-        _CANDIDATES,
-    )
-    return float(top[0])
+    slopes = np.array(sigma)
+    low, high = slopes * span[0] - curve.reach[1], slopes * span[1] - curve.reach[0]
+    return peaks(lambda eta: population.rate(curve, slopes, eta), low, high, _CANDIDATES)[1]
 
 
 def _rise(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:

@@ -16,7 +16,6 @@ from scipy.spatial import cKDTree
 
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
-from raterlens.ratings.linking import shared_students
 from raterlens.result.record import Result
 from raterlens.types import Array, Indices
 
@@ -193,3 +192,12 @@ def _spread(at: Array) -> Array:
         push = np.maximum(wanted - apart, 0.0) / np.maximum(apart, 1e-6)
         at = at + step * (push[:, :, None] * gap)[:, 1:].sum(axis=1) / 2
     return np.asarray(at)
+
+
+def shared_students(ratings: Ratings) -> sparse.csr_array:
+    """(raters, raters): students that two raters share; on the diagonal, those of one."""
+    edge = np.unique(ratings.rater.astype(np.int64) * ratings.n_students + ratings.student)
+    rater, student = edge // ratings.n_students, edge % ratings.n_students
+    shape = (ratings.n_raters, ratings.n_students)
+    seen = sparse.csr_array((np.ones(len(edge)), (rater, student)), shape=shape)
+    return sparse.csr_array(seen @ seen.T)

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import optimize
 
 from raterlens.diagnostics.expected_scores import category_probabilities, predictor_at, rater_effects
 from raterlens.errors import OptionError, choose
@@ -145,4 +144,6 @@ def _ability_at(known: Calibration, score: float, ends: Array) -> float:
     def above(theta: float) -> float:
         return float(fair_scores(known, np.array([theta]))[0]) - score
 
-    return float(optimize.brentq(above, *ends, xtol=1e-10))
+    from scipy.optimize import brentq  # only here, and slow to load
+
+    return float(brentq(above, *ends, xtol=1e-10))

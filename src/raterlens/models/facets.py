@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
@@ -20,6 +19,7 @@ from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
+from raterlens.ratings.components import components
 from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01
@@ -344,11 +344,7 @@ class _Parts:
 def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Connected groups of raters and items."""
     n = contexts.n_raters
-    size = n + contexts.n_items
-    shared = sparse.coo_array(
-        (np.ones(len(contexts)), (contexts.rater, contexts.item + n)), shape=(size, size)
-    )
-    _, group = connected_components(shared, directed=False)
+    _, group = components(n + contexts.n_items, contexts.rater, contexts.item + n)
     return group[:n], group[n:]
 
 

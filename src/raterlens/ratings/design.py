@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.components import components
 from raterlens.ratings.long_columns import run_starts
 from raterlens.text import counted, listed, shortened
 
@@ -110,9 +109,7 @@ def connected_groups(ratings: Ratings) -> Groups:
     n_raters = ratings.n_raters
     # Joining all raters of a student to one of them gives the same groups, on a graph without students.
     one, pairs = zip(*(_one_and_others(part) for part in ratings.parts()), strict=True)
-    pair = np.concatenate(pairs)
-    edges = sparse.coo_array((np.ones(len(pair)), np.divmod(pair, n_raters)), shape=(n_raters, n_raters))
-    n, of_rater = connected_components(edges, directed=False)
+    n, of_rater = components(n_raters, *np.divmod(np.concatenate(pairs), n_raters))
     of_student = of_rater[np.concatenate(one)]
     size = np.bincount(of_rater, ratings.tally("rater").n, minlength=n)
     first_rater = np.full(n, n_raters)

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.components import components
 from raterlens.ratings.design import connected_groups
 from raterlens.text import counted, listed, shortened
 from raterlens.types import Indices
@@ -89,15 +88,10 @@ def repairs(ratings: Ratings) -> pl.DataFrame:
 def weak_links(ratings: Ratings) -> pl.DataFrame:
     """Articulation students: without them, some raters could no longer be compared with the others.
 
-    Two raters who share two students stay linked whichever is taken away, so such raters count as one; what is left
-    is a small graph in most designs.
+    Raters who share two students stay linked whichever is taken away, so they count as one, and so on; what is left is
+    a small graph in most designs.
     """
-    shared = shared_students(ratings)
-    shared.data[shared.data < 2] = 0
-    shared.eliminate_zeros()
-    n_blocks, block = connected_components(shared, directed=False)
-    edge = np.unique(ratings.student.astype(np.int64) * n_blocks + block[ratings.rater])
-    student, other = edge // n_blocks, edge % n_blocks
+    n_blocks, block, student, other = _blocks(ratings)
     linking = np.bincount(student, minlength=ratings.n_students)[student] > 1
     members = np.bincount(block, minlength=n_blocks)
     cut = _articulation(student[linking], other[linking], members)
@@ -139,13 +133,23 @@ def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
     ).sort("n", maintain_order=True)
 
 
-def shared_students(ratings: Ratings) -> sparse.csr_array:
-    """(raters, raters): students that two raters share; on the diagonal, those of one."""
-    edge = np.unique(ratings.rater.astype(np.int64) * ratings.n_students + ratings.student)
-    rater, student = edge // ratings.n_students, edge % ratings.n_students
-    shape = (ratings.n_raters, ratings.n_students)
-    seen = sparse.csr_array((np.ones(len(edge)), (rater, student)), shape=shape)
-    return sparse.csr_array(seen @ seen.T)
+def _blocks(ratings: Ratings) -> tuple[int, Indices, Indices, Indices]:
+    """How many blocks of raters there are, the block of each rater, and who marked whom: students and blocks."""
+    n, block = ratings.n_raters, np.arange(ratings.n_raters)
+    pair = np.unique(ratings.student.astype(np.int64) * n + ratings.rater)
+    while True:
+        student, other = np.divmod(pair, n)
+        # Of each student the first block with all others, and neighbours; those who meet again at another student.
+        first = other[np.searchsorted(student, student)]
+        follows = np.flatnonzero(student[1:] == student[:-1]) + 1
+        far = follows[other[follows - 1] != first[follows]]
+        joined = np.concatenate([first[follows] * n + other[follows], other[far - 1] * n + other[far]])
+        edge, times = np.unique(joined, return_counts=True)
+        n_left, of_block = components(n, *np.divmod(edge[times > 1], n))
+        block = of_block[block]
+        if n_left == n:
+            return n, block, student, other
+        n, pair = n_left, np.unique(student * n_left + of_block[other])
 
 
 class _Link(NamedTuple):
@@ -161,9 +165,9 @@ def _articulation(student: Indices, block: Indices, members: Indices) -> list[_L
     _, of_edge = np.unique(student, return_inverse=True)
     n_blocks, size = len(members), len(members) + int(of_edge.max(initial=-1)) + 1
     ends = np.concatenate([block, of_edge + n_blocks]), np.concatenate([of_edge + n_blocks, block])
-    graph = sparse.csr_array((np.ones(2 * len(block)), ends), shape=(size, size))
-    start, neighbours = graph.indptr.tolist(), graph.indices.tolist()
-    _, component = connected_components(graph, directed=False)
+    neighbours = ends[1][np.lexsort(ends[::-1])].tolist()
+    start = np.append(0, np.cumsum(np.bincount(ends[0], minlength=size))).tolist()
+    _, component = components(size, block, of_edge + n_blocks)
     weight = np.append(members, np.zeros(size - n_blocks, dtype=np.int64)).tolist()
     total = np.bincount(component, weight).astype(int).tolist()
     entered, low = [0] * size, [0] * size

@@ -22,16 +22,22 @@ def test_help_and_mistakes_are_answered_without_heavy_imports(arguments: list[st
     assert done.returncode == 0, done.stderr.decode()
 
 
-@pytest.mark.parametrize("report", [False, True])
-def test_a_fit_imports_no_dataframe_or_chart_library_it_does_not_need(
-    table: Path, tmp_path: Path, report: bool
+SLOW_PARTS = tuple(f"scipy.{part}" for part in ("stats", "optimize", "interpolate", "integrate", "spatial"))
+
+
+@pytest.mark.parametrize("command", ["fit", "fit --out", "check"])
+def test_a_command_imports_nothing_slow_that_it_does_not_need(
+    table: Path, tmp_path: Path, command: str
 ) -> None:
-    spare = ("pandas", "pyarrow", "numba", "scipy.stats", "matplotlib", *(() if report else ("altair",)))
+    name, *out = command.split()
+    spare = ("pandas", "pyarrow", "numba", "altair", "matplotlib", *SLOW_PARTS)
+    if name == "check":
+        spare = (*spare, "scipy", "jinja2", "narwhals")
     probe = (
         "import sys; from raterlens.app.cli.main import main; code = main(sys.argv[1:]); "
         f"sys.exit(code or ','.join(m for m in {spare} if m in sys.modules) or None)"
     )
-    arguments = ["fit", str(table), *(["--out", str(tmp_path / "results")] if report else [])]
+    arguments = [name, str(table), *out, *[str(tmp_path / "results") for _ in out]]
     done = subprocess.run(
         [sys.executable, "-c", probe, *arguments], capture_output=True, timeout=60, check=False
     )

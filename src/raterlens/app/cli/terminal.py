@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from raterlens.app.cli.writing import abandon_stdout
-from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged, shared_fault
 from raterlens.report.reproduce import as_flag
 from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 
@@ -75,6 +74,9 @@ class Terminal:
         everyone: bool = False,
     ) -> None:
         """What was read, what it means for students, the raters, cautions, and how the fit went."""
+        # heavy, and no matter to a check
+        from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged, shared_fault
+
         equal = found.differences.equal
         raters = judged(fit).sort("rater", maintain_order=True) if equal else judged(fit)
         self._data(fit, fit.notes)
