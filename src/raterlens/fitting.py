@@ -92,6 +92,11 @@ def fit(
         allow for it. `"none"` leaves it out. By default it is left out as well, and a warning says where the ratings
         clearly show it. Where the same student, rater and item occur again, they are of the next reading. For method
         `mml` and every link but `log`.
+    interactions
+        Raters who differ from item to item, or between levels of a further facet: `("rater", "item")`,
+        `("rater", "topic")`, or a list of such terms, each of which may be written `"rater:item"`. What a rater adds
+        to its severity there comes from a normal distribution, whose spread is estimated with the rest and tested
+        (`fit.interactions`, `fit.table("interaction spreads")`). For method `mml` and every link but `log`.
     trusted
         Raters who define ability, such as human experts among LLM judges.
     shared

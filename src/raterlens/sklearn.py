@@ -92,6 +92,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         prior: str | None = _DEFAULT.prior,
         allow_reversed: bool = _DEFAULT.allow_reversed,
         halo: str | None = _DEFAULT.halo,
+        interactions: Any = _DEFAULT.interactions,
         trusted: Any = _DEFAULT.trusted,
         shared: bool | str = _DEFAULT.shared,
         known_slope: float = _DEFAULT.known_slope,

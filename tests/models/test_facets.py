@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from tests.support.facets_models import KINDS, SHIFTED, flat, make, somewhere
+from tests.support.facets_models import INTERACTING, KINDS, SHIFTED, flat, make, somewhere
 
 STEP = 1e-6
 # Central differences of functions of order one, with this step.
 CLOSE = {"rtol": 1e-7, "atol": 1e-8}
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED])
+@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED, *INTERACTING])
 def test_derivatives_agree_with_differences(small, kind):
     model, _ = make(small, kind)
     x = somewhere(model)
@@ -37,7 +37,7 @@ def test_derivatives_agree_with_differences(small, kind):
     np.testing.assert_allclose(model.second(x, d_slope, d_intercepts).toarray(), second, **CLOSE)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED])
+@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED, *INTERACTING])
 def test_every_parameter_has_finite_bounds(small, kind):
     model, _ = make(small, kind)
     lower, upper = model.bounds(allow_reversed=False)

@@ -37,6 +37,7 @@ OPTIONS = {
     "--max-iterations": ["60"],
     "--anchors": ["earlier fit.json"],
     "--covariates": ["known.csv"],
+    "--interactions": ["rater:item"],
 }
 SWITCHES = ["--item-slopes", "--allow-reversed", "--no-standard-errors"]
 FILES: dict[str, list[list[str]]] = {

@@ -64,6 +64,13 @@ def make(ratings: Ratings, kind: str):
         "rating scale": lambda: build(ordered(ratings), Options(gmf, logit, scale="rating scale")),
         "partial credit": lambda: build(ordered(ratings), Options(gmf, logit, scale="partial credit")),
         "graded": lambda: build(ordered(ratings), Options(gmf, probit, scale="graded")),
+        "gmf interactions": lambda: build(ratings, Options(gmf, logit, interactions=("item",))),
+        "probit facet interactions": lambda: build(
+            with_facet(ratings), Options(noisy, probit, interactions=("topic", "item"))
+        ),
+        "graded interactions": lambda: build(
+            ordered(ratings), Options(gmf, probit, scale="graded", interactions=("item",))
+        ),
         "shifted gmf": lambda: shifted(build(ratings, Options(gmf, logit, item_slopes=True))),
         "shifted probit": lambda: shifted(build(with_facet(ratings), Options(noisy, probit))),
         "shifted partial credit": lambda: shifted(
@@ -100,7 +107,7 @@ def ratings_of(ratings: Ratings, kind: str) -> Ratings:
     """The ratings that a model of this kind is for."""
     if kind.startswith("known "):
         return with_some_known(ratings_of(ratings, kind.removeprefix("known ")))
-    if kind in ("rating scale", "partial credit", "graded"):
+    if kind.removesuffix(" interactions") in ("rating scale", "partial credit", "graded"):
         return ordered(ratings)
     return with_facet(ratings) if "facet" in kind else ratings
 
@@ -117,6 +124,10 @@ def somewhere(model) -> np.ndarray:
 
 # Without anchors a population's mean and sd trade against severities and slopes: derivatives only.
 SHIFTED = ["shifted gmf", "shifted probit", "shifted partial credit"]
+
+
+# Without a prior, interactions trade against severities and difficulties.
+INTERACTING = ["gmf interactions", "probit facet interactions", "graded interactions"]
 
 
 def by_differences(problem, x, nodes, step=1e-4) -> np.ndarray:

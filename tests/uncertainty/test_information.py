@@ -14,10 +14,10 @@ from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.uncertainty.covariance import covariance, in_full
 from raterlens.uncertainty.information import observed_information
-from tests.support.facets_models import KINDS, by_differences, make, ratings_of, somewhere
+from tests.support.facets_models import INTERACTING, KINDS, by_differences, make, ratings_of, somewhere
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *INTERACTING])
 def test_information_agrees_with_differences(small, kind):
     ratings = ratings_of(small, kind)
     model, response = make(small, kind)

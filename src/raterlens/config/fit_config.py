@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
 from raterlens.config.anchored import Anchors
+from raterlens.config.interacting_facets import interaction_terms
 from raterlens.config.option_checks import check_names, check_number, check_switch, check_whole, given_options
 from raterlens.errors import OptionError, choose
 
@@ -40,6 +41,9 @@ class FitConfig:
     allow_reversed: bool = False
     halo: HaloKind | None = None
     """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
+    interactions: str | Sequence[str] | None = None
+    """Terms such as "rater:item", or ("rater", "item"): raters differ from item to item, or from level to level of a
+    further facet."""
     trusted: str | Sequence[str] | None = None
     """Raters who define ability; none where left out."""
     shared: SharedKind = "auto"
@@ -84,11 +88,11 @@ class FitConfig:
                 value=self.anchors,
                 option="anchors",
             )
+        object.__setattr__(self, "interactions", interaction_terms(self.interactions))
         if self.trusted is not None:
             some = (self.trusted,) if isinstance(self.trusted, str) else tuple(map(str, self.trusted))
             object.__setattr__(self, "trusted", some or None)
         check_number("known_slope", self.known_slope, 0.5, 20.0)
-        object.__setattr__(self, "known_slope", float(self.known_slope))
         object.__setattr__(self, "known_slope", float(self.known_slope))
         if self.population is not None:
             object.__setattr__(self, "population", _population_text(self.population))

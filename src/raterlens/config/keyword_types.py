@@ -18,6 +18,7 @@ class FurtherOptions(TypedDict, total=False):
     prior: str | None
     allow_reversed: bool
     halo: str | None
+    interactions: Any
     trusted: Any
     shared: bool | str
     known_slope: float

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import over_readings
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.scoring import places_of, with_scores
+from raterlens.estimation.scoring import level_places, places_of, with_scores
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import SHAPE
+from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Indices
@@ -164,7 +165,7 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
     item = places_of(ratings.items, known.labels["item"], "items")
     student = places_of(ratings.students, fit.table("students")["student"], "students")
     theta = fit.table("students")["theta"].to_numpy()[student]
-    further = _further(known, ratings)
+    further, own_severity = _further(known, ratings), _interactions(known, ratings)
     every, average = rater_effects(known)
     shift = np.zeros(ratings.n_ratings)
     for first in range(0, ratings.n_ratings, _BLOCK):
@@ -177,6 +178,7 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
         own = every.of(who)
         for raters, sign in ((own, 1.0), (average, -1.0)):
             s = predictor_at(known, raters, what, ability) - further[rows]
+            s = s - own_severity[rows] if raters is own else s
             shift[rows] += sign * over_readings(partial(_shifted, known, what, s), raters.halo)
     return coded.score.astype(np.float64), shift
 
@@ -189,6 +191,16 @@ def _further(known: Calibration, ratings: Ratings) -> Array:
         if name in known.labels:
             place = places_of(facet.labels, known.labels[name], "levels")
             found += known.effects[name][place][facet.codes]
+    return found
+
+
+def _interactions(known: Calibration, ratings: Ratings) -> Array:
+    """(ratings,): what each rater adds to its severity on the item, or on levels of other facets."""
+    found = np.zeros(ratings.n_ratings)
+    rater = places_of(ratings.raters, known.labels["rater"], "raters")[ratings.rater]
+    for facet in interacting_facets(known.effects):
+        codes = dict([(ITEM, ratings.item), *((one.name, one.codes) for one in ratings.facets)])[facet]
+        found += known.effects[block_of(facet)][rater, level_places(known, ratings, facet)[codes]]
     return found
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.piece_engine import PieceEngine, fine_enough, kernel
-from raterlens.engine.protocol import Engine, Expected, Moments, Nodes, Tables
+from raterlens.engine.protocol import Engine, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.interaction_prior import InteractionPrior
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
@@ -58,6 +59,8 @@ class FacetsMarginal:
     """Where values are kept and taken from."""
     prior: PanelPrior | None = None
     """What raters have in common, as part of what is maximised."""
+    interactions: InteractionPrior | None = None
+    """How much raters differ between items or levels, another such part."""
 
     def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         self.model, self.response, self.pseudo = model, response, pseudo
@@ -119,14 +122,27 @@ class FacetsMarginal:
         other.prior = prior
         return other
 
+    def interacting(self, interactions: InteractionPrior) -> Self:
+        """The same problem with another prior of interactions."""
+        other = copy(self)
+        other.interactions = interactions
+        return other
+
+    def with_priors(self, information: Matrix, parameters: Array) -> Matrix:
+        """The information of the ratings, and of what is known besides them."""
+        for prior in (self.prior, self.interactions):
+            information = information if prior is None else prior.added(information, parameters)
+        return information
+
     def value(self, parameters: Array, nodes: Nodes) -> Value:
         kept = self.checkpoint
         found = self._value(parameters, nodes) if kept is None else kept.value(parameters, nodes, self._value)
-        if self.prior is None:
-            return found
         # Outside of what a checkpoint keeps: spreads change on the way.
-        extra, extra_gradient = self.prior.value(parameters)
-        return Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)
+        for prior in (self.prior, self.interactions):
+            if prior is not None:
+                extra, extra_gradient = prior.value(parameters)
+                found = Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)
+        return found
 
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
         found = self.derivatives(parameters, nodes)

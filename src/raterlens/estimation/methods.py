@@ -15,6 +15,7 @@ from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import nodes_for, reached
 from raterlens.estimation.hierarchical import fit_hierarchical
+from raterlens.estimation.interaction_prior import InteractionTerm
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
 from raterlens.estimation.marginal import FacetsMarginal
@@ -57,6 +58,8 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Over the spreads of the prior, on small panels."""
     shared: SharedTest | None = None
     """Whether raters share a second ability, where that was looked for."""
+    interactions: tuple[InteractionTerm, ...] = ()
+    """What was found of each term, where the model has some."""
     maxima: tuple[Maximum, ...] = ()
     """The best and others that other starts led to, where there may be several."""
 

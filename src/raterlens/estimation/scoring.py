@@ -20,6 +20,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.gmf import own_slopes
+from raterlens.models.interaction_terms import ITEM, interacting_facets
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part
 from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec
@@ -73,7 +74,14 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
             option="piece",
         )
     options = Options(
-        spec, link, calibration.scale, calibration.item_slopes, halo=halo, smooth=smooth, pieces=pieces
+        spec,
+        link,
+        calibration.scale,
+        calibration.item_slopes,
+        halo=halo,
+        smooth=smooth,
+        pieces=pieces,
+        interactions=interacting_facets(calibration.effects),
     )
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
@@ -137,6 +145,9 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
         name = f"facet {facet.name}"
         place = places_of(facet.labels, calibration.labels[name], f"levels of facet {facet.name!r}")
         x[model.blocks[name]] = effects[name][place]
+    for term in model.interactions:
+        level = level_places(calibration, ratings, term.facet)
+        x[model.blocks[term.block]] = effects[term.block][rater[term.rater], level[term.level]]
     if model.thresholds is not None:
         thresholds = effects["threshold"]
         thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
@@ -154,6 +165,14 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     if isinstance(model, SharedModel):
         x[model.blocks[BIAS]] = effects[BIAS][rater]
     return x
+
+
+def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:
+    """Where each level of a facet that raters interact with stands among those of the fit."""
+    if facet == ITEM:
+        return places_of(ratings.items, calibration.labels["item"], "items")
+    (own,) = (one for one in ratings.facets if one.name == facet)
+    return places_of(own.labels, calibration.labels[f"facet {facet}"], f"levels of facet {facet!r}")
 
 
 def _answer_parameters(calibration: Calibration, ratings: Ratings, model: KnownModel, item: Codes) -> Array:

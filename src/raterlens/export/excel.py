@@ -77,6 +77,7 @@ _HEADINGS = {
     "gain": "Gain",
     "becomes_safe": "Safe then",
 }
+_HEADINGS |= {"facet": "Facet", "level": "Level", "severity": "More severe by"}
 _PROSE = ("sentence", "next_step")
 _NOTHING: Mapping[str, pl.DataFrame] = {}
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
@@ -116,7 +117,7 @@ def write_workbook(fit: Result, path: Path, further: Mapping[str, pl.DataFrame] 
             "number": book.add_format({"num_format": "0.00", "valign": "top"}),
             "prose": book.add_format({"text_wrap": True, "valign": "top"}),
         }
-        for name in ("raters", "items", "students"):
+        for name in ("raters", "items", "students", *({"interactions"} & set(fit.tables))):
             table = _raters(fit) if name == "raters" else fit.table(name)
             sheet = book.add_worksheet(name.capitalize())
             _fill(sheet, table, heading, formats)

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from raterlens.report.reproduce import Reproduction
 
 TABLES = ("raters", "items", "students")
+FURTHER = ("interactions",)
+"""Tables that only some models have."""
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
 _SHEETS = {"decisions.csv": "Decisions", "accuracy.csv": "Accuracy", "remark.csv": "Mark again"}
 DECIDED = tuple(_SHEETS)
 ALARMS = "alarms.csv"
-DIAGNOSED = (FLAGS, "bias.csv", "change.csv", "drift.csv", ALARMS)
+DIAGNOSED = (*(f"{table}.csv" for table in FURTHER), FLAGS, "bias.csv", "change.csv", "drift.csv", ALARMS)
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
@@ -59,7 +61,8 @@ def write_results(
     document: "Document | None" = None,
     xlsx: bool = False,
 ) -> None:
-    """Write raters.csv, items.csv, students.csv, fit.json and report.html; with a diagnosis also flags.csv (and
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; interactions.csv where the model has
+    interactions; with a diagnosis also flags.csv (and
     bias.csv, change.csv, drift.csv and alarms.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv
     and results.xlsx where asked for.
 
@@ -81,7 +84,8 @@ def write_results(
         (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
         page = render(fit, reproduction, ratings, found, document)
         (draft / "report.html").write_text(page, encoding="utf-8")
-        diagnosed = {} if found is None or found.diagnosis is None else found.diagnosis.files()
+        diagnosed = {f"{part}.csv": fit.table(part) for part in FURTHER if part in fit.tables}
+        diagnosed |= {} if found is None or found.diagnosis is None else found.diagnosis.files()
         diagnosed |= {} if document is None else document.files()
         if found is not None and found.monitoring is not None and found.monitoring.alarms is not None:
             diagnosed |= {ALARMS: found.monitoring.alarms}

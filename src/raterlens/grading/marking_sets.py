@@ -14,6 +14,7 @@ from raterlens.grading.marking_patterns import Patterns, Reading, marking_patter
 from raterlens.grading.posterior_grades import Grid
 from raterlens.grading.reading_totals import convolved, reading_totals
 from raterlens.models.calibration import Calibration
+from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.types import Array, Indices
 
@@ -96,21 +97,27 @@ class Marking:
     rater: Codes
     item: Codes
     """Places of the ratings' raters and items among those of the fit"""
+    harder: Array
+    """(raters, items): what raters add to their severity on single items"""
     facets: tuple[Array, ...]
-    """Effects of the levels of each further facet"""
+    """(raters, levels): for each further facet, effects of its levels, with what raters add"""
     _found: dict[Reading, Array] = field(default_factory=dict)
 
     @staticmethod
     def of(known: Calibration, ratings: Ratings, theta: Array) -> "Marking":
-        effects = (
-            known.effects[f"facet {facet.name}"][
-                places_of(facet.labels, known.labels[f"facet {facet.name}"], "levels")
-            ]
-            for facet in ratings.facets
-        )
         rater = places_of(ratings.raters, known.labels["rater"], "raters")
         item = places_of(ratings.items, known.labels["item"], "items")
-        return Marking(known, theta, rater, item, tuple(effects))
+
+        def added(facet: str, places: Codes) -> Array:
+            own = known.effects.get(block_of(facet))
+            return np.zeros((len(rater), len(places))) if own is None else own[np.ix_(rater, places)]
+
+        facets = []
+        for facet in ratings.facets:
+            name = f"facet {facet.name}"
+            places = places_of(facet.labels, known.labels[name], "levels")
+            facets.append(known.effects[name][places] + added(facet.name, places))
+        return Marking(known, theta, rater, item, added(ITEM, item), tuple(facets))
 
     def totals(self, readings: tuple[Reading, ...]) -> Array:
         """(totals, abilities): of the readings together, counted from the lowest."""
@@ -119,9 +126,9 @@ class Marking:
     def reading(self, one: Reading) -> Array:
         """(totals, abilities): of one reading."""
         if one not in self._found:
-            further = np.zeros(len(one.items))
+            further = self.harder[one.rater, list(one.items)]
             for effect, level in zip(self.facets, one.facets, strict=True):
-                further += effect[list(level)]
+                further = further + effect[one.rater, list(level)]
             own = rater_effects(self.known)[0].of(self.rater[[one.rater]])
             items = self.item[list(one.items)].tolist()
             self._found[one] = reading_totals(self.known, own, items, self.theta, further.tolist())[0]

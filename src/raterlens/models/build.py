@@ -35,6 +35,8 @@ class Options:
     """Whether the shape of the students' distribution is estimated, or taken for normal."""
     pieces: bool = False
     """Whether a student's pieces of work differ."""
+    interactions: tuple[str, ...] = ()
+    """Facets that raters interact with, `item` among them."""
 
 
 def build(
@@ -73,7 +75,9 @@ def build(
     )
     if options.smooth:
         model = model.smoothed()
-    return model.with_pieces() if options.pieces else model, response
+    if options.pieces:
+        model = model.with_pieces()
+    return model.interacting(options.interactions), response
 
 
 _HALO: dict[HaloKind, Callable[[int], Linear | None]] = {

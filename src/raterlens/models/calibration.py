@@ -14,6 +14,7 @@ from scipy import sparse
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
 from raterlens.errors import choose
+from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.models.panel import Covarying, Panel, PanelSpread
 from raterlens.models.registry import facets_spec
 from raterlens.types import Array, Mask
@@ -34,11 +35,12 @@ class Calibration:
     labels: Mapping[str, pl.Series]
     """`rater`, `item`, and `facet NAME` for each further facet."""
     effects: Mapping[str, Array]
-    """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the variance
-    of the reading effect), `bias` (per rater, how much it follows what raters share), `item_slope` (its logarithm),
-    `facet NAME`, `threshold` of shape (scales, steps) with NaN beyond an item's highest score, `known` (items, steps),
-    the thresholds of known answers, `population`, the students' mean and standard deviation where they are not 0 and
-    1, and `ability`, the shape of their distribution (`ability_shape.py`) where it is not normal."""
+    """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the
+    variance of the reading effect), `bias` (per rater, how much it follows what raters share), `item_slope` (its
+    logarithm), `facet NAME`, `interaction NAME` of shape (raters, levels), `threshold` of shape (scales, steps) with
+    NaN beyond an item's highest score, `known` (items, steps), the thresholds of known answers, `population`, the
+    students' mean and standard deviation where they are not 0 and 1, and `ability`, the shape of their distribution
+    (`ability_shape.py`) where it is not normal."""
     covariance: Array | sparse.csr_array | None
     """Of slopes, severities, halos or biases, difficulties and item slopes; None where there are no standard errors."""
     falling: Array
@@ -56,6 +58,8 @@ class Calibration:
 
     known_slope: float | None = None
     """Of known answers, where the ratings had any."""
+    item_variance: Array | None = None
+    """(raters, items): by how much more uncertain a severity is on an item, where raters interact with items."""
 
     @property
     def item_slopes(self) -> bool:
@@ -106,9 +110,18 @@ class Calibration:
                 blocks.append([None, None, own, *[None] * (len(blocks[0]) - 3)])
             through = sparse.block_array(blocks, format="csr")
             whole = through @ (through @ spread).T
+            if self.item_variance is not None:
+                own_error = np.concatenate(
+                    [np.zeros(n), self.item_variance[:, place], np.zeros(whole.shape[0] - 2 * n)]
+                )
+                whole = whole + (
+                    np.diag(own_error) if isinstance(whole, np.ndarray) else sparse.diags_array(own_error)
+                )
             spread = whole[: 2 * n, : 2 * n]
             of_halo = None if halo is None else self._of_besides(whole[2 * n :])
         severity, falling = b + weight * difficulty, self.falling / stretch
+        if (interaction := self.effects.get(block_of(ITEM))) is not None:
+            severity = severity + interaction[:, place]
         largest = self._largest(stretch)
         return Panel(
             stretch * a, severity, spread, falling, self.at_limit, self.apart, halo, of_halo, largest
@@ -192,6 +205,7 @@ class Calibration:
             "apart": None if self.apart is None else self.apart.tolist(),
             "spread": None if self.spread is None else asdict(self.spread),
             "known_slope": self.known_slope,
+            "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
         }
 
     @staticmethod
@@ -223,6 +237,7 @@ class Calibration:
             _mask(content["apart"]),
             None if content["spread"] is None else PanelSpread(**content["spread"]),
             content.get("known_slope"),
+            None if content.get("item_variance") is None else np.array(content["item_variance"], float),
         )
 
 

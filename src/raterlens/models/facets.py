@@ -1,12 +1,14 @@
 """Facets models: a rating depends on ability through the slope and intercepts of its context.
 
-    slope = a_r g_i,      base = -b_r - w_r (delta_i + facets),      intercepts = lever base - thresholds
+    slope = a_r g_i,      base = -b_r - w_r (delta_i + facets) - h_rj,      intercepts = lever base - thresholds
 
 with a_r and b_r each rater's slope and severity (own, common to all, or explained by covariates: effects.py),
-g_i = 1 unless items have slopes of their own, and w_r = 1, or a_r where difficulty is on the scale of ability
-(the probit rater model). Everything follows from this one map and its derivatives.
+g_i = 1 unless items have slopes of their own, w_r = 1, or a_r where difficulty is on the scale of ability
+(the probit rater model), and h_rj = 0 unless raters interact with items or facets (interaction_terms.py). Everything
+follows from this one map and its derivatives.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +19,7 @@ from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
+from raterlens.models.interaction_terms import Interaction
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.ratings.components import components
@@ -58,6 +61,8 @@ class FacetsModel:
     """The shape of the students' distribution is estimated: two more parameters, on which no predictor depends."""
     pieces: bool = False
     """A piece of work differs from its student's ability, by a variance that is one more such parameter."""
+    interactions: tuple[Interaction, ...] = ()
+    """Severities of raters on single items, or on levels of other facets, besides their own."""
 
     @staticmethod
     def build(
@@ -105,6 +110,12 @@ class FacetsModel:
         """With the shape of the students' distribution among what is estimated."""
         return replace(self, smooth=True, blocks=Blocks(self.blocks.sizes | {SHAPE: 2}))
 
+    def interacting(self, facets: Iterable[str]) -> "FacetsModel":
+        """With a severity of each rater on every level of these facets, `item` among them."""
+        terms = tuple(Interaction.of(self.contexts, facet) for facet in facets)
+        blocks = Blocks(self.blocks.sizes | {term.block: term.size for term in terms})
+        return replace(self, interactions=terms, blocks=blocks)
+
     @property
     def n_raters(self) -> int:
         return self.contexts.n_raters
@@ -122,6 +133,14 @@ class FacetsModel:
     def effects(self) -> Blocks:
         """Layout of effects: one slope, severity and halo a rater, then the other parameters as they are."""
         return Blocks(self.blocks.sizes | dict.fromkeys(self._of_raters, self.contexts.n_raters))
+
+    @property
+    def of_interactions(self) -> Mask:
+        """(parameters,)"""
+        found = np.zeros(self.blocks.size, dtype=bool)
+        for term in self.interactions:
+            found[self.blocks[term.block]] = True
+        return found
 
     @property
     def _of_raters(self) -> dict[str, Effect]:
@@ -191,6 +210,8 @@ class FacetsModel:
         d_effect[at["severity"]] = -np.bincount(contexts.rater, d_base, contexts.n_raters)
         for name, level, size in self._difficulties():
             d_effect[at[name]] = -np.bincount(level, d_base * parts.weight, size)
+        for term in self.interactions:
+            d_effect[at[term.block]] = -np.bincount(term.cell, d_base, term.size)
         if self.item_slopes:
             d_log = d_slope * parts.slope * parts.stretch
             d_effect[at["item_slope"]] = np.bincount(contexts.item, d_log, contexts.n_items)
@@ -218,6 +239,7 @@ class FacetsModel:
         if self.difficulty_on_ability_scale:
             base_part.append((contexts.rater + at["slope"].start, -parts.difficulty))
         base_part += [(level + at[name].start, -parts.weight) for name, level, _ in self._difficulties()]
+        base_part += [(term.cell + at[term.block].start, -one) for term in self.interactions]
         slopes, bases = (
             sparse.csr_array(
                 (
@@ -319,7 +341,10 @@ class FacetsModel:
         stretch = np.exp(effects[at["item_slope"]])[contexts.item] if self.item_slopes else np.ones(1)
         difficulty = sum(effects[at[name]][level] for name, level, _ in self._difficulties())
         weight = slope if self.difficulty_on_ability_scale else np.ones(1)
-        return _Parts(slope, stretch, effects[at["severity"]][contexts.rater], np.asarray(difficulty), weight)
+        severity = effects[at["severity"]][contexts.rater]
+        for term in self.interactions:
+            severity = severity + effects[at[term.block]][term.cell]
+        return _Parts(slope, stretch, severity, np.asarray(difficulty), weight)
 
     def _difficulties(self) -> list[tuple[str, NDArray[np.int64], int]]:
         """Everything that makes a context harder for all raters alike: block, level of each context, levels."""

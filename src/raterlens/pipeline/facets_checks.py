@@ -6,6 +6,7 @@ import polars as pl
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
+from raterlens.config.interacting_facets import facets_of
 from raterlens.engine.cells import has_long_readings
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.build import Options
@@ -43,61 +44,37 @@ def check_together(config: FitConfig) -> None:
             option="covariates",
         )
     if config.halo not in (None, "none"):
-        _check_halo(config, link)
+        _check_quadrature(config, link, Option("halo", config.halo), "knows no reading effect")
     if config.ability == "smooth":
-        _check_smooth(config, link)
+        _check_quadrature(config, link, Option("ability", config.ability), "takes abilities for normal")
+    if config.interactions is not None:
+        asked = Option("interactions", config.interactions)
+        _check_quadrature(config, link, asked, "knows no interactions", (OBSERVED,))
     check_kind(config.covariance, method, get_link(link))
 
 
-def _check_smooth(config: FitConfig, link: str) -> None:
-    """Raise where the students' distribution cannot be estimated, whatever the ratings."""
-    asked = Option("ability", config.ability)
-    if config.method != "mml":
-        raise OptionError(
-            Message(asked, f" with method {config.method!r}, which takes abilities for normal"),
-            Message("use ", Option("method", "mml")),
-            value=config.method,
-            option="method",
-        )
-    if link == "log":
-        raise OptionError(
-            Message(asked, " with link 'log', whose probabilities have a corner"),
-            Message("use ", Option("link", "cloglog")),
-            value=link,
-            option="link",
-        )
-    _check_covariance(config, asked)
-
-
-def _check_covariance(config: FitConfig, asked: Option) -> None:
-    if config.covariance not in (OBSERVED, EXPECTED):
+def _check_quadrature(
+    config: FitConfig, link: str, asked: Option, why: str, kinds: tuple[str, ...] = (OBSERVED, EXPECTED)
+) -> None:
+    """Raise where what is asked for needs another method, link or covariance, whatever the ratings."""
+    for option, value, wrong, because, instead in (
+        ("method", config.method, config.method != "mml", f"which {why}", "mml"),
+        ("link", link, link == "log", "whose probabilities have a corner", "cloglog"),
+    ):
+        if wrong:
+            raise OptionError(
+                Message(asked, f" with {option} {value!r}, {because}"),
+                Message("use ", Option(option, instead)),
+                value=value,
+                option=option,
+            )
+    if config.covariance not in kinds:
         raise OptionError(
             Message(Option("covariance", config.covariance), " with ", asked),
             Message("use ", Option("covariance", OBSERVED)),
             value=config.covariance,
             option="covariance",
         )
-
-
-def _check_halo(config: FitConfig, link: str) -> None:
-    """Raise where a reading effect is not offered, whatever the ratings."""
-    if config.method != "mml":
-        raise OptionError(
-            Message(
-                Option("halo", config.halo), f" with method {config.method!r}, which knows no reading effect"
-            ),
-            Message("use ", Option("method", "mml")),
-            value=config.method,
-            option="method",
-        )
-    if link == "log":
-        raise OptionError(
-            Message(Option("halo", config.halo), " with link 'log', whose probabilities have a corner"),
-            Message("use ", Option("link", "cloglog")),
-            value=link,
-            option="link",
-        )
-    _check_covariance(config, Option("halo", config.halo))
 
 
 def check_readings(ratings: Ratings, halo: str | None) -> None:
@@ -162,8 +139,15 @@ def model_options(config: FitConfig) -> Options:
     """The model with its link and scale."""
     spec = facets_spec(config.model)
     link = get_link(config.link or spec.links[0])
-    smooth = config.ability == "smooth"
-    return Options(spec, link, config.scale, config.item_slopes, halo=config.halo or "none", smooth=smooth)
+    return Options(
+        spec,
+        link,
+        config.scale,
+        config.item_slopes,
+        halo=config.halo or "none",
+        smooth=config.ability == "smooth",
+        interactions=facets_of(config.interactions),
+    )
 
 
 def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:

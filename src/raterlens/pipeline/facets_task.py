@@ -38,6 +38,7 @@ from raterlens.pipeline.facets_checks import (
     known_scores,
     model_options,
 )
+from raterlens.pipeline.interaction_checks import check_interactions
 from raterlens.pipeline.piece_checks import ONCE, piece_effect
 from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
@@ -51,6 +52,12 @@ from raterlens.uncertainty.covariance import Covariance
 from raterlens.uncertainty.covariance import covariance as inverted
 from raterlens.uncertainty.covariance_kinds import OBSERVED, covariance_of
 from raterlens.uncertainty.information import observed_information
+from raterlens.uncertainty.interaction_spread import (
+    item_variance,
+    over_interactions,
+    spread_table,
+    with_marginal,
+)
 from raterlens.uncertainty.measurement import check_measurable, largest_of, measured
 from raterlens.uncertainty.numerical_information import differenced_information
 from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
@@ -85,6 +92,7 @@ class FacetsTask:
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
         check_known(ratings, config)
+        check_interactions(ratings, config)
         options = replace(options, pieces=piece_effect(ratings, config, run))
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
@@ -142,6 +150,10 @@ class FacetsTask:
         if self.coded.known is not None:
             model = KnownModel.of(model, self.coded, response, self.config.known_slope)
             held, begin = lengthened(held, model.blocks.size), lengthened(begin, model.blocks.size)
+        if model.interactions:
+            held = np.full(model.blocks.size, np.nan) if held is None else held
+            held[model.of_interactions] = 0.0
+        search = Search(self.config.max_iterations, self.run.progress, self.config.starts, self.config.seed)
         found = estimate(
             self.coded,
             model,
@@ -149,11 +161,17 @@ class FacetsTask:
             self.options.link,
             self.config.method,
             Known(held, begin, self.config.allow_reversed, self._prior(model)),
-            Search(self.config.max_iterations, self.run.progress, self.config.starts, self.config.seed),
+            search,
             Where(self.checkpoint, self.run.client),
         )
+        if model.interactions:
+            found = over_interactions(
+                found, self._information, search, allow_reversed=self.config.allow_reversed
+            )
         small = self.ratings.n_raters <= MOST_RATERS and self.ratings.n_ratings <= MOST_RATINGS
-        return over_spreads(found, self._information) if found.problem.prior is not None and small else found
+        if found.problem.prior is not None and small:
+            found = over_spreads(found, self._information)
+        return with_marginal(found, self._information) if model.interactions else found
 
     def _prior(self, model: FacetsModel) -> PanelPrior | None:
         """What raters have in common; the paper's procedure and the Laplace approximation go without."""
@@ -220,7 +238,10 @@ class FacetsTask:
         tables = tabulate(self.coded, estimate, raters, on.standards(), errors, covariance, self.covariates)
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()
+        if estimate.interactions:
+            tables["interaction spreads"] = spread_table(estimate.interactions)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
+        of_interactions = estimate.model.of_interactions
         if self.checkpoint is not None:
             self.checkpoint.finish()
         return Found(
@@ -229,7 +250,9 @@ class FacetsTask:
             sigma=raters.sigma,
             sigma_se=raters.sigma_se,
             alpha=raters.alpha,
-            n_parameters=estimate.model.blocks.size - len(redundant) - int(estimate.held.sum()),
+            n_parameters=int((~estimate.held & ~of_interactions).sum())
+            - len(redundant)
+            + len(estimate.interactions),
             optimiser=estimate.record,
             warnings=(
                 *self._warnings(estimate, covariance, tables["raters"]),
@@ -274,6 +297,8 @@ class FacetsTask:
             named[KNOWN][answered_items(ratings)] = known.answer_thresholds(x)
         if POPULATION in model.blocks:
             named[POPULATION] = np.array(population_of(model, x))
+        for term in model.interactions:
+            named[term.block] = term.table(named[term.block])
         spread = None
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
         through = model.effect_jacobian(x)[kept]
@@ -297,11 +322,12 @@ class FacetsTask:
             if own_slopes
             else np.zeros(ratings.n_raters),
             covariates=() if self.covariates is None else self.covariates.names,
-            anchored=int(estimate.held.sum()),
+            anchored=int((estimate.held & ~model.of_interactions).sum()),
             at_limit=estimate.raters_at_limit,
             apart=raters_apart(connected_groups(self.ratings)),
             spread=spread_of(estimate, covariance),
             known_slope=None if known is None else known.fixed,
+            item_variance=None if covariance is None else item_variance(model, covariance),
         )
         if found.spread is None:
             return found

@@ -106,7 +106,9 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
             what = f"a plan cannot rest on a fit with {'covariates' if known.covariates else 'graded scores'}"
         raise OptionError(what, "fit 'gmf' or 'tfm' with link 'logit', or state spreads", option="fit")
     for effect in known.effects:
-        name = _NOT_PLANNED.get(effect, "further facets" if effect.startswith("facet ") else None)
+        kinds = {"facet ": "further facets", "interaction ": "interactions"}
+        others = (name for start, name in kinds.items() if effect.startswith(start))
+        name = _NOT_PLANNED.get(effect, next(others, None))
         if name is not None:
             what = f"a plan cannot rest on a fit with {name}"
             raise OptionError(what, "fit without, or state spreads", option="fit")

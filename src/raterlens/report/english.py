@@ -181,6 +181,7 @@ SECTIONS = {
     "severity": "Severity and discrimination",
     "raters": "All raters",
     "items": "Items",
+    "interactions": "Interactions",
     "students": "Students",
     "design": "Design and warnings",
     "method": "Model and method",
@@ -233,6 +234,9 @@ LETTER_NUMBERS = (
 )
 UNRANKED = "There are no ranks, since chance explains the differences."
 RATERS_LEAD = "Click a name for details, or a heading to sort."
+INTERACTIONS_LEAD = (
+    "How much more severe than usual a rater is on one item, or level of a facet; negative: more lenient."
+)
 ITEMS_LEAD = "How hard each item is for an average student with an average rater."
 STUDENTS_LEAD = "What all ratings together say about each student, adjusted for who rated them."
 FAIR_LEAD = "The fair average is the mean score that the average rater would have given."
@@ -271,6 +275,10 @@ HEADINGS = {
     "sharpness": "Sharpness",
     "infit": "Infit",
     "outfit": "Outfit",
+    "facet": "Facet",
+    "level": "Level",
+    "severity": "More severe by",
+    "severity_se": "± Standard error",
     "link": "Links",
     "needed": "Needed",
     "raw": "Raw result",
@@ -303,6 +311,7 @@ SETTINGS = {
     "reading": "Reading effect",
     "halo": "Halo",
     "piece": "Piece effect",
+    "interactions": "Interactions",
     "covariance": "Standard errors",
     "converged": "Converged",
 }
@@ -311,6 +320,7 @@ HALO = "{spread} (what all scores of a reading share besides the quality of the 
 PIECES = (
     "{spread} (how much a student's pieces differ; a piece speaks for its author by a factor of {speaks})"
 )
+INTERACTION = "{term}: spread {spread} ({low}-{high}), {p}"
 NO_ERRORS = "Not computed: there are no intervals"
 
 AXES = {

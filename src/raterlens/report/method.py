@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from raterlens.diagnostics.differences import p_words
 from raterlens.report import english as words
 from raterlens.report.reproduce import Reproduction, from_python
 from raterlens.text import counted, number
@@ -45,6 +46,16 @@ def _effects(fit: "Result") -> dict[str, str]:
         own = fit.table("piece effect").row(0, named=True)
         spread, speaks = number(own["spread"], 2), number(own["speaks"], 2)
         found["piece"] = words.PIECES.format(spread=spread, speaks=speaks)
+    if "interaction spreads" in fit.tables:
+        rows = fit.table("interaction spreads").iter_rows(named=True)
+        found["interactions"] = "; ".join(
+            words.INTERACTION.format(
+                term=row["term"],
+                p=p_words(row["p"]),
+                **{name: number(row[name], 2) for name in ("spread", "low", "high")},
+            )
+            for row in rows
+        )
     return found
 
 

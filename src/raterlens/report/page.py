@@ -14,7 +14,13 @@ from raterlens.report.document import Document
 from raterlens.report.encode import embedded
 from raterlens.report.method import assumptions, reproduced, settings
 from raterlens.report.opening import opening
-from raterlens.report.page_tables import MOST_STUDENTS, design_tables, item_table, student_table
+from raterlens.report.page_tables import (
+    MOST_STUDENTS,
+    design_tables,
+    interaction_tables,
+    item_table,
+    student_table,
+)
 from raterlens.report.pictures import NARROW, WIDE, pictures
 from raterlens.report.rater_pages import rater_data
 from raterlens.report.rater_rows import panel
@@ -76,6 +82,7 @@ def content(
     tables = {
         "items": item_table(fit, diagnosis),
         "students": student_table(fit, diagnosis),
+        **interaction_tables(fit),
         **design_tables(linking),
         **decision_tables(document),
     }
@@ -88,6 +95,7 @@ def content(
     )
     drawn = pictures(fit, numbers, ranked=ranked)
     decided = decision_section(document, (WIDE, NARROW))
+    there = drawn | {"decisions": decided, "interactions": "interactions" in tables}
     return {
         "title": document.title,
         "date": document.day,
@@ -95,11 +103,11 @@ def content(
         "ranked": ranked,
         "rows": raters.head(FIRST_ROWS).to_dicts(),
         "n_raters": raters.height,
-        "tables": {"repairs": None, "few": None, **tables},
+        "tables": {"repairs": None, "few": None, "interactions": None, **tables},
         "warnings": tuple(dict.fromkeys(warnings)),
         "pictures": drawn,
         "decisions": decided,
-        "sections": [name for name in words.SECTIONS if (drawn | {"decisions": decided}).get(name, True)],
+        "sections": [name for name in words.SECTIONS if there.get(name, True)],
         "settings": settings(fit),
         "assumptions": assumptions(fit),
         "reproduce": reproduced(fit, reproduction),

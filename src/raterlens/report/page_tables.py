@@ -25,6 +25,15 @@ def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
     return shown(items, ("item", "delta", "delta_se", "prevalence", "infit", "outfit", "mean_score", "n"))
 
 
+def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
+    """Of raters with items or facets, the largest first; nothing where the model has none."""
+    if "interactions" not in fit.tables:
+        return {}
+    table = fit.table("interactions").sort(pl.col("severity").abs(), descending=True, maintain_order=True)
+    columns = ("rater", "facet", "level", "severity", "severity_se", "mean_score", "n")
+    return {"interactions": shown(table.head(MOST_STUDENTS), columns)}
+
+
 def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[str, Any]:
     """Students with their ability, and with what the average rater would have given them if that is known."""
     students = fit.table("students").head(MOST_STUDENTS)

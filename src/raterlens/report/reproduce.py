@@ -14,7 +14,7 @@ IMPORT = "import raterlens as rl"
 SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
 """What `rl.read_facets` takes: a control file says the rest itself."""
-SEVERAL = ("student", "rater", "item", "items", "facets", "groups", "raters", "trusted")
+SEVERAL = ("student", "rater", "item", "items", "facets", "groups", "raters", "trusted", "interactions")
 """Options for which the command line takes several names, with commas between them."""
 FLAGS = {"raters": "only", "client": "cluster", "path": "out"}
 """Options that the command line calls otherwise."""
@@ -42,7 +42,7 @@ class Request:
     time: str | None = None
     groups: Sequence[str] = ()
     control_file: bool = False
-    """It is a control file of FACETS, with a scale and anchors of its own."""
+    """It is a control file of FACETS, with a scale, anchors and interactions of its own."""
     out: str | None = None
     title: str | None = None
     previous: str | None = None
@@ -81,7 +81,7 @@ class Request:
         if self.control_file:
             known = {name: value for name, value in read.items() if name in CONTROL_FILE_OPTIONS}
             first = f"study = rl.read_facets({_arguments([repr(self.file)], _written(known))})"
-            fit = {"scale": "study.scale"} | fit
+            fit = {"scale": "study.scale", "interactions": "study.interactions"} | fit
             fit.setdefault("anchors", f"study.anchors({self.fit.model!r})")
             source = "study.ratings"
         else:

@@ -94,6 +94,13 @@ class Result:
         (`rl.read(..., piece=)`): student, piece, n, mean_score, quality, quality_se."""
         return as_came(self.table("pieces"), self.backend)
 
+    @property
+    def interactions(self) -> Any:
+        """How much more severe than usual each rater is on each item, or level of a further facet, where these are
+        terms of the model (`rl.fit(..., interactions=)`): rater, facet, level, n, mean_score, severity, severity_se.
+        `table("interaction spreads")` has how much they vary, with a test."""
+        return as_came(self.table("interactions"), self.backend)
+
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
         polars DataFrame, whatever kind came in."""

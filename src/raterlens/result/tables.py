@@ -11,6 +11,7 @@ from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_nodes
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import PIECE, SHAPE
+from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.ratings.coded import Ratings
@@ -76,6 +77,10 @@ def tabulate(
     if ratings.facets:
         tables["facets"] = pl.concat(
             [_facet_table(ratings, found, se, f) for f in range(len(ratings.facets))]
+        )
+    if found.model.interactions:
+        tables["interactions"] = pl.concat(
+            [_interaction_table(ratings, found, se, term) for term in found.model.interactions]
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
@@ -205,6 +210,26 @@ def _facet_table(ratings: Ratings, found: FacetsEstimate, se: Array, which: int)
     labels = facet.labels.cast(pl.String).alias("level")
     table = level_table(labels, ratings.tally(f"facet {facet.name}"), estimates)
     return table.select(pl.lit(facet.name).alias("facet"), pl.all())
+
+
+def _interaction_table(ratings: Ratings, found: FacetsEstimate, se: Array, term: Interaction) -> pl.DataFrame:
+    """A row for every rater and level that occur together: how much more severe the rater is there."""
+    labels = {ITEM: ratings.items, **{facet.name: facet.labels for facet in ratings.facets}}[term.facet]
+    block, given = found.model.blocks[term.block], found.model.contexts.given
+    n, total = (
+        np.bincount(term.cell, each) for each in (given.sum(axis=1), given @ np.arange(given.shape[1]))
+    )
+    return pl.DataFrame(
+        {
+            "rater": ratings.raters.gather(term.rater),
+            "facet": [term.facet] * term.size,
+            "level": labels.cast(pl.String).gather(term.level),
+            "n": n.astype(np.int64),
+            "mean_score": total / n,
+            "severity": found.parameters[block],
+            "severity_se": se[block],
+        }
+    )
 
 
 def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:

@@ -28,11 +28,10 @@ def observed_information(
 
     Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
     """
-    model, prior = problem.model, problem.prior
+    model = problem.model
     if isinstance(problem, HaloMarginal):
-        whole = halo_information(problem, parameters, nodes)
-        return whole if prior is None else prior.added(whole, parameters)
-    predictor = model.predictor(parameters)
+        return problem.with_priors(halo_information(problem, parameters, nodes), parameters)
+    asked, predictor = problem, model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
     pseudo = problem.pseudo.spread()
     curvature = context_curvature(problem.response, predictor, nodes, found.counts)
@@ -51,4 +50,4 @@ def observed_information(
     information = information - problem.engine.score_covariance(tables, nodes, scores)
     if not isinstance(information, np.ndarray):
         information = sparse.csr_array((information + information.T) / 2)
-    return information if prior is None else prior.added(information, parameters)
+    return asked.with_priors(information, parameters)

@@ -23,6 +23,7 @@ from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
+from raterlens.models.interaction_terms import interacting_facets
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.backend import as_came
@@ -157,8 +158,9 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             "use fit.bootstrap(ratings) for others",
             option="model",
         )
-    for option in ("halo", "ability", "piece"):
-        if option in known.effects:
+    interacting = {"interactions"} if interacting_facets(known.effects) else set()
+    for option in ("halo", "ability", "piece", "interactions"):
+        if option in {*known.effects, *interacting}:
             value = getattr(fit.config, option, None)
             raise OptionError(
                 Message("profile does not know ", Option(option, value)),

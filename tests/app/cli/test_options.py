@@ -63,6 +63,7 @@ VALUES: dict[str, Any] = {
     "population": "normal 0.5 1.2",
     "origin": "absolute",
     "halo": "rater",
+    "interactions": ("rater:item", "rater:a, b"),
     "known": "gold",
     "known_slope": 3.5,
     "shared": "yes",

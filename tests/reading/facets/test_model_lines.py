@@ -23,7 +23,7 @@ def test_a_model(text: str, scored: tuple, partial_credit: tuple, unused: tuple,
     model = read_model(LINE, text)
     assert model.scored({}) == scored
     assert (model.partial_credit, model.unused, model.bounds()) == (partial_credit, unused, bounds)
-    assert model.interactions is ("B" in text)
+    assert model.interactions == tuple(place for place, sign in enumerate(text.split(",")) if "B" in sign)
 
 
 @pytest.mark.parametrize(

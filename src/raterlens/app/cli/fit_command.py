@@ -242,6 +242,7 @@ def read_study(request: Request, run: "Run") -> "tuple[Ratings, FitConfig, Reque
             option="anchors",
         )
     own: dict[str, Any] = {"scale": study.scale} if "scale" not in config.given() else {}
+    own |= {"interactions": study.interactions} if config.interactions is None else {}
     config = config.changed(**own, anchors=held or config.anchors)
     return study.ratings, config, replace(request, control_file=True)
 

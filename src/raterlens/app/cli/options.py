@@ -69,6 +69,9 @@ FIT_HELP = {
         "What all scores of a student by a rater share besides ability: none, common (as strong for every rater) or "
         "rater (each rater's own). Default: none, and common where the ratings clearly show it."
     ),
+    "interactions": (
+        "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas."
+    ),
     "trusted": "Raters who define ability (a,b), such as human experts among LLM judges.",
     "shared": (
         "With known answers or trusted raters: whether the others may share a bias, a second ability. yes, no or auto "

@@ -18,6 +18,10 @@ RATINGS_ONLY = (
     "the control file anchors measures, which are not part of the ratings: rl.read_facets has them, and raterlens fit "
     "uses them"
 )
+TERMS_ONLY = (
+    "the control file asks for interactions (B in Models=), which are not part of the ratings: rl.read_facets has "
+    "them, and raterlens fit uses them"
+)
 
 
 def read_control(path: Path, config: ReadConfig) -> Table:
@@ -102,9 +106,7 @@ def _notes(control: Control, found: Observations) -> tuple[str, ...]:
             f"not used, as they concern how FACETS iterates and reports: {listed(control.ignored, 6)}"
         )
     if any(model.interactions for model in control.models):
-        notes.append(
-            "interactions asked for in Models= (B) are left out of the model; fit.diagnose tests for bias"
-        )
+        notes.append(TERMS_ONLY)
     dummies = [facet.name for facet in control.facets.values() if facet.dummy]
     if dummies:
         notes.append(f"dummy facets left out: {listed(dummies)}")

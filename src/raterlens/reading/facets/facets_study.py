@@ -8,8 +8,9 @@ from raterlens.config import Anchors, Columns, ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.assembly import assemble
+from raterlens.reading.columns import Roles
 from raterlens.reading.facets import Control, parse_control
-from raterlens.reading.facets.control_table import RATINGS_ONLY, control_table
+from raterlens.reading.facets.control_table import RATINGS_ONLY, TERMS_ONLY, control_table
 from raterlens.reading.layout import laid_out
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.reader import checked
@@ -31,6 +32,8 @@ class Study:
     difficulties: Mapping[str, float]
     facets: Mapping[str, Mapping[str, float]]
     thresholds: tuple[float, ...] | None
+    interactions: tuple[str, ...] = ()
+    """Interactions of raters that are terms of the model (B in Models=), as `rl.fit` takes them: "rater:item"."""
 
     @property
     def anchored(self) -> bool:
@@ -88,7 +91,8 @@ def read_facets(
     Returns
     -------
     Study
-        `study.ratings` as `rl.read` gives them; `study.anchors(model)` for `rl.fit(..., anchors=)`; `study.scale`.
+        `study.ratings` as `rl.read` gives them; `study.anchors(model)` for `rl.fit(..., anchors=)`; `study.scale`;
+        `study.interactions`.
 
     Examples
     --------
@@ -109,6 +113,7 @@ def read_facets(
             "students are anchored", "Raterlens estimates them: take the A away, or anchor raters or items"
         )
     further = {facet.name: _measures(control, facet.name) for facet in ratings.facets}
+    terms, left_out = _interactions(control, roles)
     study = Study(
         ratings,
         control.title,
@@ -117,13 +122,14 @@ def read_facets(
         _present(_held_measures(control, roles.item), ratings.items.to_list()),
         {name: values for name, values in further.items() if values},
         _thresholds(control),
+        terms,
     )
     if study.anchored and control.scaled is not None:
         control.scaled.refuse(
             "anchors are in other units than logits", "write them in logits and take this line out"
         )
-    notes = tuple(note for note in ratings.notes if note != RATINGS_ONLY)
-    return replace(study, ratings=replace(ratings, notes=(*notes, *_held(study))))
+    notes = tuple(note for note in ratings.notes if note not in (RATINGS_ONLY, TERMS_ONLY))
+    return replace(study, ratings=replace(ratings, notes=(*notes, *left_out, *_held(study))))
 
 
 def _held(study: Study) -> list[str]:
@@ -172,6 +178,24 @@ def _scale(control: Control, item: tuple[str, ...], ratings: Ratings) -> str:
                 )
     own = any(model.partial_credit for model in control.models)
     return "partial credit" if own and ratings.n_categories > 2 else "rating scale"
+
+
+def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those of raters with items or further facets; and notes about others, for which there is no model."""
+    parts = {"rater": roles.rater, "item": roles.item, **{name: (name,) for name in roles.facets}}
+    known = {control.named(names[0]).number: part for part, names in parts.items() if len(names) == 1}
+    terms, notes = [], []
+    for model in control.models:
+        numbers = [control.places[place] for place in model.interactions]
+        pair = sorted((known.get(number, "") for number in numbers), key=lambda part: part != "rater")
+        if len(pair) == 2 and pair[0] == "rater" and pair[1]:
+            terms.append(":".join(pair))
+        elif numbers:
+            names = listed(control.name(number) for number in numbers)
+            notes.append(
+                f"an interaction of {names} (B in Models=) is left out: Raterlens knows those of raters"
+            )
+    return tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(notes))
 
 
 def _thresholds(control: Control) -> tuple[float, ...] | None:

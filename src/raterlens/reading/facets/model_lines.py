@@ -70,8 +70,9 @@ class Model:
         return tuple(place for place, control in enumerate(self.places) if control.upper() in ("", "X"))
 
     @property
-    def interactions(self) -> bool:
-        return any("B" in control.upper() for control in self.places)
+    def interactions(self) -> tuple[int, ...]:
+        """The places of facets whose interaction is a term of the model."""
+        return tuple(place for place, control in enumerate(self.places) if "B" in control.upper())
 
     def bounds(self) -> list[tuple[int, range]]:
         """The places of facets of which the model takes some elements only, and these."""

@@ -1,0 +1,153 @@
+"""Interactions as a sample: against mixed models elsewhere, against a likelihood written out, and against the truth."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import optimize, special
+
+import raterlens as rl
+from tests.support.interaction_ratings import planted
+
+PLAIN = {"halo": "none", "ability": "normal"}
+
+
+def test_without_ability_it_is_a_mixed_model_of_lme4():
+    """R, with planted(0.6, 11, students=60, raters=5, items=4)[0].table() as d:
+
+    m <- lme4::glmer(score ~ 0 + rater + item + (1 | rater:item), d, binomial, nAGQ = 0)
+    logLik(m); VarCorr(m); ranef(m)
+    """
+    ratings, _ = planted(0.6, 11, students=60, raters=5, items=4)
+    no_slopes = rl.Anchors(raters=dict.fromkeys(ratings.raters, (0.0, None)))
+    fit = rl.fit(ratings, interactions=[("rater", "item")], anchors=no_slopes, **PLAIN)
+    assert fit.loglik == pytest.approx(-419.2492, abs=0.001)
+    assert fit.table("interaction spreads")["spread"][0] == pytest.approx(0.317985, abs=0.001)
+    expected = [-0.37347, 0.17359, -0.19615, 0.39602, 0.06570, -0.34483]
+    np.testing.assert_allclose(fit.interactions["severity"][:6], expected, atol=0.001)
+
+
+def test_with_ability_it_is_the_likelihood_written_out():
+    """Abilities by Gauss-Hermite quadrature, interactions by Laplace's approximation, every table dense."""
+    ratings, _ = planted(0.8, 2, students=50, raters=4, items=3)
+    fit = rl.fit(ratings, "tfm", interactions="rater:item", **PLAIN)
+    spread = fit.table("interaction spreads")["spread"][0]
+    best = _written_out(ratings, spread)
+    assert fit.loglik == pytest.approx(best, abs=0.001)
+    for factor in (0.9, 1.1):
+        assert _written_out(ratings, factor * spread) < best
+    plain = rl.fit(ratings, "tfm", **PLAIN)
+    assert 2 * (fit.loglik - plain.loglik) == pytest.approx(fit.table("interaction spreads")["statistic"][0])
+    assert fit.n_parameters == plain.n_parameters + 1
+
+
+def _written_out(ratings: rl.Ratings, spread: float) -> float:
+    t, w = np.polynomial.hermite_e.hermegauss(81)
+    w = np.log(w / w.sum())
+    n_raters, n_items = ratings.n_raters, ratings.n_items
+    cell = ratings.rater * n_items + ratings.item
+    sign = np.where(ratings.score == 1, 1.0, -1.0)
+
+    def loglik(x):
+        slope, severity, difficulty, added = np.split(x, np.cumsum([1, n_raters, n_items]))
+        base = -severity[ratings.rater] - difficulty[ratings.item] - added[cell]
+        s = sign[:, None] * (slope * t + base[:, None])
+        by_student = np.zeros((ratings.n_students, len(t)))
+        np.add.at(by_student, ratings.student, special.log_expit(s))
+        each = special.logsumexp(by_student + w, axis=1)
+        posterior = np.exp(by_student + w - each[:, None])[ratings.student]
+        d_s = posterior * sign[:, None] * special.expit(-s)
+        d_base = d_s.sum(axis=1)
+        gradient = [
+            [(d_s @ t).sum()],
+            -np.bincount(ratings.rater, d_base),
+            -np.bincount(ratings.item, d_base),
+            -np.bincount(cell, d_base),
+        ]
+        return each.sum(), np.concatenate(gradient)
+
+    n_cells = n_raters * n_items
+
+    def fall(x):
+        value, gradient = loglik(x)
+        h = x[-n_cells:]
+        gradient[-n_cells:] -= h / spread**2
+        # Difficulties average 0.
+        middle = x[1 + n_raters : 1 + n_raters + n_items].mean()
+        gradient[1 + n_raters : 1 + n_raters + n_items] -= middle / n_items
+        return -(value - h @ h / (2 * spread**2) - middle**2 / 2), -gradient
+
+    start = np.concatenate([[1.0], np.zeros(n_raters + n_items + n_cells)])
+    x = optimize.minimize(fall, start, jac=True, method="BFGS", options={"gtol": 1e-6}).x
+    steps = 1e-4 * np.eye(len(x))[-n_cells:]
+    second = np.array([(loglik(x - d)[1] - loglik(x + d)[1])[-n_cells:] / 2e-4 for d in steps])
+    own = second + np.eye(n_cells) / spread**2
+    h = x[-n_cells:]
+    return float(
+        loglik(x)[0] - h @ h / (2 * spread**2) - n_cells * np.log(spread) - np.linalg.slogdet(own)[1] / 2
+    )
+
+
+def test_planted_interactions_are_found():
+    ratings, added = planted(0.8)
+    fit = rl.fit(ratings, interactions="rater:item", **PLAIN)
+    (term,) = fit.table("interaction spreads").iter_rows(named=True)
+    assert term["low"] < 0.8 < term["high"]
+    assert term["p"] < 1e-10
+    found = fit.interactions
+    assert np.corrcoef(found["severity"], _own(added))[0, 1] > 0.85
+    off = (found["severity"].to_numpy() - added.ravel()) / found["severity_se"].to_numpy()
+    assert np.abs(off).max() < 4
+    assert 0.6 < np.std(off) < 1.4
+
+
+def _own(added: np.ndarray) -> np.ndarray:
+    """What holds for a rater, or for an item, is its severity or difficulty."""
+    return (added - added.mean(axis=0) - added.mean(axis=1, keepdims=True) + added.mean()).ravel()
+
+
+def test_clean_ratings_have_none_beyond_chance():
+    """At 5 %, of 20 clean panels 4 or more are flagged with probability 0.016."""
+    p = []
+    for seed in range(20):
+        ratings, _ = planted(0.0, 100 + seed, students=40, raters=4, items=3)
+        fit = rl.fit(ratings, "tfm", interactions="rater:item", standard_errors=False, **PLAIN)
+        (term,) = fit.table("interaction spreads").iter_rows(named=True)
+        p.append(term["p"])
+        if term["spread"] == 0:
+            assert (fit.interactions["severity"] == 0).all()
+            assert fit.loglik == pytest.approx(rl.fit(ratings, "tfm", starts=1, **PLAIN).loglik, abs=1e-6)
+    assert sum(value < 0.05 for value in p) <= 3
+    assert sum(value == 1.0 for value in p) >= 5
+
+
+@pytest.mark.parametrize("options", [{"prior": "panel"}, {"halo": "common"}, {"model": "probit"}])
+def test_with_other_parts_of_a_model(options):
+    ratings, added = planted(0.8, students=60, raters=4, items=4)
+    fit = rl.fit(ratings, interactions="rater:item", **PLAIN | options)
+    plain = rl.fit(ratings, **PLAIN | options)
+    assert fit.loglik > plain.loglik + 5
+    assert np.corrcoef(fit.interactions["severity"], _own(added))[0, 1] > 0.7
+    assert (fit.raters["kappa_se"] > 0).all()
+
+
+def test_several_terms_are_told_apart():
+    """Raters differ between topics, not between items; each topic is a part of the students."""
+    ratings, _ = planted(0.0, 4, students=80, raters=4, items=3)
+    random = np.random.default_rng(0)
+    table = ratings.table()
+    topic = np.array(["a", "b", "c"])[random.integers(0, 3, 80)]
+    place = table["student"].str.slice(1).cast(int).to_numpy()
+    rater = table["rater"].str.slice(1).cast(int).to_numpy()
+    bias = random.normal(0, 1.2, (4, 3))[rater, np.searchsorted(["a", "b", "c"], topic[place])]
+    # A pass turns into a fail where the rater is more severe with the topic, and the other way round.
+    chance = np.abs(special.expit(bias) - 0.5)
+    flipped = random.random(len(table)) < chance
+    score = np.where(flipped, bias < 0, table["score"].to_numpy()).astype(int)
+    table = table.with_columns(pl.Series("topic", topic[place]), pl.Series("score", score))
+    again = rl.read(table, facets="topic")
+    fit = rl.fit(again, "tfm", interactions=["rater:item", ("rater", "topic")], **PLAIN)
+    rows = {row["term"]: row for row in fit.table("interaction spreads").iter_rows(named=True)}
+    assert rows["rater:topic"]["p"] < 1e-4
+    assert rows["rater:item"]["p"] > 0.01
+    assert set(fit.interactions["facet"]) == {"item", "topic"}
+    assert fit.n_parameters == rl.fit(again, "tfm", **PLAIN).n_parameters + 2
