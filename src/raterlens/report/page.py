@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from raterlens.diagnostics.findings import Findings, find
 from raterlens.diagnostics.panel_summary import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.ratings.linking import TARGET_SE, examine_links
+from raterlens.ratings.linking import TARGET_SE, Linking, examine_links
 from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.report.decision_section import decision_section, decision_tables
@@ -79,13 +79,7 @@ def content(
     diagnosis, ranked = found.diagnosis, not found.differences.equal
     raters = panel(fit, diagnosis, ranked=ranked)
     numbers = rater_data(fit, raters, diagnosis)
-    tables = {
-        "items": item_table(fit, diagnosis),
-        "students": student_table(fit, diagnosis),
-        **interaction_tables(fit),
-        **design_tables(linking),
-        **decision_tables(document),
-    }
+    tables = _tables(fit, found, linking, document)
     warnings = (
         *caveats(fit.model),
         *fit.warnings,
@@ -126,6 +120,16 @@ def content(
                 "head": {"title": document.title, "date": document.day},
             }
         ),
+    }
+
+
+def _tables(fit: "Fit", found: Findings, linking: Linking | None, document: Document) -> dict[str, Any]:
+    return {
+        "items": item_table(fit, found.diagnosis),
+        "students": student_table(fit, found.diagnosis),
+        **interaction_tables(fit),
+        **design_tables(linking),
+        **decision_tables(document),
     }
 
 
