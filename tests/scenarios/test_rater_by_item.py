@@ -33,6 +33,7 @@ def test_the_command_writes_them_and_the_report_says_so(
     page = (tmp_path / "out" / "report.html").read_text()
     assert '<section id="interactions">' in page
     assert "rater:item: spread " in page
+    assert "Apart from its interactions" in page
     assert "--interactions rater:item" in page
     sheet = pl.read_excel(tmp_path / "out" / "results.xlsx", sheet_name="Interactions", engine="calamine")
     assert sheet.height == 16

@@ -37,6 +37,7 @@ ASSUMPTIONS = (
     "A rater's severity and discrimination are constant over time, items and students.",
 )
 SMOOTH_ASSUMPTION = "Students are independent of each other. How abilities are distributed is estimated."
+INTERACTING_ASSUMPTION = "Apart from its interactions, a rater is equally severe and sharp throughout."
 LATENT_ASSUMPTIONS = (
     "Each piece of work is truly a pass or truly a fail; any disagreement between raters is error.",
     "Given the truth, raters judge independently.",

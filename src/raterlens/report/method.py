@@ -66,9 +66,10 @@ def has_errors(fit: "Result") -> bool:
 def assumptions(fit: "Result") -> tuple[str, ...]:
     if fit.model not in words.NORMAL_FREE:
         return words.LATENT_ASSUMPTIONS
+    abilities, work, raters = words.ASSUMPTIONS
     if fit.config.ability == "smooth":
-        return words.SMOOTH_ASSUMPTION, *words.ASSUMPTIONS[1:]
-    return words.ASSUMPTIONS
+        abilities = words.SMOOTH_ASSUMPTION
+    return abilities, work, words.INTERACTING_ASSUMPTION if fit.config.interactions else raters
 
 
 def reproduced(fit: "Result", reproduction: Reproduction | None) -> tuple[tuple[str, str], ...]:
