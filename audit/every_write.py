@@ -1,8 +1,10 @@
 """`python -m audit.every_write`: each command with its k-th change to a file failing, for every k; then killed there.
 
-As the subject `interrupted runs`, but all places in turn, with and without earlier results.
+As the subject `interrupted runs`, but all places in turn, with and without earlier results; then each command is killed
+at moments drawn by chance, and has files that cannot grow beyond sizes drawn by chance.
 """
 
+import random
 import sys
 from collections import Counter
 from itertools import count, product
@@ -11,25 +13,49 @@ from tempfile import TemporaryDirectory
 
 from audit.interrupted_runs import RUNS, check
 
+BY_CHANCE = 10
+"""Of each kind, per command."""
+LARGEST = {"moment": 300, "limit": 20_000}
+"""Milliseconds of processor time, and bytes: with more, most commands are done."""
 
-def main() -> None:
+
+def outcome(run: str, fault: str, at: int, earlier: bool) -> str:
+    with TemporaryDirectory() as folder:
+        try:
+            return check({"run": run, "fault": [fault, at], "earlier": earlier}, Path(folder))
+        except AssertionError as error:
+            print(f"FAILED {run}, {fault} {at}, {earlier=}: {error}", flush=True)
+            return "wrong"
+
+
+def interrupted(run: str) -> Counter[str]:
+    """Every place, then moments and sizes by chance."""
+    found: Counter[str] = Counter()
+    for fault, earlier in product(("fail", "kill"), (False, True)):
+        for place in count(1):
+            came = outcome(run, fault, place, earlier)
+            if came == "done":  # there is no such change
+                break
+            found[came] += 1
+    drawn = random.Random(run)
+    for fault, largest in LARGEST.items():
+        for _ in range(BY_CHANCE):
+            found[outcome(run, fault, drawn.randint(1, largest), drawn.random() < 0.5)] += 1
+    return found
+
+
+def main() -> int:
     total: Counter[str] = Counter()
     for run in sys.argv[1:] or RUNS:
-        found: Counter[str] = Counter()
-        for fault, earlier in product(("fail", "kill"), (False, True)):
-            for place in count(1):
-                with TemporaryDirectory() as folder:
-                    case = {"run": run, "fault": [fault, place], "earlier": earlier}
-                    outcome = check(case, Path(folder))
-                if outcome == "done":  # there is no such change
-                    break
-                found[outcome] += 1
+        found = interrupted(run)
         print(f"{run}: {found['failed']} failed writes, {found['killed']} kills", flush=True)
         total += found
     print(
-        f"{total['failed']} failed writes, {total['killed']} kills: nothing lost, the same bytes afterwards"
+        f"{total['failed']} failed writes, {total['killed']} kills, after {total['wrong']} of which something was lost "
+        "or other than without them"
     )
+    return int(total["wrong"] > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

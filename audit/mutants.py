@@ -17,10 +17,12 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from audit.near_tests import NEAR
+
 HERE = Path(__file__).parents[1]
 COPIED = ("src", "tests", "benchmarks", "pyproject.toml")
-TOO_LONG = 240.0
-"""Seconds: a fault that makes the tests run on is noticed."""
+NEVER = 7200.0
+"""Seconds: the tests give up by themselves (audit.near_tests)."""
 FAULTS = (
     *("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "Div_FloorDiv", "FloorDiv_Div", "Mod_Mul", "Pow_Mul"),
     *("ReplaceComparisonOperator", "ReplaceUnaryOperator", "AddNot", "ReplaceAndWithOr", "ReplaceOrWithAnd"),
@@ -30,20 +32,14 @@ FAULTS = (
 """What an engineer might mistype; shifts and bits instead of sums nobody does."""
 NO_CODE = re.compile(r"@|[A-Z_][A-Z_0-9, ]* = [(\d]")
 """No fault to find: `@dataclass(slots=True)`, and literal constants, which divide work or set an accuracy."""
-NEAR = {
-    "engine": "tests/engine tests/estimation/test_latent_estimate.py tests/scenarios/test_fits_on_a_cluster.py",
-    "capability": "tests/capability tests/diagnostics/test_verdicts.py",
-    "uncertainty": "tests/uncertainty",
-}
 
 
 def config(room: str) -> str:
-    """Tests near the code first: the first one that fails ends the run."""
-    places = f"src/raterlens/{room} {NEAR[room]} tests/scenarios/test_golden.py"
-    tests = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {places}"
+    """Tests near the fault first: the first one that fails ends the run."""
+    tests = f"{sys.executable} {HERE / 'audit' / 'near_tests.py'} {HERE} {room}"
     return f"""[cosmic-ray]
 module-path = "src/raterlens/{room}"
-timeout = {TOO_LONG}
+timeout = {NEVER}
 excluded-modules = []
 test-command = {json.dumps(tests)}
 [cosmic-ray.distributor]

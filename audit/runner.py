@@ -1,7 +1,7 @@
 """A process with everything imported, which forks a copy of itself per command: it starts once.
 
 A command may be made to fail: the k-th change to a file raises "no space left", no file can grow beyond so many bytes,
-or the process is killed at the k-th change, as by a loss of power.
+or the process is killed at the k-th change, or after so many milliseconds of its time, as by a loss of power.
 """
 
 import errno
@@ -20,6 +20,9 @@ IMPORTED = (
     "plot_command",
     "simulate_command",
     "study_command",
+    "judge_command",
+    "next_command",
+    "plan_command",
 )
 ALSO = (
     *(
@@ -29,6 +32,8 @@ ALSO = (
         "raterlens.charts.capability_ranking",
     ),
     *("raterlens.reading.packing", "raterlens.diagnostics.panel_summary", "raterlens.studies.run", "altair"),
+    *("raterlens.export.judgement", "raterlens.planning.next_marks", "raterlens.planning.plan"),
+    *("raterlens.export.excel", "raterlens.grading.remarking"),
     *("raterlens.studies.study_noise", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"),
 )
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -54,6 +59,8 @@ def arrange(fault: str, at: int, folder: str) -> None:
     if fault == "limit":
         resource.setrlimit(resource.RLIMIT_FSIZE, (at, at))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if fault == "moment":
+        signal.setitimer(signal.ITIMER_PROF, at / 1000)  # nobody catches the signal, so it kills
     count = 0
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

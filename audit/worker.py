@@ -6,13 +6,16 @@ that was under way.
 
 import argparse
 import json
+import os
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import TextIO
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
@@ -61,7 +64,7 @@ def turn(
     return None
 
 
-def work(seconds: float, turns: int, first: int, folder: Path, names: list[str]) -> None:
+def work(seconds: float, turns: int, first: int, folder: Path, names: list[str], report: TextIO) -> None:
     """Until the time is up or every subject has had its turns; a line of JSON per turn says what was found."""
     end, number = time.monotonic() + seconds, first
     chosen = [subject for subject in SUBJECTS.values() if subject.name in names]
@@ -75,7 +78,8 @@ def work(seconds: float, turns: int, first: int, folder: Path, names: list[str])
         left[subject.name] -= 1
         chosen = [subject for subject in chosen if left[subject.name] > 0]
         number += 1
-        print(json.dumps({"subject": subject.name, "counts": counts, "failed": _told(failed)}), flush=True)
+        found = {"subject": subject.name, "counts": counts, "failed": _told(failed)}
+        print(json.dumps(found), file=report, flush=True)
 
 
 def _told(failed: tuple[Case, BaseException] | None) -> list[object] | None:
@@ -93,4 +97,7 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--subjects", nargs="+", default=list(SUBJECTS))
     asked = parser.parse_args()
-    work(asked.seconds, asked.turns, asked.seed, asked.folder, asked.subjects)
+    # What cases print does not come between.
+    report_to = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    work(asked.seconds, asked.turns, asked.seed, asked.folder, asked.subjects, report_to)

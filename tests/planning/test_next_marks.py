@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.errors import InputError
 from raterlens.planning.assumed_panel import estimated
 from raterlens.planning.next_marks import _Search, _State
 
@@ -107,3 +109,15 @@ def test_a_fit_without_standard_errors_is_refused() -> None:
     bare = rl.fit(RATINGS, standard_errors=False, halo="none")
     with pytest.raises(rl.RaterlensError, match="follows from standard errors"):
         rl.next_marks(bare, RATINGS)
+
+
+@pytest.mark.parametrize("names", [["R5", "R4", "R3", "R2", "R1"], ["R1", "R2", "R3", "R4", "stranger"]])
+def test_other_ratings_than_the_fit_s_are_refused(names: list[str]) -> None:
+    """By position, raters would be taken for one another."""
+    with pytest.raises(InputError, match="not the ratings that were fitted"):
+        rl.next_marks(FIT, replace(RATINGS, raters=pl.Series("rater", names)), 5)
+
+
+def test_fewer_raters_than_the_fit_s_are_refused() -> None:
+    with pytest.raises(InputError, match="not the ratings that were fitted"):
+        rl.next_marks(FIT, RATINGS.subset(np.flatnonzero(RATINGS.rater < 4)), 5)

@@ -32,6 +32,7 @@ from raterlens.text import counted, number
 from raterlens.types import Array, Indices, Mask
 from raterlens.uncertainty.covariance import in_full
 from raterlens.uncertainty.measurement import measured_fit
+from raterlens.uncertainty.resampling import check_same
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -107,6 +108,7 @@ def next_marks(
         what = "what to mark next follows from standard errors, which this fit does not have"
         raise OptionError(what, "fit 'gmf' or 'tfm' with standard errors", option="fit")
     panel, _ = estimated(fit, None)
+    check_same(fit, ratings)
     people = People(ratings.raters.cast(pl.String))
     students = People(ratings.students.cast(pl.String))
     left = _capacity(capacity, people, budget)

@@ -113,6 +113,8 @@ def check_same(fit: "Result", ratings: Ratings) -> None:
         ratings.n_students,
         ratings.n_items,
     )
+    labels = ratings.raters.cast(pl.String).to_list()
+    same = same and table["rater"].cast(pl.String).to_list() == labels
     if not same or table["n"].to_list() != counts.tolist():
         raise InputError(
             f"these are not the ratings that were fitted: {ratings.n_ratings:,} of {ratings.n_students:,} students, "

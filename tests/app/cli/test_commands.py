@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from raterlens.app.cli.commands import COMMANDS, app
-from raterlens.app.cli.main import DONE, main
+from raterlens.app.cli.main import AT_FAULT, DONE, main
 from tests.support.command_line import Captured
 
 
@@ -40,3 +40,25 @@ def test_version(capsys: Captured) -> None:
 
     assert main(["--version"]) == DONE
     assert capsys.readouterr().out.strip() == version("raterlens")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--items", "1.5"],
+        ["plan", "--common", "-0.5"],
+        ["next", "x.csv", "--budget", "2.5"],
+        ["fit", "x.csv", "--starts", "1.5"],
+        ["simulate", "--out", "x.csv", "--students", "9.99"],
+    ],
+)
+def test_a_whole_number_is_not_rounded(words: list[str], capsys: Captured) -> None:
+    assert main(words) == AT_FAULT
+    said = capsys.readouterr().err
+    assert f"{words[-2]}: '{words[-1]}' is not a whole number" in said
+    assert said.count("\n") == 1
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    _, bound, _ = app.parse_args(["next", "x.csv", "--budget", "2.0"])
+    assert bound.arguments["budget"] == 2

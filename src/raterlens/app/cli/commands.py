@@ -3,9 +3,11 @@
 A command is loaded when it is given, and what is heavy once it has something to do: help comes at once.
 """
 
+from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Any, get_args
 
-from cyclopts import App
+from cyclopts import App, Parameter, Token, convert
 
 from raterlens.charts.chart_names import CHART_HELP
 from raterlens.studies.catalogue import STUDY_HELP
@@ -99,6 +101,19 @@ Examples:
     "study": STUDY_HELP,
 }
 
+
+def converted(kind: Any, tokens: Sequence[Token]) -> Any:
+    """As Cyclopts does, which would round 1.5 where a whole number is asked for: that is refused."""
+    for token in tokens:
+        if (
+            (kind is int or int in get_args(kind))
+            and "." in token.value
+            and set(token.value.partition(".")[2]) - {"0"}
+        ):
+            raise ValueError(f"{token.value!r} is not a whole number.")
+    return convert(kind, tokens)
+
+
 app = App(
     name="raterlens",
     help="How capable is each rater? From a table of ratings to a capability index for every rater.",
@@ -111,6 +126,7 @@ app = App(
     version=lambda: version("raterlens"),
     result_action="return_value",
     suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(converter=converted),
 )
 for name, about in COMMANDS.items():
     # By its address, so that a command loads itself alone.

@@ -1,0 +1,281 @@
+"""Commands on tiny tables, some of their files damaged: an answer that makes sense, or a refusal in one line.
+
+What a command writes or prints is checked against what it was given: nobody marks work that they may not mark, every
+judge is judged once, a failed gate is exit code 3.
+"""
+
+import contextlib
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+import raterlens as rl
+from audit.damaged_files import KINDS, changes, edited, whole
+from audit.small_designs import OPTIONS, designs, table
+from audit.subject import LONGEST_MESSAGE, Case, Subject
+from raterlens.app.cli.main import main
+from raterlens.errors import RaterlensError
+
+DONE, FAILED, AT_FAULT, GATE_FAILED = 0, 1, 2, 3
+PAIRS = "student,rater\ns0,r0\ns1,r1\ns2,r0\n"
+LOADS = "rater,load\nr0,2\nr1,9\nr2,0\nr3,3\n"
+KNOWN = "student,item,answer\ns0,i0,1\ns1,i0,0\ns2,i1,1\n"
+MODEL = (
+    "model",
+    "method",
+    "halo",
+    "prior",
+    "ability",
+    "shared",
+    "known_slope",
+    "starts",
+    "reference",
+    "covariance",
+)
+COUNTS = st.sampled_from([*["1", "2", "3", "5", "20"] * 3, "0", "-1", "1.5", "x"])
+
+
+def _words(options: dict[str, SearchStrategy[Any]], most: int) -> SearchStrategy[list[str]]:
+    """A few options of a command, each with a value."""
+
+    def one(name: str) -> SearchStrategy[list[str]]:
+        return options[name].map(lambda value: [name] if value is None else [name, str(value)])
+
+    def given(names: list[str]) -> SearchStrategy[list[str]]:
+        return st.tuples(*map(one, names)).map(lambda found: [word for words in found for word in words])
+
+    return st.lists(st.sampled_from(sorted(options)), max_size=most, unique=True).flatmap(given)
+
+
+FIT = {f"--{name.replace('_', '-')}": OPTIONS[name] for name in MODEL}
+TABLE = {
+    "--known": st.sampled_from(["known.csv", "known", "nothing"]),
+    "--trusted": st.sampled_from(["r0", "r0,r1", "nobody", ""]),
+    "--piece": st.just("piece"),
+    "--cut": st.sampled_from(["1", "0", "2", "-1", "1.5"]),
+}
+GATE = {
+    "--min-sharpness": st.sampled_from(["0", "0.5", "1", "2"]),
+    "--min-kappa": st.sampled_from(["0.3", "-1"]),
+    "--min-ratings": COUNTS,
+    "--max-infit": st.just("1.2"),
+    "--confident": st.none(),
+    "--only": st.sampled_from(["r0", "r1", "nobody"]),
+    "--baseline": st.just("earlier.json"),
+}
+COMMANDS: dict[str, SearchStrategy[list[str]]] = {
+    "judge": _words(
+        FIT
+        | TABLE
+        | GATE
+        | {
+            "--people": st.sampled_from(["r0", "r1,r2", "nobody"]),
+            "--margin": st.sampled_from(["0", "0.1", "-1", "nan"]),
+            "--by": st.sampled_from(["item", "school", "rater", "nothing"]),
+            "--anchors": st.just("earlier.json"),
+        },
+        4,
+    ),
+    "next": _words(
+        {
+            "--budget": COUNTS,
+            "--capacity": COUNTS | st.just("raters.csv"),
+            "--forbidden": st.just("pairs.csv"),
+            "--floor": COUNTS,
+            "--fit": st.just("earlier.json"),
+            "--piece": st.just("piece"),
+        },
+        4,
+    ),
+    "plan": _words(
+        {
+            "--students": COUNTS | st.just("pairs.csv"),
+            "--raters": COUNTS | st.just("raters.csv"),
+            "--items": COUNTS,
+            "--marks": COUNTS,
+            "--scheme": st.sampled_from(["random", "ring", "blocks", "x"]),
+            "--common": COUNTS,
+            "--seeded": COUNTS,
+            "--team": COUNTS,
+            "--forbidden": st.just("pairs.csv"),
+            "--fit": st.just("earlier.json"),
+            "--slope": COUNTS,
+            "--slope-spread": COUNTS,
+            "--severity-spread": COUNTS,
+            "--categories": COUNTS,
+            "--cut": COUNTS,
+            "--target-se": st.sampled_from(["0.2", "0", "-1", "9"]),
+            "--target-accuracy": st.sampled_from(["0.7", "0", "1", "2"]),
+        },
+        5,
+    ),
+    "fit": _words(
+        FIT
+        | TABLE
+        | {
+            "--decide": st.sampled_from(
+                ["0.5", "1", "0.2,0.8", "ability 0.3", "ability x", "2,1", "", "nan"]
+            ),
+            "--remark": COUNTS,
+            "--previous": st.just("earlier.json"),
+            "--anchors": st.just("earlier.json"),
+            "--groups": st.sampled_from(["school", "item", "nothing"]),
+            "--time": st.sampled_from(["school", "item"]),
+            "--facets-tables": st.none(),
+        },
+        4,
+    ),
+    "check": _words(FIT | TABLE | GATE, 4),
+    "compare": st.lists(st.sampled_from(["earlier.json", "other.json", "nothing.json"]), max_size=3),
+}
+FILES = ("ratings.csv", "known.csv", "pairs.csv", "raters.csv", "earlier.json", "other.json")
+
+
+def cases() -> SearchStrategy[Case]:
+    one = st.sampled_from(sorted(COMMANDS)).flatmap(
+        lambda name: COMMANDS[name].map(lambda words: [name, *words])
+    )
+    damage = st.fixed_dictionaries({"file": st.sampled_from(FILES), "edits": changes()})
+    return st.fixed_dictionaries(
+        {
+            "words": one,
+            "ratings": designs(),
+            "kind": st.sampled_from(["csv", "csv", "csv", *KINDS]),
+            "damage": st.none() | damage,
+        }
+    )
+
+
+def check(case: Case, folder: Path) -> str:
+    words, ratings = list(case["words"]), _written(case, folder)
+    if words[0] in ("judge", "next", "fit", "check"):
+        words.insert(1, str(ratings))
+    words = [str(folder / word) if word in FILES else word for word in words]
+    if words[0] in ("next", "plan", "fit"):
+        words += ["--out", str(folder / "out")]
+    if words[0] in ("judge", "check"):
+        words += ["--json"]
+    before = _contents(folder)
+    code, said, complaint = run(words)
+    if code == AT_FAULT:
+        _refused(complaint)
+        assert _contents(folder) == before, "refused, but something is written"
+        return "refused"
+    assert code in (DONE, GATE_FAILED), f"{code}: {complaint}"
+    assert code == DONE or words[0] in ("judge", "check")
+    assert "Traceback" not in complaint, complaint
+    if words[0] in CHECKS:
+        CHECKS[words[0]](code, said, folder, case)
+    return f"{words[0]} done"
+
+
+def run(words: list[str]) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
+    out, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        code = main(words)
+    return code, out.getvalue(), errors.getvalue()
+
+
+def _written(case: Case, folder: Path) -> Path:
+    """The files that a command is given, one of them damaged; the ratings."""
+    frame = table(case["ratings"])
+    contents = {"known.csv": KNOWN.encode(), "pairs.csv": PAIRS.encode(), "raters.csv": LOADS.encode()}
+    name, contents["ratings.csv"] = "ratings.csv", frame.write_csv().encode()
+    if case["kind"] != "csv":
+        name, contents["ratings.csv"] = whole(case["kind"])
+    for earlier, model in (("earlier.json", "gmf"), ("other.json", "tfm")):
+        if earlier in case["words"]:
+            contents[earlier] = _fitted(frame, model)
+    if case["damage"] and case["damage"]["file"] in contents:
+        file = case["damage"]["file"]
+        contents[file] = edited(contents[file], case["damage"]["edits"])
+    for file, content in contents.items():
+        (folder / (name if file == "ratings.csv" else file)).write_bytes(content)
+    return folder / name
+
+
+def _fitted(frame: pl.DataFrame, model: str) -> bytes:
+    try:
+        return rl.fit(frame, model=model, max_iterations=20, known=None).to_json().encode()
+    except RaterlensError:
+        return b"{}"
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _refused(complaint: str) -> None:
+    lines = complaint.strip().splitlines()
+    assert len([line for line in lines if line.startswith("raterlens: ")]) == 1, complaint
+    assert len(lines[-1]) <= LONGEST_MESSAGE, f"{len(lines[-1])} characters: {lines[-1][:200]}"
+
+
+def _no_constant(name: str) -> None:
+    raise AssertionError(f"{name} in JSON")
+
+
+def _judged(code: int, said: str, folder: Path, case: Case) -> None:
+    found = json.loads(said, parse_constant=_no_constant)
+    if "gate" in found:
+        names = [row["judge"] for row in found["judges"]]
+        assert names, "nobody is judged"
+        assert len(set(names)) == len(names), "a judge twice"
+        assert not {*names} & {*found["people"]} or "--only" in case["words"], "people among the judges"
+        for row in found["judges"]:
+            assert all(row[name] is None or 0 <= row[name] <= 1 for name in ("right", "passes")), row
+    if "passed" in found:
+        assert found["passed"] == (code == DONE), f"{code}, but passed is {found['passed']}"
+
+
+def _assigned(code: int, said: str, folder: Path, case: Case) -> None:
+    """A reading is given out once, to somebody who may do it."""
+    found = pl.read_csv(folder / "out", infer_schema=False)
+    pairs = list(zip(found["student"], found["rater"], strict=True))
+    assert len(set(pairs)) == len(pairs), "a reading is given out twice"
+    words = case["words"]
+    intact = case["damage"] is None
+    if intact and "--forbidden" in words:
+        assert not {*pairs} & {("s0", "r0"), ("s1", "r1"), ("s2", "r0")}, "a forbidden reading"
+    if words[0] == "next" and case["kind"] == "csv" and intact:
+        rows = table(case["ratings"])
+        assert not {*pairs} & {*zip(rows["student"], rows["rater"], strict=True)}, "read already"
+        assert {*found["rater"]} <= {*rows["rater"]}, "a stranger"
+        assert found["student"].n_unique() == len(found), "two readings of a student"
+        if "--budget" in words:
+            assert len(found) <= int(words[words.index("--budget") + 1]), "beyond the budget"
+    if intact and ("--capacity" in words or "--raters" in words) and "raters.csv" in words:
+        most = {"r0": 2, "r1": 9, "r2": 0, "r3": 3}
+        own = [
+            rater
+            for rater, kind in zip(
+                found["rater"], found.get_column("kind", default=found["rater"]), strict=True
+            )
+            if kind != "seeded"
+        ]
+        for rater, n in Counter(own).items():
+            assert n <= most.get(rater, len(found)), f"{rater} has {n} readings"
+
+
+def _decided(code: int, said: str, folder: Path, case: Case) -> None:
+    for name in ("raters.csv", "students.csv", "fit.json", "report.html"):
+        assert (folder / "out" / name).exists(), f"no {name}"
+    if (folder / "out" / "decisions.csv").exists():
+        found = pl.read_csv(folder / "out" / "decisions.csv", infer_schema_length=None)
+        chances = found.select(pl.col("^p_.*$"))
+        assert ((chances.sum_horizontal() - 1).abs() < 1e-6).all(), "chances of grades do not add up to 1"
+        assert "--decide" in case["words"]
+    if (folder / "out" / "remark.csv").exists():
+        budget = int(case["words"][case["words"].index("--remark") + 1])
+        assert len(pl.read_csv(folder / "out" / "remark.csv")) <= budget, "beyond the budget"
+
+
+CHECKS = {"judge": _judged, "check": _judged, "next": _assigned, "plan": _assigned, "fit": _decided}
+SUBJECT = Subject("commands", cases, check, share=0.2, batch=15)

@@ -1,0 +1,65 @@
+"""The tests near a fault, the nearest first: `audit.mutants` runs this in a copy of the checkout that holds a fault.
+
+A fault that makes tests run on is noticed by the time they take: of the processor, since the machine may be busy.
+"""
+
+import filecmp
+import os
+import resource
+import sys
+from pathlib import Path
+
+TOO_LONG = 240
+"""Seconds of processor time."""
+NEAR = {
+    "engine": ("tests/engine", "tests/estimation/test_latent_estimate.py"),
+    "capability": ("tests/capability", "tests/diagnostics/test_verdicts.py"),
+    "uncertainty": ("tests/uncertainty",),
+}
+LONG = (
+    *(
+        "test_coverage_in_a_normal_world",
+        "hold_in_a_normal_world",
+        "errors_of_small_panels_are_the_true_ones",
+    ),
+    *(
+        "leave_most_standard_errors_right",
+        "with_any_number_of_workers",
+        "a_replicate_is_the_fit_s_own_request",
+    ),
+    *("test_fits_of_students_marked_once", "do_not_cost_the_others_their_standard_errors"),
+)
+"""Tests that take seconds and are left out: what they alone would notice counts as not noticed."""
+
+
+def faulty(here: Path, original: Path, room: str) -> list[str]:
+    """The modules that differ."""
+    folder = Path("src", "raterlens", room)
+    return [
+        path.stem
+        for path in sorted((here / folder).glob("*.py"))
+        if not filecmp.cmp(path, original / folder / path.name, shallow=False)
+    ]
+
+
+def places(here: Path, original: Path, room: str) -> list[str]:
+    """What pytest is given: the test file of a module's name, then the others."""
+    own = [f"tests/{room}/test_{name}.py" for name in faulty(here, original, room)]
+    others = [
+        str(path.relative_to(here))
+        for place in NEAR[room]
+        for path in (sorted((here / place).glob("test_*.py")) if (here / place).is_dir() else [here / place])
+    ]
+    found = [place for place in own if (here / place).exists()]
+    return [*found, *(place for place in others if place not in found)]
+
+
+def main() -> None:
+    here, (original, room) = Path.cwd(), sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_CPU, (TOO_LONG, TOO_LONG))
+    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", f"not ({' or '.join(LONG)})"]
+    os.execv(sys.executable, [sys.executable, *words, *places(here, Path(original), room)])
+
+
+if __name__ == "__main__":
+    main()
