@@ -15,6 +15,8 @@ from audit.interrupted_runs import RUNS, check
 
 BY_CHANCE = 10
 """Of each kind, per command."""
+FAULTS = 5
+"""After so many, a command is not tried further."""
 LARGEST = {"moment": 300, "limit": 20_000}
 """Milliseconds of processor time, and bytes: with more, most commands are done."""
 
@@ -34,9 +36,9 @@ def interrupted(run: str) -> Counter[str]:
     for fault, earlier in product(("fail", "kill"), (False, True)):
         for place in count(1):
             came = outcome(run, fault, place, earlier)
-            if came == "done":  # there is no such change
+            found[came] += came != "done"
+            if came == "done" or found["wrong"] > FAULTS:  # there is no such change, or all is wrong
                 break
-            found[came] += 1
     drawn = random.Random(run)
     for fault, largest in LARGEST.items():
         for _ in range(BY_CHANCE):

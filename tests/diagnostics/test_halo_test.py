@@ -44,3 +44,26 @@ def test_nothing_is_said_where_there_is_none_or_it_cannot_be_told():
         rl.simulate(students=100, raters=4, items=1, seed=2),
     ):
         assert clear_halo(rl.fit(drawn.ratings), drawn.ratings) is None
+
+
+def test_no_second_fit_where_each_student_has_one_reading(monkeypatch):
+    """Ability and what the reading's scores share are one there: the fit would wander along a level ridge."""
+    ratings = rl.simulate(students=40, raters=1, items=3, halo=2.0, seed=2).ratings
+    fit = rl.fit(ratings, halo="none", standard_errors=False)
+    monkeypatch.setattr(
+        "raterlens.diagnostics.halo_test._likely", lambda *_: pytest.fail("asked all the same")
+    )
+    assert clear_halo(fit.refit(ratings, halo=None), ratings) is None
+
+
+def test_the_second_fit_is_short(monkeypatch):
+    ratings = rl.simulate(students=30, raters=3, items=2, seed=2).ratings
+    fit = rl.fit(ratings, standard_errors=False)
+    monkeypatch.setattr("raterlens.diagnostics.halo_test._likely", lambda *_: True)
+    seen = []
+    monkeypatch.setattr(
+        "raterlens.facade.Fit.refit",
+        lambda self, *_, **changes: seen.append(changes["max_iterations"]) or self,
+    )
+    clear_halo(fit, ratings)
+    assert seen == [60]

@@ -20,6 +20,13 @@ def test_a_plan_is_reproducible_and_says_what_to_expect(tmp_path: Path) -> None:
     assert one.expected()["kappa_se"] == one.kappa_se
 
 
+def test_a_target_is_put_in_words() -> None:
+    """The marks that were found may be a number of NumPy's."""
+    forbidden = pl.DataFrame({"student": ["S1"], "rater": ["R1"]})
+    found = rl.plan(3, 10, items=20, forbidden=forbidden, target_se=0.2)
+    assert f"{found.scheme.marks:g} mark" in found.summary()
+
+
 def test_more_marks_and_more_links_help() -> None:
     errors = [rl.plan(300, 8, items=2, marks=marks).kappa_se for marks in (2, 3, 4)]
     assert errors == sorted(errors, reverse=True)

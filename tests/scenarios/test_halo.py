@@ -100,6 +100,12 @@ def test_one_item_per_reading_says_nothing_about_halo():
         rl.fit(ratings, halo="common")
 
 
+def test_one_reading_per_student_says_nothing_about_halo():
+    ratings = rl.simulate(students=30, raters=1, items=3, seed=1).ratings
+    with pytest.raises(InputError, match="students with at least 2 readings"):
+        rl.fit(ratings, halo="common")
+
+
 def test_where_some_readings_have_one_item_the_others_tell():
     table = rl.simulate(students=60, raters=3, items=2, halo=1.0, seed=1).ratings.table()
     ratings = rl.read(table.filter(~((table["student"] == "S1") & (table["item"] == "I2"))))

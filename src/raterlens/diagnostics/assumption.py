@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
 
 
-def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str) -> "Fit":
-    """The same fit under another assumption, without standard errors."""
+def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str, *, most: int | None = None) -> "Fit":
+    """The same fit under another assumption, without standard errors, in at most so many iterations."""
     known = fit.calibration
     start = None if known is None or known.covariates else fit
-    return fit.refit(ratings, start=start, standard_errors=False, **{option: kind})  # type: ignore[arg-type]
+    asked = fit.config.max_iterations
+    changes = {option: kind, "max_iterations": asked if most is None else min(most, asked)}
+    return fit.refit(ratings, start=start, standard_errors=False, **changes)  # type: ignore[arg-type]
 
 
 def advised(seen: str, option: str, kind: str, *, instead: str, to: str) -> str:

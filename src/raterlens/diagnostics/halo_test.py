@@ -15,7 +15,7 @@ from scipy import special
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import refitted
 from raterlens.diagnostics.differences import p_words
-from raterlens.engine.cells import has_long_readings
+from raterlens.engine.cells import has_long_readings, has_second_readings
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.scoring import place
@@ -31,6 +31,8 @@ CLEAR = 0.01
 """From this p-value down, an effect is clear enough for a default."""
 _MOST_RATINGS = 2_000_000
 """With more, nobody is asked by default: a second fit would take as long as the first."""
+_MOST_ITERATIONS = 60
+"""Of the second fit, which rises slowly where few ratings leave the effect open: it is not clear then."""
 _LIKELY = 0.8
 """Standard errors of the score, roughly, below which no second fit is made to test it."""
 
@@ -106,9 +108,11 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
     large = isinstance(ratings, StoredRatings) or fit.n_ratings > _MOST_RATINGS
     if known is None or "bias" in known.effects:
         return None
-    if asked or large or not has_long_readings(ratings) or not _likely(known, ratings):
+    if asked or large or not (has_long_readings(ratings) and has_second_readings(ratings)):
         return None
-    common = refitted(fit, ratings, "halo", "common")
+    if not _likely(known, ratings):
+        return None
+    common = refitted(fit, ratings, "halo", "common", most=_MOST_ITERATIONS)
     p = of_common(2 * (common.loglik - fit.loglik))
     return p if p <= CLEAR else None
 

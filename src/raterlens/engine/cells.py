@@ -157,9 +157,17 @@ def reading_columns(ratings: Ratings) -> Columns:
 
 def has_long_readings(ratings: Ratings) -> bool:
     """Whether any reading has two ratings or more."""
+    return _n_readings(ratings) < ratings.n_ratings
+
+
+def has_second_readings(ratings: Ratings) -> bool:
+    """Whether any student has two readings or more."""
+    return _n_readings(ratings) > pl.Series(ratings.student).n_unique()
+
+
+def _n_readings(ratings: Ratings) -> int:
     column = reading_columns(ratings).of
-    reading = column.astype(np.int64) * ratings.n_students + ratings.student
-    return bool(pl.Series(reading).n_unique() < len(reading))
+    return pl.Series(column.astype(np.int64) * ratings.n_students + ratings.student).n_unique()
 
 
 def _random_keys(size: int) -> NDArray[np.uint64]:

@@ -7,7 +7,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.interacting_facets import facets_of
-from raterlens.engine.cells import has_long_readings
+from raterlens.engine.cells import has_long_readings, has_second_readings
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.build import Options
 from raterlens.models.registry import facets_spec
@@ -78,18 +78,23 @@ def _check_quadrature(
 
 
 def check_readings(ratings: Ratings, halo: str | None) -> None:
-    """Raise where no reading has two ratings: what they share cannot be told from what each is."""
-    if halo in (None, "none") or any(has_long_readings(part) for part in ratings.parts()):
+    """Raise where what a reading's scores share cannot be told from what each is, or from ability."""
+    if halo in (None, "none"):
+        return
+    if not any(has_long_readings(part) for part in ratings.parts()):
+        why = (
+            " needs readings of at least 2 items, and here no rater scores a student on more than one item: what the "
+            "scores of a reading share cannot be seen in a single score"
+        )
+    elif not any(has_second_readings(part) for part in ratings.parts()):
+        why = (
+            " needs students with at least 2 readings, and here each has one: what its scores share cannot be told "
+            "from ability"
+        )
+    else:
         return
     raise InputError(
-        Message(
-            Option("halo", halo),
-            " needs readings of at least 2 items, and here no rater scores a student on more than one item: what the "
-            "scores of a reading share cannot be seen in a single score",
-        ),
-        Message("leave out ", Option("halo")),
-        value=halo,
-        option="halo",
+        Message(Option("halo", halo), why), Message("leave out ", Option("halo")), value=halo, option="halo"
     )
 
 

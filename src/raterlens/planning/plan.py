@@ -91,7 +91,7 @@ class MarkingPlan:
     def summary(self) -> str:
         """In words."""
         n, scheme = self.raters["n"].to_numpy(), self.scheme
-        per_student = f"{scheme.marks:g} mark{'s' * (scheme.marks != 1)} per student"
+        per_student = f"{scheme.marks:g} mark{'' if scheme.marks == 1 else 's'} per student"
         links = [f"{per_student} ({SCHEMES[scheme.name]})" if scheme.marks > 1 else per_student]
         links += [f"{counted(scheme.common, 'student')} marked by everybody"] * bool(scheme.common)
         links += [f"{counted(scheme.seeded, 'seeded script')} marked by everybody"] * bool(scheme.seeded)
