@@ -61,9 +61,11 @@ def test_the_second_fit_is_short(monkeypatch):
     fit = rl.fit(ratings, standard_errors=False)
     monkeypatch.setattr("raterlens.diagnostics.halo_test._likely", lambda *_: True)
     seen = []
-    monkeypatch.setattr(
-        "raterlens.facade.Fit.refit",
-        lambda self, *_, **changes: seen.append(changes["max_iterations"]) or self,
-    )
+
+    def refit(self, *_, **changes):
+        seen.append(changes["max_iterations"])
+        return self
+
+    monkeypatch.setattr("raterlens.facade.Fit.refit", refit)
     clear_halo(fit, ratings)
     assert seen == [60]
