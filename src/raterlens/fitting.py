@@ -186,9 +186,11 @@ def fit_as_clear(
     if run.client is not None or run.checkpoint is not None:
         return found, (), None
     said = []
+    run.enter("testing assumptions")
     if (p := halo_test.clear_halo(found, ratings)) is not None:
         config = config.changed(halo="common")
         found, said = fitted(ratings, config, run), [halo_test.done(p)]
+        run.enter("testing assumptions")
     if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
         normal, found = found, fitted(ratings, config.changed(ability="smooth"), run)
         said.append(ability_test.done(shape))

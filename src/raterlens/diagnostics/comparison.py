@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from json import dumps
 from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from scipy import stats
 
 from raterlens.errors import OptionError
@@ -75,6 +77,14 @@ class Comparison:
             numbers = f"{row['loglik']:>16.4f}{row['n_parameters']:>12}{row['aic']:>11.1f}{row['bic']:>11.1f}"
             lines.append(f"{row['fit']:<{width}}{numbers}")
         return "\n".join([*lines, "", *self.words(), *(f"Warning: {warning}" for warning in self.warnings)])
+
+    def to_json(self) -> str:
+        """The tables as lists of rows, and what they say in words; not-a-number becomes null."""
+        rows = {
+            name: table.with_columns(cs.float().fill_nan(None)).to_dicts()
+            for name, table in self.tables.items()
+        }
+        return dumps({**rows, "words": self.words(), "warnings": self.warnings}, ensure_ascii=False)
 
     def words(self) -> list[str]:
         """What the numbers say, one sentence each."""

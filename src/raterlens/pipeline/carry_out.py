@@ -20,8 +20,10 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
     check(config, run)
     ratings.check_estimable()
     task = _task(ratings, config, run)
+    run.enter("fitting")
     estimate = task.estimate()
     wanted = config.standard_errors or task.needs_covariance
+    run.enter("standard errors")
     covariance = task.covariance(estimate) if wanted else None
     found = task.found(estimate, covariance)
     return Result(

@@ -1,6 +1,6 @@
 """The steps that every family of models goes through, and what passes between them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -34,6 +34,12 @@ class Run:
     """An earlier fit to begin from."""
     dense_parameters: int = 5_000
     """Up to that many, covariances are computed in full, which takes 200 MB and seconds; beyond, by raters' blocks."""
+    on_stage: Callable[[str], None] | None = None
+    """Told what comes next: "fitting", "standard errors", "testing assumptions"."""
+
+    def enter(self, stage: str) -> None:
+        if self.on_stage is not None:
+            self.on_stage(stage)
 
     def check(self, config: "FitConfig", *, by_parts: bool) -> None:
         """Refuse what the fit cannot do.

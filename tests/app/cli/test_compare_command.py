@@ -1,5 +1,6 @@
 """`raterlens compare`: saved fits by name."""
 
+import json
 from pathlib import Path
 
 from raterlens.app.cli.compare_command import _names
@@ -20,5 +21,12 @@ def test_two_fits_side_by_side(table: Path, tmp_path: Path, capsys: Captured) ->
     shown = capsys.readouterr().out
     assert "tfm" in shown
     assert "likelihood" in shown
+    assert (
+        main(["compare", "--json", *(str(tmp_path / name / "fit.json") for name in ("tfm", "gmf"))]) == DONE
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert [row["fit"] for row in found["models"]] == ["tfm", "gmf"]
+    assert found["models"][0]["p"] is None
+    assert set(found) == {"models", "raters", "agreement", "words", "warnings"}
     assert main(["compare", str(tmp_path / "tfm" / "fit.json")]) == AT_FAULT
     assert "1 fit to compare; give the paths of two or more fit.json" in capsys.readouterr().err

@@ -125,10 +125,12 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)
-    with watching(f"reading {request.file}", unless=output.json) as progress:
-        run = Run(progress)
+    with watching("reading", request.file, unless=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.enter)
         ratings, config, _ = read_study(request, run)
-        result = judge(fitted(ratings, config, run), ratings, bounds, baseline)
+        fit = fitted(ratings, config, run)
+        watch.enter("diagnosing")
+        result = judge(fit, ratings, bounds, baseline)
     output.write(result.to_markdown(), result.to_junit())
     if output.json:
         print_json(result.to_json())

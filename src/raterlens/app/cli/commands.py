@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "Fit the bundled example (simulated ratings) and write its report.",
     "serve": "Use Raterlens in a browser: drop in a table, see which raters need attention.",
     "study": "Run a study: the paper's, beside its printed numbers, and those it left for later.",
+    "completion": "Print what makes a shell complete commands and options: bash, zsh or fish.",
 }
 """What each does, for `raterlens --help`; the function in the module of its name says the same."""
 
@@ -84,7 +85,8 @@ Examples:
   raterlens convert ratings.xlsx --out ratings.csv
   raterlens convert essays.csv --rater rater,topic --items spe,coh,str --to facets --out study.txt""",
     "compare": """Examples:
-  raterlens compare tfm/fit.json gmf/fit.json""",
+  raterlens compare tfm/fit.json gmf/fit.json
+  raterlens compare tfm/fit.json gmf/fit.json --json""",
     "plot": f"""{CHART_HELP}
 
 Examples:
@@ -99,6 +101,13 @@ Examples:
   raterlens serve --open
   raterlens serve --host 0.0.0.0 --port 8080""",
     "study": STUDY_HELP,
+    "completion": """Put it where the shell looks for completions, and open a new shell. For zsh, have
+fpath+=~/.zfunc before compinit in ~/.zshrc.
+
+Examples:
+  raterlens completion bash > ~/.local/share/bash-completion/completions/raterlens
+  raterlens completion zsh > ~/.zfunc/_raterlens
+  raterlens completion fish > ~/.config/fish/completions/raterlens.fish""",
 }
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from raterlens.app.cli.writing import print_json
 from raterlens.errors import OptionError
 from raterlens.text import counted
 
@@ -14,6 +15,11 @@ def compare(
         list[Path], Parameter(name="FILES", consume_multiple=True, help="Two or more saved fits (fit.json).")
     ],
     /,
+    *,
+    json: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, help="Print the comparison as JSON and nothing else."),
+    ] = False,
 ) -> None:
     """Compare fits: likelihood, parameters, and how the raters' ranks change."""
     if len(files) < 2:
@@ -24,7 +30,11 @@ def compare(
     from raterlens.diagnostics.comparison import compare as side_by_side
     from raterlens.fitting import load
 
-    print(side_by_side(*(load(path) for path in files), names=_names(files)).summary())
+    found = side_by_side(*(load(path) for path in files), names=_names(files))
+    if json:
+        print_json(found.to_json())
+    else:
+        print(found.summary())
 
 
 def _names(files: list[Path]) -> list[str]:

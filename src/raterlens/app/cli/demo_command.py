@@ -23,8 +23,10 @@ def demo() -> None:
     check_folder(DEMO_FOLDER)
     example = load_example()
     example = replace(example, notes=(EXAMPLE, *example.notes))
-    with watching("fitting the example") as progress:
-        result = fit(example, progress=progress)
+    with watching("fitting", "the example") as watch:
+        result = fit(example, progress=watch.on_iteration)
+        watch.enter("diagnosing")
         found = find(result, example)
-    write_results(result, DEMO_FOLDER, reproduction=REPRODUCTION, ratings=example, found=found)
+        watch.enter("writing", str(DEMO_FOLDER))
+        write_results(result, DEMO_FOLDER, reproduction=REPRODUCTION, ratings=example, found=found)
     Terminal().fit(result, found=found, out=DEMO_FOLDER)

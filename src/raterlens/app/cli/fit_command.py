@@ -1,6 +1,8 @@
 """`raterlens fit`: check, read, fit, diagnose, write, show."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from raterlens.app.cli.options import (
     read_config,
     several,
 )
-from raterlens.app.cli.progress import watching
+from raterlens.app.cli.progress import Watch, watching
 from raterlens.app.cli.writing import print_json
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError, OptionError
@@ -82,7 +84,9 @@ def fit(
         remark=deciding.remark,
     )
     try:
-        _fit(request, work, output)
+        with watching("reading", request.file, unless=output.quiet) as watch:
+            show = _fit(request, work, output, watch)
+        show()
     except InputError as error:
         raise _with_command(error, request) from error
     except KeyboardInterrupt:
@@ -103,8 +107,8 @@ def _with_command(error: InputError, request: Request) -> InputError:
     return InputError(error.what, remedy, value=error.value, option=error.option)
 
 
-def _fit(request: Request, work: Work, output: Output) -> None:
-    """What `fit` does once everything was checked that can be checked without the data."""
+def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable[[], None]:
+    """What `fit` does once everything was checked that can be checked without the data; it returns what shows it."""
     # heavy, so not before it is needed
     from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.diagnostics.findings import find
@@ -115,11 +119,8 @@ def _fit(request: Request, work: Work, output: Output) -> None:
     from raterlens.pipeline.steps import Run
 
     previous = None if output.previous is None else load(output.previous)
-    with (
-        watching(f"reading {request.file}", unless=output.quiet) as progress,
-        cluster_at(work.cluster) as client,
-    ):
-        run = Run(progress, work.checkpoint, work.resume, client)
+    with cluster_at(work.cluster) as client:
+        run = Run(watch.on_iteration, work.checkpoint, work.resume, client, on_stage=watch.enter)
         ratings, config, request = read_study(request, run)
         if begins_from(previous, config, run):
             run, request = replace(run, start=previous), replace(request, warm=True)
@@ -130,6 +131,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             check_workbook(output.out, ratings)
         result, said, shape = fit_as_clear(ratings, config, run)
         request = as_fitted(request, result)
+        watch.enter("diagnosing")
         decided, plan = asked.made(result, ratings)
         ratings, besides, more = manageable(ratings, besides)
         cautions = (*said, *more)
@@ -137,6 +139,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
         if previous is not None:
             found = found.beside(result.monitor(ratings, previous=previous, time=besides.get("time")))
     if output.out is not None:
+        watch.enter("writing", str(output.out))
         write_results(
             result,
             output.out,
@@ -147,7 +150,7 @@ def _fit(request: Request, work: Work, output: Output) -> None:
             xlsx=output.xlsx,
         )
     decisions = [*(decided.words() if decided else ()), *(plan.words() if plan else ())]
-    _show(output, result, ratings, found=found, cautions=cautions, decided=decisions)
+    return partial(_show, output, result, ratings, found=found, cautions=cautions, decided=decisions)
 
 
 def _show(output: Output, result: "Fit", ratings: "Ratings", **besides: Any) -> None:

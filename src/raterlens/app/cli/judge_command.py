@@ -102,11 +102,12 @@ def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: Gate
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)
-    with watching(f"reading {request.file}", unless=output.json) as progress:
-        run = Run(progress)
+    with watching("reading", request.file, unless=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.enter)
         everything, config, _ = read_study(request, run)
         ratings, _ = set_groups_aside(request, everything)
         fit = fitted(ratings, config, run)
+        watch.enter("diagnosing")
         people = several("people", asked.people)
         found = judged(fit, ratings, bounds, people=people, margin=asked.margin, baseline=baseline)
         if asked.by is not None:

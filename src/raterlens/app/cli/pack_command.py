@@ -23,7 +23,7 @@ def pack(
     from raterlens.ratings.stored import StoredRatings
     from raterlens.reading.packing import pack as write
 
-    with watching(f"packing {file}"):
+    with watching("reading", str(file)):
         path = write(file, out, **config.given())
     packed = StoredRatings(open_packed(path))
     for note in packed.notes:
