@@ -222,6 +222,9 @@ def test_a_common_slope_does_not_get_stuck_at_zero():
     assert fit.sigma == pytest.approx(0.366, abs=0.01)
 
 
+DOUBLED = pd.DataFrame([["a", 1, 2], ["b", 2, 3]], columns=["rater", "x", "x"])
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -230,6 +233,7 @@ def test_a_common_slope_does_not_get_stuck_at_zero():
         ({"checkpoint": 5}, "checkpoint=5; give the path"),
         ({"covariates": {"rater": ["a", "b"], "x": [1]}}, "columns of different lengths: 'rater' 2, 'x' 1"),
         ({"covariates": {"rater": "a", "x": 1}}, "'a' for 'rater', not a column"),
+        ({"covariates": DOUBLED}, "doubled column names: 'x' 2 times"),
     ],
 )
 def test_options_of_the_wrong_kind(options: dict, said: str) -> None:

@@ -90,3 +90,11 @@ def test_a_word_among_numbers_is_refused() -> None:
     frame = pl.DataFrame({"student": [1, 2, 3], "rater": ["a"] * 3, "score": ["3", "pass", "0"]})
     with pytest.raises(RaterlensError, match="score 'pass' in column 'score', row 2, stands among numbers"):
         read(frame)
+
+
+def test_51_categories_are_the_most() -> None:
+    scores = pl.Series("score", [*range(51), *range(51)])
+    frame = pl.DataFrame({"student": range(102), "rater": ["a", "b"] * 51, "score": scores})
+    assert read(frame).n_categories == 51
+    with pytest.raises(RaterlensError, match=r"score 51 .* is above 50, too many categories to model"):
+        read(frame.with_columns(score=scores.replace(50, 51)))

@@ -12,6 +12,8 @@ from raterlens.app.cli import fit_command
 from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, INTERRUPTED, main
 from tests.support.command_line import RUN, Captured, small_table
 
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))"
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
@@ -73,6 +75,21 @@ def test_a_library_that_panics_is_one_message(
     monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
     assert main(["fit", str(table)]) == FAILED
     assert "PanicException: index out of bounds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["fit"], FAILED), (["judge", "--trusted", "A"], FAILED), (["fit", "--help"], DONE)]
+)
+def test_an_address_space_of_one_gibibyte(words: list[str], code: int, table: Path) -> None:
+    """Libraries would abort."""
+    command = [sys.executable, "-c", f"{LIMITED}; {RUN}", *words[:1], str(table), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    if code:
+        assert done.stderr.startswith(
+            "raterlens: not enough memory: this process may use 1,024 MiB of address"
+        )
+        assert done.stderr.count("\n") == 1
 
 
 def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

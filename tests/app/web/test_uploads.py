@@ -1,6 +1,8 @@
 """Files on their way in: limits, names, what is kept and what is not."""
 
 import asyncio
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,14 @@ def test_failed_uploads_take_no_place():
             assert send(client, content, name).status_code >= 400
             assert not client.cookies
         assert send(client, LONG).status_code == 303
+
+
+def test_limits_hold_where_uploads_arrive_at_once():
+    with visiting(Settings(max_tables=3)) as client, ThreadPoolExecutor(6) as pool:
+        send(client, LONG)
+        found = Counter(pool.map(lambda _: send(client, LONG).status_code, range(6)))
+        assert found == {303: 2, 409: 4}
+        assert len(list(root(client).glob("*/*/table.csv"))) == 3
 
 
 def app_called(body: list[dict], settings: Settings) -> tuple[int, list]:

@@ -1,6 +1,7 @@
 """Dataframes of other libraries: types that polars does not have, names that are no text."""
 
 import uuid
+from decimal import Decimal
 
 import pandas as pd
 import polars as pl
@@ -60,6 +61,17 @@ def test_labels_that_no_column_type_fits_become_text_and_are_noted(values: objec
 def test_pyarrow_strings_are_plain_text() -> None:
     table = pa.table({"student": ["1", "2"], "rater": ["a", "b"], "score": [0, 1]})
     assert read(table).students.dtype == pl.String
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(20, 2), pa.decimal256(60, 2)])
+def test_decimals_are_numbers_and_no_library_complains(
+    kind: pa.DataType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.table(
+        {"student": ["1", "2"], "rater": ["a", "b"], "score": pa.array([Decimal(0), Decimal(1)], kind)}
+    )
+    assert read(table).score.tolist() == [0, 1]
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

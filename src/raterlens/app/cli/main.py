@@ -18,6 +18,8 @@ from raterlens.errors import RaterlensError
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
+LEAST_SPACE = 2 << 30
+"""Bytes of address space for numpy, polars and their threads."""
 NO_ROOM = ("can't start new thread", "failed to map segment", "allocate memory", "memory allocation")
 """What libraries say where memory is short, whatever they raise."""
 
@@ -29,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         # A bare "-", standard input, would be taken for an option without a name.
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
+        if too_little := _too_little_space(tokens):
+            return _complain(too_little, FAILED)
         code = app(tokens, exit_on_error=False, print_error=False) or DONE
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -51,6 +55,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         return _complain(unforeseen(error), FAILED)
     return code
+
+
+def _too_little_space(tokens: Sequence[str]) -> str | None:
+    """Libraries end the process where they find no address space: it is looked at before they are loaded."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit in range(LEAST_SPACE) and tokens and not {*tokens} & {"--help", "-h", "--version"}:
+        return (
+            f"not enough memory: this process may use {limit >> 20:,} MiB of address space; "
+            f"allow {LEAST_SPACE >> 20:,} (ulimit -v {LEAST_SPACE >> 10})"
+        )
+    return None
 
 
 def unforeseen(error: BaseException) -> str:

@@ -79,6 +79,8 @@ def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
 
 
 def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
+    if series.implementation.is_pyarrow() and str(series.dtype) == "Unknown":
+        return _by_value(series, name)  # decimals of 256 bits, at which polars panics
     try:
         column = series.to_polars().alias(name)
     except (ValueError, TypeError, NotImplementedError, ImportError, PolarsError, PanicException):
