@@ -1,5 +1,6 @@
 """Students in parts, on disk: the same fit as of all at once, to rounding."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 
 import raterlens as rl
 from raterlens.engine.cells import essays, rating_cells
-from raterlens.engine.disk_engine import DiskEngine
+from raterlens.engine.disk_engine import DiskEngine, Part
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
+from raterlens.uncertainty.covariance import in_full
+from tests.support.engine_problems import logistic_problem, written_out_covariance
 from tests.support.packed_tables import uneven
 
 # Sums in another order; estimates stop where the gradient is within 1e-5 standard errors.
@@ -108,3 +111,12 @@ def test_what_needs_all_ratings_gets_them(packed):
         assert other.loglik == pytest.approx(one.loglik, rel=ROUNDING)
         np.testing.assert_allclose(other.raters["kappa"], one.raters["kappa"], atol=ESTIMATES)
     assert found[0].diagnose(on_disk).flags.equals(whole[0].diagnose(rl.read(packed)).flags)
+
+
+def test_a_part_with_some_of_the_cells_adds_its_scores_where_they_belong():
+    counts, sums, tables, nodes, scores = logistic_problem(linear=True)
+    few, own = counts[:5], np.unique(counts[:5].indices)
+    part = replace(Part.of(few[:, own].tocsr(), sums[:5]), own=own, n_cells=counts.shape[1])
+    found = in_full(part.score_covariance(tables, nodes, scores))
+    expected = written_out_covariance(few, sums[:5], tables, nodes, scores)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
