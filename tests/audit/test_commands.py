@@ -7,7 +7,12 @@ import pytest
 
 from audit.commands import CHECKS, DONE, GATE_FAILED, check
 
-ROWS = [[s, r, i, int(2 * s + (3 * r + 5 * i + s) % 4 > 5), 0, s % 2] for s in range(5) for r in range(3) for i in range(2)]
+ROWS = [
+    [s, r, i, int(2 * s + (3 * r + 5 * i + s) % 4 > 5), 0, s % 2]
+    for s in range(5)
+    for r in range(3)
+    for i in range(2)
+]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What is fitted, and how."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
@@ -8,6 +8,7 @@ from raterlens.config.anchored import Anchors
 from raterlens.config.interacting_facets import interaction_terms
 from raterlens.config.option_checks import check_names, check_number, check_switch, check_whole, given_options
 from raterlens.errors import OptionError, choose
+from raterlens.text import Message, Option
 
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
@@ -17,6 +18,7 @@ CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional
 HaloKind = Literal["none", "common", "rater"]
 SharedKind = Literal["auto", "yes", "no"]
 AbilityKind = Literal["normal", "smooth"]
+MOST_STARTS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,8 @@ class FitConfig:
             choose("ability", self.ability, get_args(AbilityKind))
         for name in ("item_slopes", "allow_reversed", "standard_errors"):
             check_switch(name, getattr(self, name))
-        for name, least in (("starts", 1), ("seed", 0), ("max_iterations", 1)):
-            check_whole(name, getattr(self, name), least)
+        for name, least, most in (("starts", 1, MOST_STARTS), ("seed", 0, None), ("max_iterations", 1, None)):
+            check_whole(name, getattr(self, name), least, most)
         if self.anchors is not None and not isinstance(self.anchors, Anchors):
             raise OptionError(
                 f"anchors is a {type(self.anchors).__name__}",
@@ -89,9 +91,7 @@ class FitConfig:
                 option="anchors",
             )
         object.__setattr__(self, "interactions", interaction_terms(self.interactions))
-        if self.trusted is not None:
-            some = (self.trusted,) if isinstance(self.trusted, str) else tuple(map(str, self.trusted))
-            object.__setattr__(self, "trusted", some or None)
+        object.__setattr__(self, "trusted", _names("trusted", self.trusted))
         check_number("known_slope", self.known_slope, 0.5, 20.0)
         object.__setattr__(self, "known_slope", float(self.known_slope))
         if self.population is not None:
@@ -125,6 +125,20 @@ def fit_config(options: Mapping[str, Any]) -> FitConfig:
     """The request that these options make; an unknown one is named, with the nearest that there is."""
     check_names(FitConfig, options)
     return FitConfig(**options)
+
+
+def _names(option: str, given: Any) -> tuple[str, ...] | None:
+    """Raters who are named; None where none is."""
+    if given is None or isinstance(given, str):
+        return None if given is None else (given,)
+    if not isinstance(given, Iterable):
+        raise OptionError(
+            Message(Option(option, given)),
+            Message("name the raters, for example ", Option(option, ["Ann", "Bob"])),
+            value=given,
+            option=option,
+        )
+    return tuple(map(str, given)) or None
 
 
 def _population_text(population: Any) -> str:

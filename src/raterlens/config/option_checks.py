@@ -42,13 +42,13 @@ def check_text(name: str, value: object) -> None:
         raise OptionError(Message(Option(name, value)), "give text", value=value, option=name)
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
+    beyond = not isinstance(value, int) or value < least or (most is not None and value > most)
+    if beyond or isinstance(value, bool):
+        bound = f"of at least {least}" if most is None else f"from {least:,} to {most:,}"
         raise OptionError(
             Message(Option(name, value)),
-            Message(
-                "give a whole number of at least ", str(least), ", for example ", Option(name, max(least, 1))
-            ),
+            Message(f"give a whole number {bound}, for example ", Option(name, max(least, 1))),
             value=value,
             option=name,
         )
