@@ -1,3 +1,9 @@
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.engine.student_items import as_known, known_categories
 from tests.support.latent_class import (
     long,
     problem_on,
@@ -13,3 +19,24 @@ def test_a_pattern_is_one_cell_however_its_rows_are_ordered():
     assert units.n.tolist() == [3, 3, 3]
     assert units.passes.tolist() == [2, 2, 1]
     assert units.members[[units.cell[0]]].toarray().tolist() == [[0, 2, 1, 0]]
+
+
+def test_a_category_is_known_where_its_own_answer_is():
+    """Before, between and after the known ones, none is."""
+    table = pl.DataFrame(
+        {
+            "student": [s for s in "abcde" for _ in "xy"],
+            "rater": ["r", "q"] * 5,
+            "item": ["x", "y"] * 5,
+            "score": [0, 1] * 5,
+            "known": [None, None, None, 1, None, None, 0, 1, None, None],
+        }
+    )
+    ratings = rl.read(table, known="known")
+    student, item = np.repeat(np.arange(5), 2), np.tile([0, 1], 5)
+    found = known_categories(ratings, student, item)
+    assert found.tolist() == [-1, -1, -1, 1, -1, -1, 0, 1, -1, -1]
+    plain = rl.read(table.drop("known"))
+    assert known_categories(plain, student, item).tolist() == [-1] * 10
+    log_given = as_known(np.zeros((10, 2)), found)
+    assert np.isinf(log_given).nonzero() == (pytest.approx([3, 6, 7]), pytest.approx([0, 1, 0]))
