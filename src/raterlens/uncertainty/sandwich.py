@@ -9,7 +9,7 @@ scores' outer products estimates the variance of the gradient:
 It is right where ratings of a student depend on each other in ways that the model leaves out (a halo, say).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +19,12 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.models.known_rows import as_modelled
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.long_columns import run_starts
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
+
+# Numbers in the posteriors of a batch of students: 64 MB.
+_BATCH = 2**23
 
 
 def student_scores(
@@ -44,14 +48,19 @@ def summed_scores(
     cells = rating_cells(as_modelled(ratings, problem.model), contexts, k)
     tables = response.scores(problem.model.predictor(parameters), nodes.points)
     tables = tables.reshape(steps, -1, len(nodes.points))
-    slopes, intercepts = np.empty(cells.nnz), np.empty((cells.nnz, steps))
-    for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
-        own = slice(cells.indptr[rows][0], cells.indptr[min(rows.stop, cells.shape[0])])
-        student = np.repeat(np.arange(len(posterior)), np.diff(cells.indptr)[rows])
-        weight = weighted(posterior)[student] * cells.data[own, None]
-        at_nodes = tables[:, cells.indices[own]] * weight
-        intercepts[own] = at_nodes.sum(axis=2).T
-        slopes[own] = np.einsum("j,jcq,q->c", response.lever, at_nodes, nodes.points, optimize=True)
+    # Those of the slope come last.
+    tables = np.concatenate([tables, (np.tensordot(response.lever, tables, 1) * nodes.points)[None]])
+    found = np.empty((cells.nnz, steps + 1))
+    for first, posterior in _in_batches(problem, parameters, nodes):
+        weight, span = weighted(posterior), cells.indptr[first : first + len(posterior) + 1]
+        student = np.repeat(np.arange(len(posterior)), np.diff(span))
+        # Whoever has a cell is multiplied by its scores: one product of matrices per cell.
+        order = span[0] + np.argsort(cells.indices[span[0] : span[-1]], kind="stable")
+        for alike in np.split(order, run_starts(cells.indices[order])[1:]):
+            scores = tables[:, cells.indices[alike[0]]]
+            found[alike] = weight[student[alike - span[0]]] @ scores.T
+    found *= cells.data[:, None]
+    intercepts, slopes = found[:, :-1], found[:, -1]
     context = cells.indices // k
     student = np.repeat(np.arange(ratings.n_students), np.diff(cells.indptr))
     in_contexts = sparse.csr_array(
@@ -67,6 +76,16 @@ def summed_scores(
         shape=(ratings.n_students, len(contexts) * (1 + steps)),
     )
     return sparse.csr_array(in_contexts @ problem.model.jacobian(parameters))
+
+
+def _in_batches(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Iterator[tuple[int, Array]]:
+    """The first of some students and their posteriors, in fewer and larger blocks than an engine has."""
+    first, kept = 0, list[Array]()
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(parameters, nodes), nodes):
+        kept.append(posterior)
+        if (rows.stop - first) * len(nodes.points) >= _BATCH or rows.stop >= problem.n_students:
+            yield first, np.concatenate(kept)
+            first, kept = rows.stop, []
 
 
 def outer_products(scores: sparse.csr_array) -> sparse.csr_array:
