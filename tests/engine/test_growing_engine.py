@@ -35,7 +35,8 @@ def test_the_numbers_do_not_depend_on_when_compiled_code_takes_over(after, monke
 def test_it_stays_readable_until_the_work_is_worth_compiling(monkeypatch):
     counts, sums, tables, nodes, scores = logistic_problem()
     once = counts.nnz * len(nodes.points)
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 3 * once)
+    for number in ("NUMBERS", "_NUMBERS_LOADED"):
+        monkeypatch.setattr(f"raterlens.kernels.break_even.{number}", 3 * once)
     engine = GrowingEngine(counts, sums)
     for expected in (NumpyEngine, NumpyEngine, CompiledEngine, CompiledEngine):
         engine.evaluate(tables, nodes)

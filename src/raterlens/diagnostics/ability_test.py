@@ -14,7 +14,7 @@ import polars as pl
 from scipy import special
 
 from raterlens.diagnostics import assumption
-from raterlens.diagnostics.assumption import refitted
+from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
@@ -34,8 +34,6 @@ CLEAR = 0.02
 """From this p-value down, another shape is clear enough for a default."""
 _MOST_RATINGS, _MOST_PARAMETERS = 500_000, 500
 """With more, nobody is asked by default."""
-_MOST_REFITTED = 10_000
-"""With more ratings, no second fit is made in passing."""
 _LARGEST_STEP = 0.3
 _UNLIKELY = 0.2
 """p-value of the score test from which on no second fit is made."""
@@ -122,7 +120,7 @@ def diagnosed(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
     if fit.config.ability == "smooth":
         return compared(refitted(fit, ratings, "ability", "normal"), fit)
     score = _score_test(fit, ratings)
-    if score.p > _UNLIKELY or ratings.n_ratings > _MOST_REFITTED:
+    if score.p > _UNLIKELY or ratings.n_ratings > MOST_REFITTED:
         return score
     return compared(fit, refitted(fit, ratings, "ability", "smooth"))
 

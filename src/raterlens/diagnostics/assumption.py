@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
 
+MOST_REFITTED = 10_000
+"""With more ratings, no second fit is made in passing: the score at the fit is the test."""
+
 
 def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str, *, most: int | None = None) -> "Fit":
     """The same fit under another assumption, without standard errors, in at most so many iterations."""

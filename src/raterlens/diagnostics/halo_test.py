@@ -3,6 +3,7 @@ default.
 
 A variance cannot be negative, so the statistic is 0 half of the time where there is no effect: one common variance has
 p = P(chi2_1 > x) / 2, and R variances a mixture of chi-squared distributions with binomial weights (chi-bar-squared).
+By default, and with many ratings, where a second fit takes time, the test is that of the score (`halo_score.py`).
 """
 
 from dataclasses import dataclass, replace
@@ -13,13 +14,15 @@ import polars as pl
 from scipy import special
 
 from raterlens.diagnostics import assumption
-from raterlens.diagnostics.assumption import refitted
+from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
+from raterlens.diagnostics.halo_score import halo_score
 from raterlens.engine.cells import has_long_readings, has_second_readings
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
+from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
@@ -110,7 +113,13 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
         return None
     if asked or large or not (has_long_readings(ratings) and has_second_readings(ratings)):
         return None
-    if not _likely(known, ratings):
+    if PIECE not in known.effects:
+        score = halo_score(known, ratings)
+        if score <= _LIKELY:
+            return None
+        if fit.n_ratings > MOST_REFITTED and np.isfinite(score):
+            return p if (p := float(special.ndtr(-score))) <= CLEAR else None
+    elif not _likely(known, ratings):
         return None
     common = refitted(fit, ratings, "halo", "common", most=_MOST_ITERATIONS)
     p = of_common(2 * (common.loglik - fit.loglik))
@@ -118,7 +127,8 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
 
 
 def _likely(known: Calibration, ratings: Ratings) -> bool:
-    """Whether the log-likelihood rises as the variance leaves 0, by more than chance does half of the time."""
+    """Whether the log-likelihood rises as the variance leaves 0, by more than chance does half of the time: for fits
+    that tell pieces apart, where a student's scores are not those of independent ratings."""
     none = np.zeros_like(known.effects["slope"])
     placed = place(replace(known, effects={**known.effects, "halo": none}, covariance=None), ratings)
     problem, moments = placed.problem, placed.abilities()

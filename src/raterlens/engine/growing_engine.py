@@ -5,6 +5,7 @@ parameters a student's ratings depend on. Whoever rents until the rent has reach
 more than twice the least.
 """
 
+import sys
 from collections.abc import Iterator
 
 from scipy import sparse
@@ -16,6 +17,10 @@ from raterlens.types import Array
 
 # Numbers that readable code goes over for each entry of a student's scores at a node.
 _PER_ENTRY = 2
+
+
+# Once loaded, for these ratings or for others, it need not be paid for again.
+_COMPILED = "raterlens.engine.compiled_engine"
 
 
 class GrowingEngine:
@@ -50,7 +55,7 @@ class GrowingEngine:
     def _after(self, numbers: float) -> Engine:
         """The engine for so much more work."""
         self._work += numbers
-        if not self._compiled and compiling_pays(self._work):
+        if not self._compiled and compiling_pays(self._work, loaded=_COMPILED in sys.modules):
             from raterlens.engine.compiled_engine import CompiledEngine  # loads the compiler
 
             self._engine, self._compiled = CompiledEngine(self._counts, self._sums, arrange=True), True
