@@ -12,10 +12,12 @@ from numpy.polynomial import chebyshev
 
 from raterlens.types import Array, Indices
 
+# Nodes of slope and of severity: the fewest that are close enough, row by row.
 _NODES = 12
-# Nodes of severity where shifts spread it.
-_MORE = (24, 48)
-# Where a table is further off than this, at the outermost draws, the function itself is taken.
+_SIZES = ((7, 7), (_NODES, _NODES))
+# Where shifts spread severity.
+_SHIFTED_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
+# Where a table is further off than this, at the outermost draws, the next one or the function itself is taken.
 _CLOSE = 1e-7
 # Draws of a rater from which on a table is worth making.
 WORTH = 4 * _NODES**2
@@ -46,12 +48,12 @@ def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTE
 
 
 def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts) -> Array:
-    found, off = _tabulated(function, a, eta, shifts, _NODES)
-    if len(shifts) > 1:
-        for nodes in _MORE:
-            if len(rough := np.flatnonzero(~(off <= _CLOSE))):
-                again = _tabulated(function, a[rough], eta[rough], _rows_of(shifts, rough), nodes)
-                found[..., rough, :], off[rough] = again
+    first, *others = _SIZES if len(shifts) == 1 else _SHIFTED_SIZES
+    found, off = _tabulated(function, a, eta, shifts, first)
+    for size in others:
+        if len(rough := np.flatnonzero(~(off <= _CLOSE))):
+            again = _tabulated(function, a[rough], eta[rough], _rows_of(shifts, rough), size)
+            found[..., rough, :], off[rough] = again
     if len(rough := np.flatnonzero(~(off <= _CLOSE))):
         found[..., rough, :] = summed(function, a[rough], eta[rough], _rows_of(shifts, rough))
     return found
@@ -62,20 +64,22 @@ def summed(function: Function, a: Array, eta: Array, shifts: Shifts) -> Array:
     return np.asarray(sum(weight * function(a, eta - shift) for weight, shift in shifts))
 
 
-def _tabulated(function: Function, a: Array, eta: Array, shifts: Shifts, nodes: int) -> tuple[Array, Array]:
+def _tabulated(
+    function: Function, a: Array, eta: Array, shifts: Shifts, size: tuple[int, int]
+) -> tuple[Array, Array]:
     """What a table says, and how far off it is in each row."""
     moved = [eta - shift for _, shift in shifts]
     ends = np.stack([pick(x, 1) for x in moved for pick in (np.min, np.max)], axis=1)
-    (a_angles, to_a), (eta_angles, to_eta) = (_transform(n) for n in (_NODES, nodes))
+    (a_angles, to_a), (eta_angles, to_eta) = (_transform(n) for n in size)
     a_nodes, a_within = _range(a, np.cos(a_angles))
     eta_nodes, eta_within = _range(ends, np.cos(eta_angles))
-    shape = len(a), _NODES, nodes
+    shape = len(a), *size
     places = (np.broadcast_to(a_nodes[:, :, None], shape), np.broadcast_to(eta_nodes[:, None, :], shape))
     table = function(*(x.reshape(len(a), -1) for x in places))
-    coefficients = to_a @ table.reshape(*table.shape[:-1], _NODES, nodes) @ to_eta.T
-    by_a = chebyshev.chebvander(a_within(a), _NODES - 1)
+    coefficients = to_a @ table.reshape(*table.shape[:-1], *size) @ to_eta.T
+    by_a = chebyshev.chebvander(a_within(a), size[0] - 1)
     by_eta = sum(
-        weight * chebyshev.chebvander(eta_within(x), nodes - 1)
+        weight * chebyshev.chebvander(eta_within(x), size[1] - 1)
         for (weight, _), x in zip(shifts, moved, strict=True)
     )
     found = np.asarray(np.einsum("...rpi,rpi->...rp", by_a @ coefficients, by_eta))

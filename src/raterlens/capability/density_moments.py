@@ -10,7 +10,7 @@ for every link, also one whose density has a jump.
 probit and log have closed forms, and so has cauchit (the Voigt profile) unless a is small. The logistic density
 is a scale mixture of normal ones, each of which has probit's closed form; 36 of them are exact to rounding. The rest
 is the trapezoidal rule, which converges exponentially for an integrand that is analytic in a strip: in t where f is
-the wider factor (a ≤ 1), in x = a t − η where φ is (a > 1), so that one fixed grid resolves both. The absolute
+the wider factor, in x = a t − η where φ is (`Grid.steep`), so that one fixed grid resolves both. The absolute
 error is below 1e-13 for every a ≥ 0 and |η| ≤ 50.
 """
 
@@ -101,11 +101,16 @@ class Grid:
     low: float
     high: float
 
+    @property
+    def steep(self) -> float:
+        """The slope from which on the rule is in the predictor, where a normal density has its width."""
+        return min(1.0, 2.5 * self.step)
+
 
 def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
     """M_0 .. M_order of any smooth density, shape (order + 1, raters), for slopes a ≥ 0."""
     out = np.empty((order + 1, a.size))
-    for rows, rule in ((a <= 1, _in_ability), (a > 1, _in_predictor)):
+    for rows, rule in ((a <= grid.steep, _in_ability), (a > grid.steep, _in_predictor)):
         for block in blocks(np.nonzero(rows)[0]):
             out[:, block] = rule(a[block], eta[block], density, order, grid)
     return out

@@ -2,7 +2,7 @@
 
 Both are sums of positive terms, so that neither loses digits where it is small. A symmetric link is a scale mixture of
 normal distributions: a normal F of variance v gives Φ(−η / sqrt(v + a²)). The log link has a closed form. The rest is
-the quadrature of `density_moments.py`: in t where a ≤ 1, else in x = a t − η, where it is E[Φ(−(x + η) / a)] over f.
+the quadrature of `density_moments.py`: in t where slopes are flat, else in x = a t − η, E[Φ(−(x + η) / a)] over f.
 """
 
 from collections.abc import Callable
@@ -62,11 +62,11 @@ def reached(
     x = predictor_nodes(grid)
     of_step = grid.step * densities(x)
     out = np.empty((2, len(of_step), a.size))
-    for block in blocks(np.flatnonzero(a <= 1)):
+    for block in blocks(np.flatnonzero(a <= grid.steep)):
         out[:, :, block] = np.einsum(
             "t,skta->ska", of_ability, cumulative(np.multiply.outer(t, a[block]) - eta[block])
         )
-    for block in blocks(np.flatnonzero(a > 1)):
+    for block in blocks(np.flatnonzero(a > grid.steep)):
         z = np.add.outer(x, eta[block]) / a[block]
         out[0, :, block], out[1, :, block] = (of_step @ special.ndtr(-z)).T, (of_step @ special.ndtr(z)).T
     return out.reshape(*out.shape[:2], *shape)
