@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,7 @@ from scipy import sparse
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.curvature import own_curvature
 from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
+from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import learned
@@ -72,9 +73,16 @@ def fit_mml(
         if problem.prior is not None:
             prior = learned(problem.prior, parameters, found.gradient, found.blocks)
             grid.problem = problem = problem.under(prior)
+        if worth_joining(problem.model):
+            return joint_inverse(problem, parameters, space.information, grid.nodes, found)
         return found.inverse(space.information, problem.prior, parameters)
 
-    grid = Grid(problem, first_nodes(widths), curvature=curvature)
+    def first_curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
+        if not worth_joining(problem.model):
+            return None
+        return joint_inverse(problem, parameters, space.information, grid.nodes)
+
+    grid = Grid(problem, first_nodes(widths), first_curvature=first_curvature, curvature=curvature)
     evaluations = iterations = 0
     for _ in range(_MOST_ROUNDS):
         optimum = maximise(
@@ -101,6 +109,10 @@ def fit_mml(
     return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start), problem)
 
 
+Curvature: TypeAlias = "Callable[[Grid, Array], sparse.csr_array | None]"
+"""The inverse of the objective's, roughly, on a grid and at parameters; or None."""
+
+
 class Grid:
     """A rough grid, until the parameters are near their optimum; then one that follows the posteriors there.
 
@@ -112,11 +124,12 @@ class Grid:
         problem: Marginal,
         nodes: Nodes,
         accuracy: float | None = None,
-        curvature: "Callable[[Grid, Array], sparse.csr_array | None] | None" = None,
+        first_curvature: "Curvature | None" = None,
+        curvature: "Curvature | None" = None,
     ) -> None:
         self.problem, self.nodes = problem, nodes
         self.accuracy = accuracy_for(problem.n_students) if accuracy is None else accuracy
-        self._curvature = curvature
+        self._first_curvature, self._curvature = first_curvature, curvature
         self.rough = True
 
     def value(self, parameters: Array) -> Value:
@@ -127,6 +140,9 @@ class Grid:
         if self._curvature is not None and gradient <= _IN_SIGHT:
             inverse = self._curvature(self, parameters)
             self._curvature = None
+        elif self._first_curvature is not None:
+            inverse = self._first_curvature(self, parameters)
+        self._first_curvature = None
         if not self.rough or gradient > _NEAR:
             return News(self.problem is not before, inverse_curvature=inverse)
         self.follow(parameters)

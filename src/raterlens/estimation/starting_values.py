@@ -11,6 +11,8 @@ from raterlens.ratings.coded import Ratings, Tally
 from raterlens.types import Array
 
 _SLOPE = 1.0
+# Between graded thresholds, at least.
+_GAP = 0.01
 # Of the reading effect.
 _SPREAD = 0.5
 # Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.
@@ -22,7 +24,8 @@ _OF_PIECE = 0.1
 
 
 def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
-    """Severities and difficulties from pass rates through the link, all slopes equal, thresholds evenly spread."""
+    """Severities and difficulties from pass rates through the link, all slopes equal; graded thresholds from how often
+    each score is reached, others evenly spread."""
     blocks, n = model.blocks, ratings.n_raters
     start = np.zeros(blocks.size)
     start[blocks["slope"]] = model.slope.invert(np.full(n, _SLOPE))
@@ -40,7 +43,7 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
     if model.pieces:
         start[blocks[PIECE]] = _SPREAD**2
     if model.thresholds is not None:
-        start[blocks["threshold"]] = _first_thresholds(model.thresholds)
+        start[blocks["threshold"]] = _first_thresholds(model, model.thresholds, link, stretch)
     if isinstance(model, KnownModel):
         start[blocks[KNOWN]] = _first_answers(ratings, model)
     return start
@@ -84,8 +87,19 @@ def starting_widths(ratings: Ratings) -> Array:
     return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * _INFORMATION * given * (ratings.n_categories - 1) ** 2))
 
 
-def _first_thresholds(thresholds: Thresholds) -> Array:
-    """Half a unit apart around zero: values for adjacent categories, a first one and gaps for graded ones."""
+def _reached_thresholds(given: Array, link: Link, stretch: float) -> Array:
+    """(1, steps): where each score is reached as often as ratings, of all raters and items, do; around zero."""
+    reached = np.cumsum(given[::-1])[::-1][1:]
+    values = -stretch * _through(link, (reached + 0.5) / (given.sum() + 1))
+    # A score that nobody gave would leave no room between its thresholds.
+    return np.asarray(values - values.mean() + _GAP * np.arange(len(values)))[None]
+
+
+def _first_thresholds(model: FacetsModel, thresholds: Thresholds, link: Link, stretch: float) -> Array:
+    """Around zero: graded ones, which all items share, by how often each score is reached; others half a unit apart."""
+    if thresholds.graded:
+        given = model.contexts.counts(thresholds.n_steps + 1)[: model.n_rated].sum(axis=0)
+        return thresholds.parameters(_reached_thresholds(given, link, stretch))
     return thresholds.parameters(
         0.5 * (np.arange(thresholds.n_steps) - (thresholds.highest[:, None] - 1) / 2)
     )

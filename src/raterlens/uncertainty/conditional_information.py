@@ -18,11 +18,11 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.extremes import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import counted_scores
 from raterlens.types import Array
-from raterlens.uncertainty.context_curvature import context_curvature
 
 # For the fourth derivative of a log-probability, from its exact third one: off by 1e-8 relative.
 _STEP = 1e-4

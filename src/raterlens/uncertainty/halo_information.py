@@ -15,12 +15,12 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import CellScores, Matrix, Nodes, Tables
+from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.halo_marginal import Averaged, HaloMarginal, Shares
 from raterlens.models.responses import Adjacent, counted_scores
 from raterlens.types import Array, Indices
 from raterlens.uncertainty.cell_scores import score_rows, slope_reach
-from raterlens.uncertainty.context_curvature import context_curvature
 from raterlens.uncertainty.shape_information import shape_added, with_everyone
 
 # Second derivatives in tau^2 are differences that lose digits as tau goes to 0; they are taken no nearer than here.

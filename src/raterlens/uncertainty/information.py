@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Matrix, Nodes
+from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
@@ -16,7 +17,6 @@ from raterlens.models.responses import counted_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 from raterlens.uncertainty.cell_scores import cell_scores, few_kinds
-from raterlens.uncertainty.context_curvature import context_curvature
 from raterlens.uncertainty.halo_information import halo_information
 from raterlens.uncertainty.shape_information import shape_added, with_everyone
 

@@ -11,12 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.product_nodes import ProductNodes
+from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.responses import counted_scores
 from raterlens.models.shared_dimension import BIAS
 from raterlens.types import Array, Indices
-from raterlens.uncertainty.context_curvature import context_curvature
 
 # Of a posterior's highest node: those below it have no part in a covariance.
 _NEGLIGIBLE = 1e-9

@@ -1,8 +1,8 @@
 import numpy as np
 
 from raterlens.engine.protocol import Nodes
+from raterlens.estimation.context_curvature import context_curvature
 from raterlens.models.responses import Adjacent, Predictor
-from raterlens.uncertainty.context_curvature import context_curvature
 
 
 def test_second_derivatives_against_differences():
