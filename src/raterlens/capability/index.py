@@ -3,12 +3,15 @@
 One index for every way of scoring (curve) and every population; uncertainty (kappa.py) is the same for all.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.capability.curves import Curve
+from raterlens.capability.chebyshev_table import many_draws, read_off
+from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.perfect_rater import sharpness_gradient, sharpness_of, standard_of
 from raterlens.capability.population import Population, over_readings
 from raterlens.types import Array
@@ -53,7 +56,7 @@ class Index:
 
     def kappa(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Mean capability kappa-bar."""
-        return self.population.rate(self.curve, a, eta, halo) / self.best(sigma)
+        return self._at(partial(self.population.rate, self.curve), a, eta, halo) / self.best(sigma)
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Capability at one ability."""
@@ -78,7 +81,7 @@ class Index:
 
     def sharpness(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How closely scores follow ability, as a share of what is possible; no yardstick matters to it."""
-        return sharpness_of(self.curve, self.population, a, eta, halo)
+        return self._at(partial(sharpness_of, self.curve, self.population), a, eta, halo)
 
     def sharpness_gradient(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Gradient:
         by_slope, by_severity, by_halo = sharpness_gradient(self.curve, self.population, a, eta, halo)
@@ -86,4 +89,11 @@ class Index:
 
     def standard(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """Share of students who pass where the average rater, from whom eta is counted, passes half."""
-        return standard_of(self.curve, self.population, a, eta, halo)
+        return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
+
+    def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
+        """A value at each slope and severity; of ordered scores, for many draws of each rater, by a table of it rather
+        than by tables of every step of the scale."""
+        if isinstance(self.curve, PassCurve) or not many_draws(a) or np.any(halo):
+            return value(a, eta, halo)
+        return read_off(partial(value, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))

@@ -6,7 +6,7 @@ log-probability in such a shift, and g' the second, the log-likelihood of a read
     d log P / d v = ((sum of g)^2 + sum of g') / 2
 
 and a student's by what is expected of it over the posterior. The parameters of the model have absorbed some of that:
-the students' scores are projected on those of the parameters, and what is left tells how large a sum could be by chance.
+the scores of students are projected on those of the parameters; what is left tells how large a sum is by chance.
 """
 
 from dataclasses import replace

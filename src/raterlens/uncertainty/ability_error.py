@@ -70,7 +70,9 @@ def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
     t = found.nodes.points
 
     def about_mean(posterior: Array) -> Array:
-        return posterior * (t - (posterior @ t)[:, None])
+        deviation = t - (posterior @ t)[:, None]
+        deviation *= posterior
+        return deviation
 
     gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
     if POPULATION not in found.model.blocks:

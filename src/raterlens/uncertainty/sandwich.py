@@ -18,6 +18,7 @@ from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.models.known_rows import as_modelled
+from raterlens.models.responses import Adjacent
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.long_columns import run_starts
 from raterlens.types import Array
@@ -46,22 +47,29 @@ def summed_scores(
     response, contexts = problem.response, problem.model.contexts
     k, steps = response.n_categories, len(response.lever)
     cells = rating_cells(as_modelled(ratings, problem.model), contexts, k)
-    tables = response.scores(problem.model.predictor(parameters), nodes.points)
-    tables = tables.reshape(steps, -1, len(nodes.points))
+    context, t = cells.indices // k, nodes.points
+    predictor, alike = problem.model.predictor(parameters), cells.indices
+    if isinstance(response, Adjacent):
+        # All scores of a context have the same, but for a constant.
+        tables, alike = -response.probabilities(predictor, t).transpose(1, 0, 2), context
+    else:
+        tables = response.scores(predictor, t).reshape(steps, -1, len(t))
     # Those of the slope come last.
-    tables = np.concatenate([tables, (np.tensordot(response.lever, tables, 1) * nodes.points)[None]])
+    tables = np.concatenate([tables, (np.tensordot(response.lever, tables, 1) * t)[None]])
     found = np.empty((cells.nnz, steps + 1))
     for first, posterior in _in_batches(problem, parameters, nodes):
         weight, span = weighted(posterior), cells.indptr[first : first + len(posterior) + 1]
         student = np.repeat(np.arange(len(posterior)), np.diff(span))
         # Whoever has a cell is multiplied by its scores: one product of matrices per cell.
-        order = span[0] + np.argsort(cells.indices[span[0] : span[-1]], kind="stable")
-        for alike in np.split(order, run_starts(cells.indices[order])[1:]):
-            scores = tables[:, cells.indices[alike[0]]]
-            found[alike] = weight[student[alike - span[0]]] @ scores.T
+        order = span[0] + np.argsort(alike[span[0] : span[-1]], kind="stable")
+        for some in np.split(order, run_starts(alike[order])[1:]):
+            found[some] = weight[student[some - span[0]]] @ tables[:, alike[some[0]]].T
+        if isinstance(response, Adjacent):
+            own, score = slice(span[0], span[-1]), cells.indices[span[0] : span[-1]] % k
+            found[own, :-1] += np.eye(k)[score, 1:] * weight.sum(axis=1)[student, None]
+            found[own, -1] += score * (weight @ t)[student]
     found *= cells.data[:, None]
     intercepts, slopes = found[:, :-1], found[:, -1]
-    context = cells.indices // k
     student = np.repeat(np.arange(ratings.n_students), np.diff(cells.indptr))
     in_contexts = sparse.csr_array(
         (
