@@ -1,12 +1,15 @@
 import numpy as np
+import pytest
 
+from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.context_curvature import context_curvature
-from raterlens.models.responses import Adjacent, Predictor
+from raterlens.models.responses import Adjacent, Graded, Predictor
 
 
-def test_second_derivatives_against_differences():
-    response, nodes = Adjacent(3), Nodes.equally_spaced(-2, 2, 0.5)
+@pytest.mark.parametrize("response", [Adjacent(3), Graded(get_link("logit"), 3)])
+def test_second_derivatives_against_differences(response):
+    nodes = Nodes.equally_spaced(-2, 2, 0.5)
     counts = np.random.default_rng(0).random((1, 3, len(nodes.points)))
 
     def value(x):

@@ -14,6 +14,10 @@ from raterlens.capability.links import Link
 from raterlens.types import Array
 
 
+# Logits beyond which a probability would be 0 in doubles.
+_FAR = 700.0
+
+
 @dataclass(frozen=True, slots=True)
 class Predictor:
     """Slope and intercepts of every context."""
@@ -221,11 +225,31 @@ class Graded:
 
     def _density_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
         """(contexts, categories, nodes): f at the score's own step, and at the next, over its probability."""
+        if self.link.name == "logit":
+            return self._logistic_ratios(predictor, t)
         log_prob = self.log_prob(predictor, t)
         density = self.link.log_density(self._predict(predictor, t))
         up, down = np.zeros_like(log_prob), np.zeros_like(log_prob)
         up[:, 1:] = np.exp(density - log_prob[:, 1:])
         down[:, :-1] = np.exp(density - log_prob[:, :-1])
+        return up, down
+
+    def _logistic_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
+        """f = F (1 - F), and F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)): no logarithms."""
+        s = self._predict(predictor, t)
+        small = np.exp(-np.minimum(np.abs(s), _FAR))
+        above, below = np.where(s > 0, 1.0, small), np.where(s > 0, small, 1.0)
+        small += 1.0
+        above /= small
+        below /= small
+        up, down = np.zeros((2, len(s), self.n_categories, len(t)))
+        up[:, -1], down[:, 0] = below[:, -1], above[:, 0]
+        with np.errstate(divide="ignore"):
+            apart = 1 / -np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0))
+        np.divide(below[:, :-1], below[:, 1:], out=up[:, 1:-1])
+        np.divide(above[:, 1:], above[:, :-1], out=down[:, 1:-1])
+        up[:, 1:-1] *= apart[..., None]
+        down[:, 1:-1] *= apart[..., None]
         return up, down
 
     @staticmethod

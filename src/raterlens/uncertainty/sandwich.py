@@ -24,8 +24,8 @@ from raterlens.ratings.long_columns import run_starts
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance
 
-# Numbers in the posteriors of a batch of students: 64 MB.
-_BATCH = 2**23
+# Numbers in the posteriors of a batch of students: 8 MB.
+_BATCH = 2**20
 
 
 def student_scores(
