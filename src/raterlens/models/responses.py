@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from raterlens.capability.links import Link
 from raterlens.types import Array
 
-
 # Logits beyond which a probability would be 0 in doubles.
 _FAR = 700.0
 
