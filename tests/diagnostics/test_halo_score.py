@@ -18,7 +18,7 @@ def drawn(halo: float, seed: int, categories: int = 2) -> rl.Ratings:
     return rl.simulate(**design, halo=halo, seed=seed).ratings
 
 
-def fitted(ratings: rl.Ratings, **options) -> rl.Fit:
+def fitted(ratings: rl.Ratings, **options):
     return rl.fit(ratings, ability="normal", standard_errors=False, starts=1, **options)
 
 
@@ -45,7 +45,7 @@ def test_its_square_is_the_likelihood_ratio_of_a_second_fit(halo, seed):
 
 def test_with_many_ratings_no_second_fit_is_made(monkeypatch):
     monkeypatch.setattr(halo_test, "MOST_REFITTED", 0)
-    monkeypatch.setattr(halo_test, "refitted", lambda *_: pytest.fail("a second fit"))
+    monkeypatch.setattr(halo_test, "refitted", lambda *_, **__: pytest.fail("a second fit"))
     assert any("share more" in text for text in fitted(drawn(1.2, 7)).warnings)
     assert not any("share more" in text for text in fitted(drawn(0.0, 5)).warnings)
 
