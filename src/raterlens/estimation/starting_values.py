@@ -84,7 +84,9 @@ def _first_answers(ratings: Ratings, model: KnownModel) -> Array:
 def starting_widths(ratings: Ratings) -> Array:
     """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
     given = ratings.tally("student").n
-    return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * _INFORMATION * given * (ratings.n_categories - 1) ** 2))
+    # The more scores there are, the more a rating varies, if less than the square of their range.
+    each = _INFORMATION * (ratings.n_categories - 1) ** 1.75
+    return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * each * given))
 
 
 def _reached_thresholds(given: Array, link: Link, stretch: float) -> Array:
