@@ -10,6 +10,7 @@ from raterlens.diagnostics.ability_test import AbilityTest
 from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.facade import Fit, fitted
+from raterlens.parallel.linear_algebra import suited_to
 from raterlens.pipeline.carry_out import check
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
@@ -165,12 +166,13 @@ def fit(
             value=columns[name],
             option=name,
         )
-    found, said = fitted(ratings, config, run), []
-    if client is None and checkpoint is None:
-        if (p := halo_test.clear_halo(found, ratings)) is not None:
-            said.append(halo_test.warning(p))
-        if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
-            said.append(ability_test.warning(shape))
+    with suited_to(ratings.n_raters + ratings.n_items):
+        found, said = fitted(ratings, config, run), []
+        if client is None and checkpoint is None:
+            if (p := halo_test.clear_halo(found, ratings)) is not None:
+                said.append(halo_test.warning(p))
+            if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
+                said.append(ability_test.warning(shape))
     return replace(found, warnings=(*found.warnings, *said)) if said else found
 
 
@@ -182,6 +184,13 @@ def fit_as_clear(
 
     Last, the test of the distribution where it was made, for a diagnosis not to make it again.
     """
+    with suited_to(ratings.n_raters + ratings.n_items):
+        return _fit_as_clear(ratings, config, run)
+
+
+def _fit_as_clear(
+    ratings: Ratings, config: FitConfig, run: Run
+) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
     found = fitted(ratings, config, run)
     if run.client is not None or run.checkpoint is not None:
         return found, (), None

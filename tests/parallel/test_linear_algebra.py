@@ -1,0 +1,28 @@
+"""Threads of NumPy's linear algebra: one for small models, and afterwards as before."""
+
+from threadpoolctl import threadpool_info
+
+import raterlens as rl
+from raterlens.parallel.linear_algebra import suited_to
+
+
+def threads() -> list[int]:
+    return [int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_small_models_take_one_thread_and_large_ones_all():
+    before = threads()
+    with suited_to(20):
+        assert set(threads()) <= {1}
+    assert threads() == before
+    with suited_to(5_000):
+        assert threads() == before
+
+
+def test_a_fit_leaves_threads_as_they_were(monkeypatch):
+    before, seen = threads(), []
+    rl.fit(
+        rl.simulate(students=40, raters=3, items=2, seed=1).ratings, progress=lambda _: seen.extend(threads())
+    )
+    assert set(seen) == {1}
+    assert threads() == before
