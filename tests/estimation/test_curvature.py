@@ -11,6 +11,7 @@ from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
+from raterlens.uncertainty.covariance import in_full
 from raterlens.uncertainty.information import observed_information
 
 
@@ -37,7 +38,7 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
     information = information_scale(model, found.parameters)
     own = own_curvature(found.problem, found.parameters, information, found.nodes, found.moments)
     inverse = own.inverse(information, None, found.parameters)
-    exact = observed_information(found.problem, ratings, found.parameters, found.nodes).toarray()
+    exact = in_full(observed_information(found.problem, ratings, found.parameters, found.nodes))
     names = [name for name in ("slope", "severity") if model.blocks.sizes[name] == 15]
     for rater in range(15):
         places = [model.blocks[name].start + rater for name in names]

@@ -4,6 +4,7 @@ import pytest
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal_forms import marginal
+from raterlens.uncertainty.covariance import in_full
 from raterlens.uncertainty.information import observed_information
 from tests.support.facets_models import SHIFTED, by_differences, make, ordered, somewhere, with_facet
 
@@ -15,5 +16,5 @@ def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
-    found = observed_information(problem, ratings, x, nodes).toarray()
+    found = in_full(observed_information(problem, ratings, x, nodes))
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())

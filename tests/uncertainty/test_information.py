@@ -24,7 +24,7 @@ def test_information_agrees_with_differences(small, kind):
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
-    found = observed_information(problem, ratings, x, nodes).toarray()
+    found = in_full(observed_information(problem, ratings, x, nodes))
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
