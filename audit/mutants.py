@@ -37,6 +37,7 @@ SET_ASIDE = {
     "np.zeros(1) if tables.linear is None": "a stand-in that no kernel reads",
     "else sparse.csr_array((counts.shape[0], 1))": "a stand-in of which no column is read",
     "part_edges(offsets, min(max(_PART": "how work is shared out: any shares give the same sums",
+    "size = max(1, _BLOCK // len(known.points))": "how many students are gone over at a time",
     "kind = np.uint16 if blocks**2 <= 2**16": "the order in which students are gone over",
     "n_unique() > _WORTH * len(key)": "whether merging is worth its time: the sums are the same",
 }

@@ -115,6 +115,7 @@ def test_what_needs_all_ratings_gets_them(packed):
 
 def test_a_part_with_some_of_the_cells_adds_its_scores_where_they_belong():
     counts, sums, tables, nodes, scores = logistic_problem(linear=True)
+    assert sums is not None
     few, own = counts[:5], np.unique(counts[:5].indices)
     part = replace(Part.of(few[:, own].tocsr(), sums[:5]), own=own, n_cells=counts.shape[1])
     found = in_full(part.score_covariance(tables, nodes, scores))

@@ -32,3 +32,12 @@ def test_finer_grids_have_half_the_steps_and_no_grid_grows_beyond_bounds() -> No
     np.testing.assert_allclose(nodes.finer().steps, [0.2, 0.25])
     assert nodes.finer().reach > nodes.reach
     assert len(ProductNodes.of((1e-3, 1e-3), 6.0).points) < 1.1 * MOST_NODES
+
+
+def test_a_grid_reaches_as_far_as_it_was_asked_to() -> None:
+    """Within a step: the outermost nodes lie inside the circle."""
+    for steps in ((0.1, 0.3), (0.3, 0.1)):
+        nodes = ProductNodes.of(steps, 4.0)
+        assert 3.9 < nodes.reach <= 4.0
+        assert 4.4 < nodes.finer().reach <= nodes.reach + 0.5
+        np.testing.assert_allclose(nodes.turned().reach, nodes.reach)
