@@ -75,6 +75,7 @@ pictures: browser $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
 	$(BIN)/python -m benchmarks.uneven
+	$(BIN)/python -m benchmarks.cold
 
 # Is this checkout slower than another commit? make bench-quick BASE=main
 bench-quick: $(VENV)/.installed-bench

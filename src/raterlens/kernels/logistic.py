@@ -73,7 +73,9 @@ def _softplus(first, last, slope, intercept, points, out):  # type: ignore[no-un
             p = p * v + 1 / 5
             p = p * v + 1 / 3
             small[q] = above[q] + 2 * u * (p * v + 1)
-        out[c] = small[: out.shape[1]]
+        # One by one: a copy of a slice would compile the words of its error, too, which takes longer than all the rest.
+        for q in range(out.shape[1]):
+            out[c, q] = small[q]
 
 
 @compiled("contract", "reassoc", "nsz", "nnan")

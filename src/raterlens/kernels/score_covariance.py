@@ -39,9 +39,11 @@ def add_covariances(  # type: ignore[no-untyped-def]
     slopes_indptr, slopes_indices, slopes_data = slopes
     every_point, step, furthest = nodes
     full = len(pattern[1]) == 0
-    place = np.full(n_parameters, -1)
+    place = np.empty(n_parameters, dtype=np.int64)
+    for i in range(n_parameters):
+        place[i] = -1
     width = -(-posterior.shape[1] // LANE) * LANE
-    root = np.zeros(width)
+    root = np.empty(width)
     most = 0
     for n in range(start, stop):
         own = 0

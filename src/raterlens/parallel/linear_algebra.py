@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 # Raters and items up to which matrices, by parameters or by rating cells, are small.
-_SMALL = 500
+_SMALL = 800
 
 
 @contextmanager
