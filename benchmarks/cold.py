@@ -20,7 +20,9 @@ def main() -> None:
         os.environ["NUMBA_CACHE_DIR"] = cache
         cold, warm = (measure("raterlens gmf", size.file(), _LIMIT) for _ in range(2))
     for name, run in (("empty cache", cold), ("as it was left", warm)):
-        print(f"{size.ratings:,} ratings, {name}: {run['process_wall']:.1f} s, {run['process_cpu']:.1f} CPU s")
+        print(
+            f"{size.ratings:,} ratings, {name}: {run['process_wall']:.1f} s, {run['process_cpu']:.1f} CPU s"
+        )
     wall, cpu = (cold[name] - warm[name] for name in ("process_wall", "process_cpu"))
     print(f"compiling: {wall:.1f} s, {cpu:.1f} CPU s; load {os.getloadavg()[0]:.1f}")
 
