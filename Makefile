@@ -101,7 +101,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo 'Installing into $(VENV) ...'
-	@$(call install,.)
+	@$(call install,.[charts$(comma)large])
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python

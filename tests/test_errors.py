@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from raterlens.errors import InputError, OptionError, RaterlensError, choose
+from raterlens.errors import InputError, OptionError, RaterlensError, choose, missing_charts
 from raterlens.text import Message, Option
 
 REMEDY = Message("give the lowest passing score, for example ", Option("cut", 3))
@@ -48,3 +48,9 @@ def test_a_choice_is_returned_or_the_nearest_is_suggested() -> None:
         choose("column", "zzz", ["pid"], option="student")
     assert str(caught.value) == "unknown column 'zzz'; choose one of: pid"
     assert caught.value.option == "student"
+
+
+def test_charts_that_are_not_installed_are_named() -> None:
+    found = missing_charts(ModuleNotFoundError("No module named 'altair'", name="altair"))
+    assert "pip install 'raterlens[charts]'" in str(found)
+    assert missing_charts(ModuleNotFoundError("No module named 'numpy'", name="numpy")) is None

@@ -57,6 +57,16 @@ class OptionError(RaterlensError):
     """An argument that is not one of those offered."""
 
 
+_OF_CHARTS = ("altair", "vl_convert")
+
+
+def missing_charts(error: ImportError) -> OptionError | None:
+    """What to say where a chart could not be drawn because its packages are not installed."""
+    if error.name not in _OF_CHARTS:
+        return None
+    return OptionError("charts are not installed", "run: pip install 'raterlens[charts]'", value=error.name)
+
+
 def _rebuilt(
     kind: type[RaterlensError], what: str, remedy: str, value: object, option: str | None
 ) -> RaterlensError:

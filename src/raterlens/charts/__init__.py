@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from raterlens.errors import missing_charts
+
 if TYPE_CHECKING:
     from raterlens.charts.capability_curves import curves
     from raterlens.charts.capability_ranking import capability
@@ -50,7 +52,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
-        return getattr(import_module(f"raterlens.charts.{_WHERE[name]}"), name)
+        try:
+            return getattr(import_module(f"raterlens.charts.{_WHERE[name]}"), name)
+        except ImportError as error:
+            raise missing_charts(error) or error from None
     raise AttributeError(f"module 'raterlens.charts' has no attribute {name!r}")
 
 

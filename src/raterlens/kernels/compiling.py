@@ -3,7 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import numba as nb
+from raterlens.errors import OptionError
+
+try:
+    import numba as nb
+except ModuleNotFoundError as error:  # where readable code could not do it
+    raise OptionError("this needs compiled code", "run: pip install 'raterlens[large]'") from error
 
 
 def compiled(*fastmath: str, inline: bool = False) -> Callable[[Callable[..., Any]], Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from raterlens.config import FitConfig
 from raterlens.errors import OptionError, choose
+from raterlens.kernels.break_even import missed
 from raterlens.models.registry import MODELS
 from raterlens.models.spec import COMMON, FacetsSpec
 from raterlens.pipeline.facets_checks import check_together
@@ -39,7 +40,7 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         n_raters=ratings.n_raters,
         n_items=ratings.n_items,
         optimiser=found.optimiser,
-        warnings=found.warnings,
+        warnings=(*found.warnings, *missed(ratings.n_ratings)),
         notes=ratings.notes,
         tables=found.tables,
         backend=ratings.backend,

@@ -50,3 +50,16 @@ def test_a_gate_keeps_its_exit_code_when_nobody_reads_on(how: list[str], tmp_pat
     finally:
         os.close(writing)
     assert (done.returncode, b"Broken" in done.stderr) == (3, False)
+
+
+def test_missing_charts_are_named_and_other_missing_modules_are_bugs(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    raising(ModuleNotFoundError("No module named 'altair'", name="altair"), monkeypatch)
+    assert main(["plot"]) == AT_FAULT
+    assert (
+        capsys.readouterr().err
+        == "raterlens: charts are not installed; run: pip install 'raterlens[charts]'\n"
+    )
+    raising(ModuleNotFoundError("No module named 'numpy'", name="numpy"), monkeypatch)
+    assert main(["plot"]) == FAILED

@@ -14,7 +14,7 @@ from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
 from raterlens.app.cli.writing import abandon_stdout
-from raterlens.errors import RaterlensError
+from raterlens.errors import RaterlensError, missing_charts
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -43,6 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from raterlens.report.reproduce import as_flag  # help does without
 
         return _complain(error.worded(as_flag), AT_FAULT)
+    except ImportError as error:
+        if (message := missing_charts(error)) is None:
+            return _unexpected(error)
+        return _complain(str(message), AT_FAULT)
     except KeyboardInterrupt as interrupt:
         return _complain(str(interrupt) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
@@ -51,9 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A library in Rust that gives up raises what no `except Exception` would see.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        if os.environ.get("RATERLENS_DEBUG"):
-            traceback.print_exc()
-        return _complain(unforeseen(error), FAILED)
+        return _unexpected(error)
     return code
 
 
@@ -70,6 +72,12 @@ def _too_little_space(tokens: Sequence[str]) -> str | None:
             f"allow {LEAST_SPACE >> 20:,} (ulimit -v {LEAST_SPACE >> 10})"
         )
     return None
+
+
+def _unexpected(error: BaseException) -> int:
+    if os.environ.get("RATERLENS_DEBUG"):
+        traceback.print_exc()
+    return _complain(unforeseen(error), FAILED)
 
 
 def unforeseen(error: BaseException) -> str:
