@@ -86,3 +86,16 @@ def test_the_rule_is_as_fine_as_the_spread_asks():
     for spread in (0.0, 1.0, 3.0):
         points, log_weights = problem.rule(spread)
         assert np.exp(log_weights) @ points**2 == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_odds_that_could_overflow_are_not_multiplied(monkeypatch, kind):
+    _, problem, x = problem_of(*kind)
+    multiplied = problem.value(x, NODES)
+    monkeypatch.setattr("raterlens.estimation.halo_marginal._LARGEST_EXPONENT", -1.0)
+    afresh = problem.value(x, NODES)
+    assert afresh.loglik == pytest.approx(multiplied.loglik, rel=1e-12)
+    np.testing.assert_allclose(afresh.gradient, multiplied.gradient, rtol=1e-9, atol=1e-9)
+    monkeypatch.undo()
+    x[problem.model.blocks["slope"]] = 90.0
+    assert np.isfinite(problem.value(x, NODES).gradient).all()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.cells import Kinds, readings
+from raterlens.engine.cells import Kinds, KindsOf, readings
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import kind_engine
 from raterlens.estimation.extremes import Pseudo
@@ -39,6 +39,8 @@ _REACH, _WIDEST, _MOST = 7.0, 0.95, 129
 _LOGISTIC, _ANY = 0.25, 0.65
 # Numbers that are kept between the tables and their derivatives: 256 MB.
 _KEPT = 2**25
+# Of odds, below which nothing overflows.
+_LARGEST_EXPONENT = 600.0
 # A reading less likely than this at a node is as good as impossible there.
 _IMPOSSIBLE = -1e5
 
@@ -62,44 +64,96 @@ class Averaged:
         self.predictor = problem.model.predictor(parameters)
         self.spread = np.sqrt(np.maximum(problem.model.halo_variances(parameters), least**2))
         self._u, self._log_weights = problem.rule(float(self.spread.max()))
-        kept = len(problem.kinds.keys) * len(self._t) * len(self._u) <= _KEPT
-        self._logs = [self._log(u, w) for u, w in self._weighted()] if kept else None
-        self.table = np.full((len(problem.kinds.keys), len(self._t)), -np.inf)
-        if self._logs is not None:
-            self.table = _log_of_sum(self._logs)
+        if problem.by_total:
+            assert isinstance(problem.response, Adjacent)
+            furthest = float(self.spread.max() * self._u.max())
+            self._odds = ShiftedOdds(problem.response, self.predictor, self._t, furthest)
+            self._reach = np.multiply.outer(self.predictor.slope[problem.example], self._t)
+            self._reach *= problem.kinds.total[:, None]
+        self._shares: list[Array] | None = None
+        if len(problem.kinds.keys) * len(self._t) * len(self._u) <= _KEPT:
+            self._shares = [self._log(u, w) for u, w in self._weighted()]
+            self.table = _shared_out(self._shares)
         else:
+            self.table = np.full((len(problem.kinds.keys), len(self._t)), -np.inf)
             for u, w in self._weighted():
                 np.logaddexp(self.table, self._log(u, w), out=self.table)
         np.maximum(self.table, _IMPOSSIBLE, out=self.table)
 
     def __iter__(self) -> Iterator[Shares]:
         for place, (u, weight) in enumerate(self._weighted()):
-            log = self._log(u, weight) if self._logs is None else self._logs[place]
-            share = log - self.table
-            yield Shares(u, self._shifted(u), np.exp(share, out=share))
+            if self._shares is not None:
+                share = self._shares[place]
+            else:
+                share = self._log(u, weight) - self.table
+                np.exp(share, out=share)
+            yield Shares(u, self._shifted(u), share)
+
+    def probabilities(self, u: float) -> Array:
+        """(contexts, categories - 1, nodes): of every score above zero, where kinds have sums."""
+        return self._odds.probabilities(self._shift(u))
 
     def _weighted(self) -> Iterator[tuple[float, float]]:
         return zip(self._u.tolist(), self._log_weights.tolist(), strict=True)
 
     def _log(self, u: float, log_weight: float) -> Array:
         """(kinds, nodes): log of the probability of a reading, times the weight of u."""
-        problem, shifted = self._problem, self._shifted(u)
+        problem = self._problem
         if not problem.by_total:
-            log_prob = problem.response.log_prob(shifted, self._t).reshape(-1, len(self._t))
+            log_prob = problem.response.log_prob(self._shifted(u), self._t).reshape(-1, len(self._t))
             log = problem.kinds.members @ log_prob
-        else:
-            assert isinstance(problem.response, Adjacent)
-            partition = problem.item_sets @ problem.response.log_partition(shifted, self._t)
-            reach = np.multiply.outer(self.predictor.slope[problem.example], self._t)
-            reach += u * self.spread[problem.rater][:, None]
-            reach *= problem.kinds.total[:, None]
-            log = reach - partition[problem.set_of_kind]
-        log += log_weight
+            log += log_weight
+            return np.asarray(log)
+        partition = problem.item_sets @ self._odds.log_partition(self._shift(u))
+        log = self._reach - partition[problem.set_of_kind]
+        log += (u * self.spread[problem.rater] * problem.kinds.total + log_weight)[:, None]
         return np.asarray(log)
 
+    def _shift(self, u: float) -> Array:
+        """(contexts,): what u adds to the predictor."""
+        return u * self.spread[self._problem.model.contexts.rater]
+
     def _shifted(self, u: float) -> Predictor:
-        model = self._problem.model
-        return self.predictor.shifted(u * self.spread[model.contexts.rater], model.lever)
+        return self.predictor.shifted(self._shift(u), self._problem.model.lever)
+
+
+class ShiftedOdds:
+    """Adjacent-category logits of the contexts, shifted again and again.
+
+    exp(k (s + shift)) is a product, so exponentials are taken once: unless they could overflow.
+    """
+
+    def __init__(self, response: Adjacent, predictor: Predictor, t: Array, furthest: float) -> None:
+        """No shift is larger than `furthest`."""
+        self._response, self._predictor, self._t = response, predictor, t
+        logits = response.logits(predictor, t)
+        calm = float(logits.max()) + furthest * len(response.lever) <= _LARGEST_EXPONENT
+        self._odds = np.exp(logits, out=logits) if calm else None
+        """(contexts, categories - 1, nodes)"""
+
+    def log_partition(self, shift: Array) -> Array:
+        """(contexts, nodes)"""
+        if self._odds is None:
+            return self._response.log_partition(self._shifted(shift), self._t)
+        factor = np.exp(shift)[:, None]
+        total = self._odds[:, -1] * factor
+        for k in range(self._odds.shape[1] - 2, -1, -1):
+            total += self._odds[:, k]
+            total *= factor
+        total += 1
+        return np.asarray(np.log(total, out=total))
+
+    def probabilities(self, shift: Array) -> Array:
+        """(contexts, categories - 1, nodes)"""
+        if self._odds is None:
+            return self._response.probabilities(self._shifted(shift), self._t)
+        factor = np.exp(np.multiply.outer(shift, self._response.lever))
+        odds = self._odds * factor[:, :, None]
+        odds /= 1 + odds.sum(axis=1, keepdims=True)
+        return odds
+
+    def _shifted(self, shift: Array) -> Predictor:
+        return self._predictor.shifted(shift, self._response.lever)
 
 
 class HaloMarginal(FacetsMarginal):
@@ -115,10 +169,12 @@ class HaloMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(model, response, pseudo)
         self.by_total = isinstance(response, Adjacent) and not model.item_slopes
-        grouping = partial(
+        self.grouped: KindsOf = partial(
             readings, n_categories=response.n_categories, by_total=self.by_total, everyone=model.smooth
         )
-        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client, pieces=model.pieces)
+        self.engine, self.kinds = kind_engine(
+            ratings, model.contexts, self.grouped, client, pieces=model.pieces
+        )
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""
         self.rater = model.contexts.rater[self.example]
@@ -153,17 +209,15 @@ class HaloMarginal(FacetsMarginal):
             given = self.expected_ratings(weighted)
             seen += given
             if self.by_total:
-                assert isinstance(self.response, Adjacent)
-                at_nodes = (
-                    -self.response.probabilities(at.predictor, t).transpose(0, 2, 1) * given[:, 0, :, None]
-                )
+                at_nodes = averaged.probabilities(at.u)
+                at_nodes *= -given
                 d_spread += at.u * np.bincount(self.rater, total * weighted.sum(axis=1), contexts.n_raters)
             else:
-                at_nodes = counted_scores(self.response, at.predictor, t, given)
-            by_base = at_nodes @ lever
-            d_intercepts += at_nodes.sum(axis=1)
-            d_slope += by_base @ t
-            d_spread += at.u * np.bincount(contexts.rater, by_base.sum(axis=1), contexts.n_raters)
+                at_nodes = counted_scores(self.response, at.predictor, t, given).transpose(0, 2, 1)
+            by_intercept = at_nodes.sum(axis=2)
+            d_intercepts += by_intercept
+            d_slope += (at_nodes @ t) @ lever
+            d_spread += at.u * np.bincount(contexts.rater, by_intercept @ lever, contexts.n_raters)
         if self.by_total:
             given_scores = self.kinds.given[:, 1:]
             loglik += float(np.sum(given_scores * averaged.predictor.intercepts))
@@ -203,9 +257,15 @@ def _item_sets(members: sparse.csr_array) -> tuple[sparse.csr_array, Indices]:
     return sparse.csr_array(members[first]), which
 
 
-def _log_of_sum(logs: list[Array]) -> Array:
-    top = np.maximum.reduce(logs)
+def _shared_out(logs: list[Array]) -> Array:
+    """The logarithm of the sum of exponentials; the share of each in it takes its place."""
+    top = logs[0].copy()
+    for log in logs[1:]:
+        np.maximum(top, log, out=top)
     total = np.zeros_like(top)
     for log in logs:
-        total += np.exp(log - top)
+        log -= top
+        total += np.exp(log, out=log)
+    for log in logs:
+        log /= total
     return np.asarray(top + np.log(total))

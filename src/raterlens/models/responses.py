@@ -79,7 +79,7 @@ class Adjacent:
     def log_partition(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, nodes): log sum_k exp(k a t + e_k)."""
         if self.n_categories == 2:
-            s = self._logits(predictor, t)[:, 0]
+            s = self.logits(predictor, t)[:, 0]
             return np.asarray(np.maximum(s, 0) + np.log(1 + np.exp(-np.abs(s))))
         _, total, top = self._exponentials(predictor, t)
         return np.asarray(np.log(total) + top)
@@ -87,7 +87,7 @@ class Adjacent:
     def probabilities(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, categories - 1, nodes): P(y = k), k >= 1."""
         if self.n_categories == 2:
-            logits = self._logits(predictor, t)
+            logits = self.logits(predictor, t)
             # Not `special.expit`: NumPy has exponentials in vectors of the processor.
             small = np.exp(-np.abs(logits))
             return np.asarray(np.where(logits > 0, 1.0, small) / (1 + small))
@@ -96,7 +96,7 @@ class Adjacent:
         return small
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        logits = self._with_zero(self._logits(predictor, t))
+        logits = self._with_zero(self.logits(predictor, t))
         return logits - self.log_partition(predictor, t)[:, None]
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
@@ -116,13 +116,14 @@ class Adjacent:
 
     def _exponentials(self, predictor: Predictor, t: Array) -> tuple[Array, Array, Array]:
         """exp(k a t + e_k - top) for k >= 1, their sum with k = 0, and the top, the largest of all exponents."""
-        small = self._logits(predictor, t)
+        small = self.logits(predictor, t)
         top = np.maximum(small.max(axis=1), 0.0)
         small -= top[:, None]
         np.exp(small, out=small)
         return small, small.sum(axis=1) + np.exp(-top), top
 
-    def _logits(self, predictor: Predictor, t: Array) -> Array:
+    def logits(self, predictor: Predictor, t: Array) -> Array:
+        """(contexts, categories - 1, nodes): k a t + e_k."""
         reach = np.multiply.outer(predictor.slope, t)
         return self.lever[:, None] * reach[:, None] + predictor.intercepts[..., None]
 

@@ -8,6 +8,8 @@ over the posterior, so that with V the covariance of the estimates x the varianc
 plus (d E / d x) V (d E / d x)'. With five raters of sixty students, the posterior alone leaves out a third of it.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
@@ -15,11 +17,13 @@ from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.methods import FacetsEstimate
 from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.models.known_rows import as_modelled
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
+from raterlens.uncertainty.halo_information import halo_scores
 from raterlens.uncertainty.sandwich import summed_scores
 from raterlens.uncertainty.shared_information import ability_gradient
 
@@ -38,7 +42,7 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
     if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
         of_means = ability_gradient(found.problem, found.parameters, found.nodes)
         added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
-    elif isinstance(found.problem, HaloMarginal) or found.model.smooth or found.model.pieces:
+    elif found.model.pieces or (found.model.smooth and not isinstance(found.problem, HaloMarginal)):
         added = _along_axes(found, spread)
     else:
         gradient, added = _gradient(found, ratings), np.empty(len(posterior))
@@ -49,8 +53,8 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
 
 
 def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
-    """The same by differences along the axes of the covariance, where a reading's scores depend on each other, or
-    students' distribution on parameters of its own."""
+    """The same by differences along the axes of the covariance, where pieces differ, or the students' distribution
+    depends on parameters of its own."""
     values, vectors = np.linalg.eigh(in_full(spread.matrix))
     lower, upper = found.model.bounds(allow_reversed=True)
     added = np.zeros(len(found.moments.sd))
@@ -74,7 +78,10 @@ def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
         deviation *= posterior
         return deviation
 
-    gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
+    if isinstance(found.problem, HaloMarginal):
+        gradient = _of_readings(found, found.problem, ratings, about_mean)
+    else:
+        gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
     if POPULATION not in found.model.blocks:
         return gradient
     # θ = mean + sd z, with the mean and log sd among the parameters.
@@ -83,3 +90,22 @@ def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
     own = np.zeros((len(found.moments.mean), found.model.blocks.size))
     own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean
     return sparse.csr_array(sd * gradient + own)
+
+
+def _of_readings(
+    found: FacetsEstimate, problem: HaloMarginal, ratings: Ratings, weighted: Callable[[Array], Array]
+) -> sparse.csr_array:
+    """(students, parameters): the scores of each student's readings, summed over nodes with these weights."""
+    model, x, nodes = problem.model, found.parameters, found.nodes
+    counts = problem.grouped(as_modelled(ratings, model), model.contexts).counts
+    scores = halo_scores(problem, x, nodes)
+    parts = []
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(x, nodes), nodes):
+        own, weight = counts[rows].tocoo(), weighted(posterior)
+        length = np.diff(scores.first)[own.col]
+        student, times = np.repeat(own.row, length), np.repeat(own.data, length)
+        row = np.arange(len(student)) + np.repeat(scores.first[own.col] - np.cumsum(length) + length, length)
+        value = times * np.einsum("eq,eq->e", weight[student], scores.table[row])
+        shape = len(posterior), model.blocks.size
+        parts.append(sparse.csr_array((value, (student, scores.parameter[row])), shape=shape))
+    return sparse.csr_array(sparse.vstack(parts, format="csr"))

@@ -50,12 +50,18 @@ def halo_information(problem: HaloMarginal, parameters: Array, nodes: Nodes) -> 
     d_slope = found.d_slope + at_nodes @ response.lever @ PSEUDO_NODES.points
     second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
     second = shape_added(problem, second, parameters, everyone, nodes)
-    scores = reading_scores(problem, averaged, through, nodes)
-    scores = with_everyone(problem, scores, parameters, nodes)
+    scores = with_everyone(problem, reading_scores(problem, averaged, through, nodes), parameters, nodes)
     information = -second - problem.engine.score_covariance(tables, nodes, scores)
     if isinstance(information, np.ndarray):
         return information
     return sparse.csr_array((information + information.T) / 2)
+
+
+def halo_scores(problem: HaloMarginal, parameters: Array, nodes: Nodes) -> CellScores:
+    """Of every cell of the engine."""
+    averaged = problem.averaged(parameters, nodes, _LEAST_SPREAD)
+    scores = reading_scores(problem, averaged, _through(problem, parameters, averaged.spread), nodes)
+    return with_everyone(problem, scores, parameters, nodes)
 
 
 def _through(problem: HaloMarginal, parameters: Array, spread: Array) -> sparse.csr_array:
