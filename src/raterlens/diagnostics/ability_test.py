@@ -30,7 +30,7 @@ from raterlens.uncertainty.information import observed_information
 if TYPE_CHECKING:
     from raterlens.facade import Fit
 
-CLEAR = 0.02
+CLEAR = 0.005
 """From this p-value down, another shape is clear enough for a default."""
 _MOST_RATINGS, _MOST_PARAMETERS = 500_000, 500
 """With more, nobody is asked by default."""

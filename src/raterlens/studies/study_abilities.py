@@ -4,6 +4,7 @@ for normal, estimates their shape, or leaves it to the test.
 Truth is on the scale of the fits: median 0, and half the distance between the quantiles at one standard deviation 1.
 """
 
+from itertools import product
 from typing import Any
 
 import altair as alt
@@ -27,6 +28,8 @@ from raterlens.studies.study import Results, Study, Task
 from raterlens.types import Array
 
 STUDENTS = 500
+ITEMS = (1, 2, 4)
+"""Panels of so many items: the more is known of each student, the more their distribution matters."""
 SLOPE = np.array([0.8, 1.0, 1.3, 1.6, 2.0, 2.4])
 SEVERITY = np.array([0.8, -0.6, 0.3, -0.9, 0.9, -0.5])
 DISTRIBUTIONS = {"chi-squared, 3 df": 3, "normal": None}
@@ -70,18 +73,20 @@ def _population(df: int, middle: float, half: float) -> Histogram:
 
 def replicate(task: Task) -> pl.DataFrame:
     frames = []
-    for which, (name, df) in enumerate(DISTRIBUTIONS.items()):
+    for which, (items, (name, df)) in enumerate(product(ITEMS, DISTRIBUTIONS.items())):
         seed = [*task.entropy, which]
         ratings = simulate(
             students=STUDENTS,
             raters=len(SLOPE),
-            items=1,
+            items=items,
             slope=SLOPE,
             severity=SEVERITY,
+            difficulty=np.linspace(-1, 1, items) if items > 1 else 0.0,
             ability=draw_abilities(df, seed),
             seed=seed,
         ).ratings
-        fits = {kind: fitted(ratings, FitConfig(ability=kind)) for kind in (NORMAL, SMOOTH)}  # type: ignore[arg-type]
+        asked = FitConfig(halo="none", starts=1)
+        fits = {kind: fitted(ratings, asked.changed(ability=kind)) for kind in (NORMAL, SMOOTH)}
         shape = fits[SMOOTH].calibration.effects[SHAPE]  # type: ignore[union-attr]
         test = AbilityTest(
             "likelihood ratio", 2 * (fits[SMOOTH].loglik - fits[NORMAL].loglik), tuple(shape.tolist())
@@ -101,29 +106,30 @@ def replicate(task: Task) -> pl.DataFrame:
                 ("best", float(inside[best]), (own - kappa)[best] ** 2),
             ]
             frame = pl.DataFrame(rows, schema=["measure", "covered", "squared"], orient="row")
-            frames.append(label_rows(frame, abilities=name, fitted=kind, p=test.p))
+            frames.append(label_rows(frame, items=items, abilities=name, fitted=kind, p=test.p))
     return pl.concat(frames)
 
 
 def summarise(rows: pl.DataFrame) -> Results:
     n = pl.len().sqrt()
-    found = rows.group_by("abilities", "fitted", "measure", maintain_order=True).agg(
+    found = rows.group_by("items", "abilities", "fitted", "measure", maintain_order=True).agg(
         pl.col("covered").mean(),
         (pl.col("covered").std() / n).alias("covered_se"),
         pl.col("squared").mean().sqrt().alias("rmse"),
         pl.len().alias("replications"),
     )
-    plain = found.filter(fitted=NORMAL).select("abilities", "measure", plain="rmse")
-    found = found.join(plain, on=["abilities", "measure"]).with_columns(
+    plain = found.filter(fitted=NORMAL).select("items", "abilities", "measure", plain="rmse")
+    found = found.join(plain, on=["items", "abilities", "measure"], maintain_order="left").with_columns(
         ratio=pl.col("rmse") / pl.col("plain")
     )
     tests = (
         rows.filter(fitted=NORMAL, measure="eta")
-        .group_by("abilities", maintain_order=True)
+        .group_by("items", "abilities", maintain_order=True)
         .agg((pl.col("p") <= CLEAR).mean().alias("clear"), (pl.col("p") <= 0.05).mean().alias("usual"))
     )
     lines = [
         [
+            str(row["items"]),
             row["abilities"],
             row["fitted"],
             MEASURES[row["measure"]],
@@ -133,24 +139,28 @@ def summarise(rows: pl.DataFrame) -> Results:
         ]
         for row in found.iter_rows(named=True)
     ]
-    power = [[name, f"{100 * clear:.1f}", f"{100 * usual:.1f}"] for name, clear, usual in tests.iter_rows()]
+    power = [
+        [str(items), name, f"{100 * clear:.1f}", f"{100 * usual:.1f}"]
+        for items, name, clear, usual in tests.iter_rows()
+    ]
     text = page(
         "# The students' distribution: skewed and normal abilities",
         opening("abilities", int(found["replications"].max())),  # type: ignore[arg-type]
-        f"{STUDENTS} students and {len(SLOPE)} raters who rate all of them once, pass or fail. Abilities are drawn "
-        "from a chi-squared distribution with 3 degrees of freedom, or a normal one. Fitted as normal, with a smooth "
-        f"shape, or with a smooth shape only where the likelihood ratio has p ≤ {CLEAR:g}. Covered: percent of 95 % "
-        "intervals that hold the truth, with Monte-Carlo standard errors; RMSE, and relative to the normal fit's.",
+        f"{STUDENTS} students and {len(SLOPE)} raters who rate all of them on {', '.join(map(str, ITEMS))} "
+        "items, pass or fail; raters' parameters begin from one place only. Abilities are drawn from a chi-squared "
+        "distribution with 3 degrees of freedom, or a normal one. Fitted as normal, with a smooth shape, or with a "
+        f"smooth shape only where the likelihood ratio has p ≤ {CLEAR:g}. Covered: percent of 95 % intervals that hold "
+        "the truth, with Monte-Carlo standard errors; RMSE, and relative to the normal fit's.",
         "![Coverage](abilities.png)",
-        table(["Abilities", "Fitted", "Intervals of", "Covered", "RMSE", "Relative"], lines),
+        table(["Items", "Abilities", "Fitted", "Intervals of", "Covered", "RMSE", "Relative"], lines),
         "How often the test rejects a normal distribution, in percent:",
-        table(["Abilities", f"p ≤ {CLEAR:g}", "p ≤ 0.05"], power),
+        table(["Items", "Abilities", f"p ≤ {CLEAR:g}", "p ≤ 0.05"], power),
     )
     return Results(text, {"coverage": found, "tests": tests})
 
 
 def draw(results: Results) -> Any:
-    data = results.tables["coverage"].filter(pl.col("fitted") != TESTED)
+    data = results.tables["coverage"].filter(pl.col("fitted") != TESTED, items=ITEMS[-1])
     data = data.with_columns(pl.col("measure").replace(MEASURES), covered=100 * pl.col("covered"))
     return (
         alt.Chart(data)
