@@ -10,9 +10,10 @@ from tests.support.replications import replicated
 
 @pytest.mark.slow
 def test_from_draw_to_page_and_figure(monkeypatch):
-    monkeypatch.setattr(pieces, "STUDENTS", 60)
+    monkeypatch.setattr(pieces, "SIZES", (60, 80))
     rows = pieces.STUDY.replicate(Task(1, 0))
-    assert set(rows["fitted"]) == set(pieces.KINDS)
+    assert set(rows.filter(students=60)["fitted"]) == set(pieces.KINDS)
+    assert set(rows.filter(students=80)["fitted"]) == {"pieces and halo"}
     results = pieces.STUDY.summarise(replicated(rows))
     assert "raterlens study pieces --replications 2" in results.markdown
     assert "Covered" in str(pieces.STUDY.draw(results).to_dict())
@@ -34,7 +35,7 @@ def test_truth_is_averaged_over_readings_and_pieces():
 
 
 def test_a_fifth_of_the_pieces_is_read_twice():
-    ratings = pieces.draw_ratings([1])
+    ratings = pieces.draw_ratings(400, [1])
     readings = ratings.n_ratings / pieces.ITEMS
-    assert readings == pytest.approx(1.2 * pieces.STUDENTS * pieces.PIECES, rel=0.05)
+    assert readings == pytest.approx(1.2 * 400 * pieces.PIECES, rel=0.05)
     assert ratings.piece is not None
