@@ -57,7 +57,9 @@ SIZES = {
 }
 DEFAULT_SIZES = ("7k", "80k", "800k", "4m")
 
+COMMAND = "raterlens fit --out"
 OURS = (
+    COMMAND,
     "raterlens tfm",
     "raterlens tfm, no standard errors",
     "raterlens gmf",
@@ -65,7 +67,7 @@ OURS = (
 )
 PEER = "mirt tfm"
 PEERS = (PEER, "RaschPy tfm")
-SLOW = ("lme4 tfm", "glmmTMB tfm")
+SLOW = ("lme4 tfm", "glmmTMB tfm", "TAM tfm", "sirt tfm")
 LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 
@@ -74,5 +76,5 @@ def programs_for(size: Size) -> tuple[str, ...]:
     if size.ratings <= 10_000:
         return (*OURS, *PEERS, *LATENT, *SLOW)
     if size.ratings <= 400_000:
-        return (*OURS, *PEERS, *LATENT)
+        return (*OURS, *PEERS, *LATENT, "TAM tfm", "sirt tfm")
     return (*OURS, PEER) if size.ratings <= 800_000 else OURS

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,8 @@ from typing import Any
 HERE = Path(__file__).parent
 # ru_maxrss is in KiB on Linux and in bytes on macOS.
 _MIB = 2**20 if sys.platform == "darwin" else 2**10
+MEMORY = 16 * 2**30
+"""Bytes of address space that a program may use."""
 
 
 def measure(
@@ -33,6 +36,7 @@ def measure(
             stdout=said,
             stderr=said,
             start_new_session=True,
+            preexec_fn=_limited,
         )
         try:
             status, usage = _waited(process, limit)
@@ -49,6 +53,10 @@ def measure(
         "process_cpu": usage.ru_utime + usage.ru_stime,
         "memory": usage.ru_maxrss / _MIB,
     }
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def _waited(process: "subprocess.Popen[bytes]", limit: float) -> tuple[int, Any]:

@@ -15,12 +15,16 @@ def rows(case: Result) -> list[list[str]]:
     table = []
     for program, found in case["programs"].items():
         if "failed" in found:
-            table.append([program, found["failed"], *[""] * 7])
+            table.append([program, found["failed"], *[""] * 8])
             continue
         ratios = [
-            f"{peer[name] / found[name]:.1f}" if name in peer else "" for name in ("fit_wall", "process_wall")
+            f"{peer[name] / found[name]:.1f}" if name in peer and name in found else ""
+            for name in ("fit_wall", "process_wall")
         ]
-        numbers = [f"{found[name]:.2f}" for name in ("fit_wall", "fit_cpu", "process_wall", "process_cpu")]
+        numbers = [
+            f"{found[name]:.2f}" if name in found else ""
+            for name in ("fit_wall", "fit_cpu", "report_wall", "process_wall", "process_cpu")
+        ]
         loglik = (
             "" if "loglik" not in found else f"{found['loglik']:.2f}{' (Laplace)' * ('laplace' in found)}"
         )
@@ -32,6 +36,7 @@ HEAD = [
     "program",
     "fit, wall s",
     "fit, CPU s",
+    "report and files, wall s",
     "process, wall s",
     "process, CPU s",
     "memory, MiB",

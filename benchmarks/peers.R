@@ -1,14 +1,38 @@
-# Rscript peers.R lme4|glmmTMB ratings.csv OUT: the three-facets model as a mixed model with a random student.
+# Rscript peers.R lme4|glmmTMB|TAM|sirt ratings.csv OUT: the three-facets model, with a random student.
 given <- commandArgs(trailingOnly = TRUE)
 ratings <- read.csv(given[2], stringsAsFactors = TRUE)
 ratings$student <- factor(ratings$student)
 formula <- score ~ 0 + rater + item + (1 | student)
-fitted <- if (given[1] == "lme4") {
-  used <- system.time(fit <- lme4::glmer(formula, ratings, family = binomial, nAGQ = 1))
-  lme4::fixef(fit)
-} else {
-  used <- system.time(fit <- glmmTMB::glmmTMB(formula, ratings, family = binomial))
-  glmmTMB::fixef(fit)$cond
+clock <- function(work) used <<- system.time(fit <<- work())
+wide <- function() {
+  table <- reshape(ratings, direction = "wide", idvar = c("student", "rater"), timevar = "item", v.names = "score")
+  table[order(table$student, table$rater), ]
 }
+fitted <- switch(given[1],
+  lme4 = {
+    clock(function() lme4::glmer(formula, ratings, family = binomial, nAGQ = 1))
+    lme4::fixef(fit)
+  },
+  glmmTMB = {
+    clock(function() glmmTMB::glmmTMB(formula, ratings, family = binomial))
+    glmmTMB::fixef(fit)$cond
+  },
+  TAM = {
+    table <- wide()
+    rater <- data.frame(rater = table$rater)
+    clock(function() suppressMessages(TAM::tam.mml.mfr(
+      table[, -(1:2)], facets = rater, formulaA = ~ item + rater, pid = table$student, verbose = FALSE
+    )))
+    setNames(fit$xsi$xsi, rownames(fit$xsi))
+  },
+  sirt = {
+    table <- wide()
+    clock(function() sirt::rm.facets(
+      table[, -(1:2)], pid = table$student, rater = table$rater, est.a.item = FALSE, est.a.rater = FALSE,
+      maxiter = 1000, PEM = FALSE
+    ))
+    setNames(fit$rater$b, fit$rater$rater)
+  }
+)
 write.csv(data.frame(name = names(fitted), estimate = fitted), file.path(given[3], "effects.csv"))
-cat(used[["elapsed"]], used[["user.self"]] + used[["sys.self"]], as.numeric(logLik(fit)), "\n")
+cat("\n", used[["elapsed"]], used[["user.self"]] + used[["sys.self"]], as.numeric(logLik(fit)), "\n")
