@@ -25,6 +25,7 @@ OPTIONS: dict[str, SearchStrategy[Any]] = {
     "scale": st.sampled_from(get_args(Scale)),
     "item_slopes": st.booleans(),
     "halo": st.sampled_from(get_args(HaloKind)),
+    "interactions": st.just("rater:item"),
     "reference": st.sampled_from(["max", "max corrected", "perfect", "quantile 0.5", "r0", 1.5]),
     "population": st.sampled_from(["estimated", "normal 0.5 1.2", "window -1 1"]),
     "ability": st.sampled_from(get_args(AbilityKind)),

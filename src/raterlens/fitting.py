@@ -67,7 +67,8 @@ def fit(
         and the mean and standard deviation of the students on it are estimated, `fit.table("population")`.
     reference
         The yardstick, with discrimination rho = 1: `"max"`, the most discriminating rater (the default, as in the
-        paper; the largest of noisy slopes is somewhat too large); `"max corrected"`, the same less what chance adds
+        paper; the largest of noisy slopes is somewhat too large, so beyond 500 raters, with standard errors, it is
+        the largest on average over what is known of all slopes); `"max corrected"`, the same less what chance adds
         to it, which needs standard errors; `"quantile 0.9"` of the slopes; a rater's label; the slope itself, a number;
         or `"perfect"`, a rater without noise, so that nobody's numbers depend on who else is on the panel (the default
         for model `probit`). With another rater or slope than the largest, rho and kappa may exceed 1.

@@ -37,11 +37,11 @@ def dense(panel) -> np.ndarray:
     return basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
 
 
-def test_columns_are_solved_exactly(panel, dense):
-    right = np.random.default_rng(1).normal(size=(len(dense), 3))
-    right[:, 0] = np.eye(len(dense))[0]
-    found = LargeCovariance.build(*panel).columns(right)
-    np.testing.assert_allclose(found, dense @ right, atol=1e-7 * np.abs(dense).max())
+def test_parameters_that_are_no_raters_are_solved_exactly(panel, dense):
+    found = LargeCovariance.build(*panel)
+    rest = np.arange(2 * N_RATERS, 2 * N_RATERS + N_ITEMS)
+    np.testing.assert_array_equal(found.rest, rest)
+    np.testing.assert_allclose(found.others(), dense[np.ix_(rest, rest)], atol=1e-7 * np.abs(dense).max())
 
 
 def test_blocks_of_raters_are_close_and_without_bias(panel, dense):
@@ -50,8 +50,8 @@ def test_blocks_of_raters_are_close_and_without_bias(panel, dense):
     expected = dense[own[:, :, None], own[:, None, :]]
     scale = np.sqrt(expected[:, [0, 1], [0, 1]])
     off = (found - expected) / scale[:, :, None] / scale[:, None]
-    # Of a variance; half of it of a standard error. Raters here share more than those of a real panel.
-    assert np.abs(off).max() < 0.05
+    # Of a variance; half of it of a standard error.
+    assert np.abs(off).max() < 0.04
     # Without bias: the errors average out over raters.
     assert np.mean(found[:, 0, 0] / expected[:, 0, 0]) == pytest.approx(1, abs=2e-3)
 
@@ -59,9 +59,9 @@ def test_blocks_of_raters_are_close_and_without_bias(panel, dense):
 def test_singular_information_is_not_solved_in_silence():
     own = np.array([[0], [1]])
     nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
-    singular = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]]))
-    with pytest.raises(FloatingPointError, match="singular"):
-        LargeCovariance.build(singular, nothing, own).columns(np.array([[1.0], [0], [0]]))
+    singular = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0.5], [0, 0.5, 1]]))
+    with pytest.raises((FloatingPointError, np.linalg.LinAlgError), match=r"[Ss]ingular"):
+        LargeCovariance.build(singular, nothing, own)
 
 
 def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(monkeypatch):

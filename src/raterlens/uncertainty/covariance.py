@@ -12,9 +12,9 @@ from raterlens.models.redundancy import Redundancy
 from raterlens.types import Array
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
-_UNDETERMINED = 1e-7
+UNDETERMINED = 1e-7
 # The information left to a parameter that is set aside, relative to its own.
-_SET_ASIDE = 1e-3
+SET_ASIDE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
     while len(against):
         kept = np.delete(kept, against)
         inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
-    whole = _put(inverse, kept, np.eye(len(scale)) / _SET_ASIDE)
+    whole = _put(inverse, kept, np.eye(len(scale)) / SET_ASIDE)
     whole /= scale
     whole /= scale[:, None]
     aside = np.setdiff1d(np.arange(len(scale)), kept)
@@ -91,16 +91,16 @@ def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray
     nothing = np.empty(0, dtype=np.int64)
     try:
         inverse = _positive_inverse(correlation)
-        if np.diag(inverse).max(initial=0.0) < 1 / _UNDETERMINED:
+        if np.diag(inverse).max(initial=0.0) < 1 / UNDETERMINED:
             return inverse, nothing, nothing
     except linalg.LinAlgError:
         pass
     values, vectors = linalg.eigh(correlation)
-    wrong = values < -_UNDETERMINED
+    wrong = values < -UNDETERMINED
     if wrong.any():
         return correlation, nothing, np.unique(np.abs(vectors[:, wrong]).argmax(axis=0))
-    weak = values < _UNDETERMINED
-    inverse = (vectors / np.maximum(values, _UNDETERMINED)) @ vectors.T
+    weak = values < UNDETERMINED
+    inverse = (vectors / np.maximum(values, UNDETERMINED)) @ vectors.T
     return inverse, np.flatnonzero((vectors[:, weak] ** 2).sum(axis=1) > 0.05), nothing
 
 

@@ -22,7 +22,7 @@ from raterlens.capability.yardstick import (
     students_of,
 )
 from raterlens.errors import OptionError
-from raterlens.models.calibration import Calibration
+from raterlens.models.calibration import MOST_RATERS, Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel
 from raterlens.text import Message, Option
@@ -36,7 +36,7 @@ from raterlens.uncertainty.intervals import (
     rater_estimates,
     standards,
 )
-from raterlens.uncertainty.largest_slope import corrected_largest, expected_largest
+from raterlens.uncertainty.largest_slope import corrected_largest, expected_largest, likely_largest
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -129,6 +129,9 @@ def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
         # Of a sample of raters the largest slope is expected to be larger than the largest of their means.
         weights = np.zeros(len(panel.slope)) if panel.covariance is None else expected_largest(panel).weights
         return Measure(panel.largest - float(weights @ np.abs(panel.slope)), weights)
+    many = len(raters) > MOST_RATERS and np.ptp(panel.slope) > 0
+    if many and panel.covariance is not None and yardstick.reference == MAX:
+        return likely_largest(panel)
     slope = slope_of_yardstick(yardstick.reference, raters, panel.slope, panel.candidates)
     if panel.covariance is not None and yardstick.reference == CORRECTED:
         return corrected_largest(panel, slope)
