@@ -35,22 +35,25 @@ def likely_largest(panel: Panel) -> Measure:
     """
     n, size, may = len(panel.slope), np.abs(panel.slope), panel.candidates
     assert panel.covariance is not None
-    error = np.maximum(panel.covariance.diagonal()[:n], 1e-12)
+    # On a scale on which steep slopes are known about as well as others.
+    even, rise = np.arcsinh(size), 1 / np.sqrt(1 + size**2)
+    error = np.maximum(panel.covariance.diagonal()[:n] * rise**2, 1e-12)
 
     def mean(variance: float) -> float:
-        return float(np.average(size[may], weights=1 / (variance + error[may])))
+        return float(np.average(even[may], weights=1 / (variance + error[may])))
 
     def excess(variance: float) -> float:
-        off = np.sum((size[may] - mean(variance)) ** 2 / (variance + error[may]))
+        off = np.sum((even[may] - mean(variance)) ** 2 / (variance + error[may]))
         return float(off - np.count_nonzero(may) + 1)
 
-    most = 2 * float(np.var(size[may])) + 1e-9
+    most = 2 * float(np.var(even[may])) + 1e-9
     variance = float(optimize.brentq(excess, 0.0, most)) if excess(0.0) > 0 else 0.0
     kept = variance / (variance + error)
-    centre = mean(variance) + kept * (size - mean(variance))
+    centre = mean(variance) + kept * (even - mean(variance))
     found = _largest(centre, centre, sparse.diags_array(np.sqrt(kept * error)), may)
-    weights = found.weights * kept
-    return Measure(found.of(centre) - float(weights @ size), weights)
+    largest = float(np.sinh(found.of(centre)))
+    weights = found.weights * kept * rise * np.sqrt(1 + largest**2)
+    return Measure(largest - float(weights @ size), weights)
 
 
 def _largest(size: Array, slope: Array, root: Matrix, settled: Mask) -> Measure:
