@@ -16,7 +16,6 @@ from scipy import special
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
-from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import place
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.redundancy import redundancy
@@ -160,8 +159,8 @@ def _score_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
     known = fit.calibration
     assert known is not None
     placed = place(replace(known, effects={**known.effects, SHAPE: np.zeros(2)}, covariance=None), ratings)
-    problem, x, moments = placed.problem, placed.parameters, placed.abilities()
-    nodes, at = nodes_for(moments, 1e-4 * len(moments.sd)), problem.model.blocks[SHAPE]
+    problem, x = placed.problem, placed.parameters
+    nodes, at = placed.rough_nodes(1e-4), problem.model.blocks[SHAPE]
     gradient = problem.value(x, nodes).gradient[at]
     information = observed_information(problem, placed.ratings, x, nodes)
     spread = covariance(information, redundancy(problem.model, x), np.zeros(len(x), dtype=bool))

@@ -17,7 +17,6 @@ from scipy.sparse.linalg import lsmr
 
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import Placed, place
 from raterlens.models.calibration import Calibration
 from raterlens.models.responses import Predictor, Response
@@ -35,8 +34,7 @@ def halo_score(known: Calibration, ratings: Ratings) -> float:
     """The score of a common variance at 0 in standard errors: normal where there is no reading effect, and large where
     there is one; infinite where it is positive and students are too few to tell how large it could be by chance."""
     placed = place(replace(known, covariance=None), ratings)
-    moments = placed.abilities()
-    nodes = nodes_for(moments, _ROUGH * len(moments.sd))
+    nodes = placed.rough_nodes(_ROUGH)
     own = _of_students(placed, nodes)
     total = float(own.sum())
     if total <= 0:

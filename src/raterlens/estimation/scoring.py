@@ -49,6 +49,11 @@ class Placed:
             return self.problem.moments(self.parameters, self.problem.settled_nodes(self.parameters))
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
 
+    def rough_nodes(self, accuracy: float) -> Nodes:
+        """A grid for what need not be exact: off by so much of the log-likelihood per student, on average."""
+        moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
+        return nodes_for(moments, accuracy * len(moments.sd))
+
     def loglik(self) -> float:
         """Marginal log-likelihood of the ratings."""
         if isinstance(self.problem, SharedMarginal):
@@ -231,6 +236,10 @@ def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:
 
 
 def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Moments:
+    return sharp_moments(problem, parameters, _rough_abilities(problem, parameters, widths))
+
+
+def _rough_abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Moments:
     """On a grid that follows the posteriors until it need not be finer."""
     nodes = first_nodes(widths)
     for _ in range(_MOST_ROUNDS):
@@ -239,4 +248,4 @@ def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Mom
         if following.step > nodes.step / 2:
             break
         nodes = following
-    return sharp_moments(problem, parameters, moments)
+    return moments

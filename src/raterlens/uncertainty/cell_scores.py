@@ -6,7 +6,7 @@ from scipy import sparse
 from raterlens.engine.protocol import CellScores, Nodes
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
 from raterlens.models.responses import Linked, Predictor, Response
-from raterlens.types import Array, Indices
+from raterlens.types import Array, Indices, Mask
 
 LARGEST = 2**26
 """Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB."""
@@ -55,7 +55,9 @@ def score_rows(
     members: sparse.csr_array, terms: list[tuple[sparse.csr_array, Array]], n_parameters: int
 ) -> tuple[Indices, Indices, Array]:
     """For every cell, a row for each parameter that one of its members depends on."""
-    parts = [_spread(members, derivatives, n_parameters) for derivatives, _ in terms]
+    # Of graded scores most are 0: a score depends on the two thresholds around it.
+    used = [np.asarray(scores.any(axis=1)) for _, scores in terms]
+    parts = [_spread(members, term[0], own, n_parameters) for term, own in zip(terms, used, strict=True)]
     keys, place = np.unique(np.concatenate([key for key, _, _ in parts]), return_inverse=True)
     table = np.zeros((len(keys), terms[0][1].shape[1]))
     last = 0
@@ -68,13 +70,16 @@ def score_rows(
 
 
 def _spread(
-    members: sparse.csr_array, derivatives: sparse.csr_array, n_parameters: int
+    members: sparse.csr_array, derivatives: sparse.csr_array, used: Mask, n_parameters: int
 ) -> tuple[Indices, Indices, Array]:
-    """Every (cell, member, parameter): cell and parameter in one number, the member, and the derivative."""
+    """Every (cell, member, parameter): cell and parameter in one number, the member, and the derivative; members that
+    are not `used` left out."""
     listed = members.tocoo()
-    length = np.diff(derivatives.indptr)[listed.col]
-    place = np.repeat(derivatives.indptr[listed.col] - np.cumsum(length) + length, length)
+    kept = used[listed.col]
+    row, column, times = listed.row[kept], listed.col[kept], listed.data[kept]
+    length = np.diff(derivatives.indptr)[column]
+    place = np.repeat(derivatives.indptr[column] - np.cumsum(length) + length, length)
     place += np.arange(len(place))
-    cell, member = (np.repeat(which.astype(np.int64), length) for which in (listed.row, listed.col))
+    cell, member = (np.repeat(which.astype(np.int64), length) for which in (row, column))
     key = cell * n_parameters + derivatives.indices[place]
-    return key, member, np.repeat(listed.data, length) * derivatives.data[place]
+    return key, member, np.repeat(times, length) * derivatives.data[place]
