@@ -14,8 +14,6 @@ from raterlens.types import Array
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9
 ROUGH_ACCURACY = 1e-2
-# On the grid that an optimiser begins on, of a student on average, and of anyone: what is left to chance averages out.
-_ROUGH_EACH, _ROUGHEST = 1e-5, 1e-3
 # No tail of a posterior is heavier than an exponential one: 1e-10 of its mass beyond so many standard deviations.
 _REACH = 24.0
 # How much more probable a student's ratings are far out than at the student's mean, at most.
@@ -49,9 +47,7 @@ def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
 
 def first_nodes(widths: Array) -> Nodes:
     """A rough grid for the start: five prior standard deviations, at a step that posteriors of these widths need."""
-    accuracy, least = max(ROUGH_ACCURACY, _ROUGH_EACH * len(widths)), 10.0 / MOST_NODES
-    step = min(_step(widths, accuracy, least), _step(widths.min(keepdims=True), _ROUGHEST, least))
-    return Nodes.equally_spaced(-5.0, 5.0, step)
+    return Nodes.equally_spaced(-5.0, 5.0, _step(widths, ROUGH_ACCURACY, 10.0 / MOST_NODES))
 
 
 def finer(nodes: Nodes) -> Nodes:
