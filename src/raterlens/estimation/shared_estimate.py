@@ -16,8 +16,8 @@ from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
 
-# Of the ridge: slopes as a share of the usual one, and biases.
-_SLOPES, _LEAST_SLOPES, _BIASES = 0.4, 0.2, 2.0
+# Of the ridge.
+_SPREAD = 2.0
 # Information of one rating about its predictor.
 _INFORMATION = 0.15
 # Biases to begin with.
@@ -33,15 +33,13 @@ def shared_optimum(
     their ratings; or they share what they agree on, and the known answers and trusted raters alone tell the truth.
     """
     model, response = SharedModel.of(one.model, free), one.problem.response
-    slopes = model.slope(one.parameters[model.blocks["slope"]])
     own = isinstance(model.slope, Linear) and model.slope.size == model.n_raters
-    ridge = Ridge(max(_SLOPES * float(np.mean(slopes)), _LEAST_SLOPES), _BIASES, own)
+    ridge = Ridge(_SPREAD, own)
     problem = SharedMarginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
     given = _INFORMATION * ratings.tally("rater").n[free]
     information = np.append(information_scale(one.model, one.parameters), given)
-    space = Space(
-        information + np.diag(ridge.information(model)), model.bounds(allow_reversed=bool((slopes < 0).any()))
-    )
+    # Who follows what is shared and little else may well be opposed to the truth.
+    space = Space(information + np.diag(ridge.information(model)), model.bounds(allow_reversed=own))
     starts = [np.append(one.parameters, _FIRST * _along(_left(ratings, one), free))]
     other = one.parameters.copy()
     if own:

@@ -21,7 +21,7 @@ from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response, counted_scores
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 # Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.
 _DENSE, _LARGEST = 0.05, 2**26
@@ -36,35 +36,29 @@ _WIDEST = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ridge:
-    """How far slopes may be from each other, and biases from 0, as standard deviations of normal penalties.
+    """Slopes and biases of raters are drawn to 0, by a normal penalty of a standard deviation.
 
-    Without it a few raters' slopes trade against their biases where nothing else tells these apart.
+    To both alike: which direction in the plane of both abilities is the truth, known answers and trusted raters alone
+    shall tell. One that drew slopes to each other would take for the truth what all raters follow to the same degree.
     """
 
-    slopes: float
-    biases: float
+    spread: float
     own_slopes: bool
 
     def value(self, model: SharedModel, x: Array) -> tuple[float, Array]:
-        gradient, value = np.zeros_like(x), 0.0
-        if self.own_slopes:
-            a = x[model.blocks["slope"]]
-            off = a - a.mean()
-            value -= float(off @ off) / (2 * self.slopes**2)
-            gradient[model.blocks["slope"]] = -off / self.slopes**2
-        b = x[model.blocks[BIAS]]
-        gradient[model.blocks[BIAS]] = -b / self.biases**2
-        return value - float(b @ b) / (2 * self.biases**2), gradient
+        gradient, at = np.zeros_like(x), self._places(model)
+        gradient[at] = -x[at] / self.spread**2
+        return float(gradient[at] @ x[at]) / 2, gradient
 
     def information(self, model: SharedModel) -> Array:
         """(parameters, parameters): minus its second derivative."""
-        found = np.zeros((model.blocks.size,) * 2)
-        if self.own_slopes:
-            n, at = model.n_raters, model.blocks["slope"]
-            found[at, at] = (np.eye(n) - 1 / n) / self.slopes**2
-        places = np.arange(model.blocks.size)[model.blocks[BIAS]]
-        found[places, places] = 1 / self.biases**2
+        found, at = np.zeros((model.blocks.size,) * 2), self._places(model)
+        found[at, at] = 1 / self.spread**2
         return found
+
+    def _places(self, model: SharedModel) -> Indices:
+        places, blocks = np.arange(model.blocks.size), ("slope", BIAS) if self.own_slopes else (BIAS,)
+        return np.concatenate([places[model.blocks[name]] for name in blocks])
 
 
 class SharedMarginal(FacetsMarginal):
