@@ -20,9 +20,20 @@ from raterlens.config.fit_config import (
     fit_config,
 )
 from raterlens.config.keyword_types import ColumnOptions, FitOptions, FurtherOptions
-from raterlens.config.read_config import LARGEST_CUT, READ_OPTIONS, ROW, Columns, ReadConfig, pattern_fields
+from raterlens.config.read_config import (
+    BESIDES,
+    COLUMN_ROLES,
+    LARGEST_CUT,
+    READ_OPTIONS,
+    ROW,
+    Columns,
+    ReadConfig,
+    pattern_fields,
+)
 
 __all__ = [
+    "BESIDES",
+    "COLUMN_ROLES",
     "FIT_OPTIONS",
     "LARGEST_CUT",
     "READ_OPTIONS",

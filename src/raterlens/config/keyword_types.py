@@ -41,6 +41,7 @@ class ColumnOptions(FurtherOptions, total=False):
     facets: Columns
     piece: str
     known: Any
+    trusted_column: str
     cut: float
     table: str
     wide: str

@@ -19,6 +19,9 @@ LARGEST_CUT = 1e15
 """Beyond it, whole numbers are no longer told apart."""
 ROW = "{row}"
 """The student where each row is a piece of work that has no name."""
+BESIDES = ("facets", "piece", "known", "trusted_column")
+"""Roles of columns that nobody guesses."""
+COLUMN_ROLES = ("student", "rater", "item", "score", "items", *BESIDES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,8 @@ class ReadConfig:
     """The piece of work that a rating is of, where students have several."""
     known: Any = None
     """The column of known answers, or a table of them: its path, or a dataframe."""
+    trusted_column: str | None = None
+    """Yes or no: whether the row's rater is trusted."""
     cut: float | None = None
     bands: str | Sequence[float] | None = None
     """Lower ends of all bands but the first, kept as text: "40,60,80"."""
@@ -48,24 +53,16 @@ class ReadConfig:
     as_written: bool = False
 
     def __post_init__(self) -> None:
-        for role in ("student", "rater", "item", "items", "facets", "score", "piece"):
+        for role in (role for role in COLUMN_ROLES if role != "known"):
             spec = getattr(self, role)
             if spec is not None and not isinstance(spec, str):
                 several = isinstance(spec, Iterable)
                 object.__setattr__(self, role, tuple(map(str, spec)) if several else str(spec))
         if self.items is not None and self.wide is None:
             _refuse_items_and(self, "item" if self.item is not None else "score")
-        if isinstance(self.piece, tuple):
-            object.__setattr__(self, "piece", _single_column("piece", self.piece))
-        if isinstance(self.score, tuple):
-            if len(self.score) > 1:
-                raise OptionError(
-                    Message(Option("score", list(self.score)), " names several columns"),
-                    Message("where each item has a column, give them as ", Option("items")),
-                    value=self.score,
-                    option="score",
-                )
-            object.__setattr__(self, "score", "".join(self.score) or None)
+        for role in ("score", "piece", "trusted_column"):
+            if isinstance(spec := getattr(self, role), tuple):
+                object.__setattr__(self, role, _single_column(role, spec))
         object.__setattr__(self, "cut", _checked_cut(self.cut))
         for name in ("table", "wide", "format"):
             check_text(name, getattr(self, name))
@@ -85,6 +82,10 @@ class ReadConfig:
         if role == "known" and not isinstance(spec, str):
             return ()
         return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
+
+    def taken(self, *roles: str) -> tuple[str, ...]:
+        """The columns that the user names for some roles."""
+        return tuple(name for role in roles for name in self.names(role))
 
     @property
     def codec(self) -> str:
@@ -129,7 +130,9 @@ def _single_column(option: str, names: tuple[str, ...]) -> str | None:
     if len(names) > 1:
         raise OptionError(
             Message(Option(option, list(names)), " names several columns"),
-            "give one",
+            Message("where each item has a column, give them as ", Option("items"))
+            if option == "score"
+            else "give one",
             value=names,
             option=option,
         )

@@ -206,7 +206,7 @@ def _given(
         )
     named = people
     if named is None:
-        named = () if isinstance(fit, Ratings) else fit.config.trusted or ()
+        named = fit.trusted if isinstance(fit, Ratings) else fit.config.trusted or ()
     elif isinstance(named, str):
         named = [named]
     raters = data.raters.cast(pl.String).to_list()

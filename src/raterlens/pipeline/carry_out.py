@@ -18,6 +18,8 @@ from raterlens.text import Message, Option
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
     """What the request finds in the ratings."""
+    if config.trusted is None and ratings.trusted:
+        config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
     task = _task(ratings, config, run)

@@ -70,6 +70,8 @@ class Ratings:
     """What is right for some students and items, whoever rated them."""
     piece: Facet | None = None
     """The piece of work that each rating is of, where students have several; a label counts within its student."""
+    trusted: tuple[str, ...] = ()
+    """Raters whom the table marks as trusted."""
     _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What has been counted so far, by its name."""
 
@@ -192,6 +194,7 @@ class Ratings:
             facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
             known=known,
             piece=self.piece and Facet(self.piece.name, *left(self.piece.codes, self.piece.labels)),
+            trusted=tuple(rater for rater in self.trusted if rater in set(raters.cast(pl.String))),
         )
 
     def table(self) -> pl.DataFrame:

@@ -64,6 +64,11 @@ class StoredRatings(Ratings):
         return None
 
     @property
+    def trusted(self) -> tuple[str, ...]:
+        """Packed files mark nobody."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self.packed.about["notes"])
 

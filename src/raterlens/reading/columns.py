@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from raterlens.config import ReadConfig
+from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.patterns import likely_pattern
 from raterlens.reading.proposals.role_detection import Recognised
@@ -26,10 +26,11 @@ class Roles:
     known: tuple[str, ...] = ()
     piece: tuple[str, ...] = ()
     """Read as a facet, the last of them."""
+    trusted: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.student + self.rater + self.item + self.scores + self.facets + self.known
+        return self.student + self.rater + self.item + self.scores + self.facets + self.known + self.trusted
 
 
 def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) -> Roles:
@@ -37,7 +38,7 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
     wide = config.items is not None
     taken = {
         role: _present(columns, role, config.names(role))
-        for role in ("student", "rater", "item", "score", "items", "facets", "known", "piece")
+        for role in COLUMN_ROLES
         if getattr(config, role) is not None
     }
     _refuse_shared(taken)
@@ -74,13 +75,13 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
         notes=tuple(notes),
         known=taken.get("known", ()),
         piece=taken.get("piece", ()),
+        trusted=taken.get("trusted_column", ()),
     )
 
 
 def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple[ReadConfig, list[str]]:
     """What the user says, and where the user says nothing, what the file does of columns not yet taken; and notes."""
-    roles = ("student", "rater", "item", "score", "items", "facets", "known", "piece")
-    taken = {name for role in roles for name in config.names(role)}
+    taken = config.taken(*COLUMN_ROLES)
     filled: dict[str, str | list[str]] = {}
     notes: list[str] = []
     for role, spec in by_file.items():

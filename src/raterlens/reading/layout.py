@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from raterlens.config import ROW, ReadConfig
+from raterlens.config import BESIDES, ROW, ReadConfig
 from raterlens.reading.columns import Roles, as_told, assign_roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import second_table
@@ -26,7 +26,7 @@ def laid_out(table: Table, understanding: Understanding) -> tuple[Table, Roles]:
     if ROW in config.names("student"):
         table = numbered(table)
     if config.wide is not None:
-        others = (*config.names("student"), *config.names("facets"), *config.names("known"))
+        others = config.taken("student", *BESIDES)
         table = to_long(table, config.wide, config.names("items"), others)
         config = config.changed(items=None)
     config, notes = as_told(table.roles, config)
@@ -48,7 +48,7 @@ def _spread(
     """Where one row has several scores."""
     if "rater" in found.doubtful:
         return table, config
-    given = {role: config.names(role) for role in ("student", "rater", "item", "facets", "known")}
+    given = {role: config.names(role) for role in ("student", "rater", "item", *BESIDES)}
     named = {**given, **{role: (name,) for role, name in found.roles.items()}}
     free = [name for name in table.columns if not any(name in names for names in named.values())]
     if named["rater"]:
@@ -92,7 +92,7 @@ def _one_row_per_rating(
     if found.roles.get("student") == ROW:
         table = numbered(table)
     understanding.take(spread.findings)
-    others = (*config.names("student"), *config.names("facets"), *config.names("known"))
+    others = config.taken("student", *BESIDES)
     long = to_long(table, spread.wide, spread.items, others)
     config, _ = as_told(long.roles, config)
     found.roles = {role: name for role, name in found.roles.items() if getattr(config, role) is None}

@@ -102,7 +102,11 @@ def pack_ratings(
     source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
 ) -> Path:
     """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
-    for option, what in (("known", "no known answers"), ("piece", "no pieces of work")):
+    for option, what in (
+        ("known", "no known answers"),
+        ("piece", "no pieces of work"),
+        ("trusted_column", "nobody whom you trust"),
+    ):
         if (value := getattr(config, option)) is not None:
             raise OptionError(
                 Message(Option(option), f": packed files hold ratings only, {what}"),

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from raterlens.config import Columns, ReadConfig
+from raterlens.config import COLUMN_ROLES, Columns, ReadConfig
 from raterlens.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import SUFFIX, open_packed
@@ -29,6 +29,7 @@ def read(
     facets: Columns = None,
     piece: str | None = None,
     known: Any = None,
+    trusted_column: str | None = None,
     cut: float | None = None,
     bands: str | Sequence[float] | None = None,
     map: str | Mapping[str, float | None] | None = None,
@@ -64,6 +65,9 @@ def read(
         The column of known answers: the score that is right for the row's student and item, whoever rated them, and
         empty where it is not known. Or a table of its own, a path or a dataframe, with the columns of the students, of
         the items where there are several, and of the answers. `cut`, `bands` and `map` apply to them too.
+    trusted_column
+        The column that marks the raters whom you trust: yes or no (true or false, 1 or 0, blank for no), the same in
+        all rows of a rater. They define ability, as with `rl.fit(trusted=[...])`.
     cut
         The lowest passing score: a rating is then a pass (1) if its score is at least `cut`, else a fail (0).
     bands
@@ -120,6 +124,7 @@ def read(
         facets=facets,
         piece=piece,
         known=known,
+        trusted_column=trusted_column,
         cut=cut,
         bands=bands,
         map=map,
@@ -192,14 +197,14 @@ def checked(ratings: Ratings, cut: float | None) -> Ratings:
 def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
     """Packed ratings know their columns; a cut is possible where they were packed without one."""
     path, _ = located(source, config)
-    for role in ("student", "rater", "item", "score", "items", "facets", "known"):
+    for role in COLUMN_ROLES:
         if getattr(config, role) is not None:
             raise OptionError(
                 Message(
                     Option(role), f" is given for {path.name!r}, whose columns were chosen when it was packed"
                 ),
                 "leave it out, or read the table itself"
-                if role == "known"
+                if role in ("known", "piece", "trusted_column")
                 else "leave it out, or pack again",
                 value=getattr(config, role),
                 option=role,

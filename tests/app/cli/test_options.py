@@ -53,6 +53,7 @@ def test_help_lists_every_model(capsys: Captured) -> None:
 VALUES: dict[str, Any] = {
     "bands": "40,60",
     "piece": "essay",
+    "trusted_column": "expert",
     "map": "good=1,bad=0",
     "model": "tfm",
     "method": "laplace",

@@ -71,7 +71,8 @@ def judge(
 ) -> int:
     """Which judges can be trusted? Given some known answers (--known) or people (--trusted)."""
     read, config, files = read_config(columns), fit_config(model), files_of(model)
-    if read.known is None and config.trusted is None and "anchors" not in files:
+    told = (read.known, read.trusted_column, config.trusted) != (None, None, None)
+    if not told and "anchors" not in files:
         raise OptionError(
             "nothing says what is right, and judges who agree may all be wrong",
             Message(

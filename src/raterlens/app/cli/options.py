@@ -42,6 +42,7 @@ READ_HELP = {
     "facets": "Columns of further facets (topic,occasion), each with its own difficulty.",
     "piece": "Column that names the piece of work (essay, task) a rating is of, where students have several.",
     "known": "Column of known answers, empty where unknown; or a file with students, items and answers.",
+    "trusted_column": "Column that marks whom you trust: yes or no, the same in all rows of a rater.",
     "cut": "Lowest passing score: turns scores into pass and fail.",
     "bands": "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3.",
     "map": "What words are worth: good=1,bad=0,absent= (nothing: missing). Usual words are known.",

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
-from raterlens.config import ReadConfig
+from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.proposals.column_profiles import Profile, profiles, sampled
 from raterlens.reading.proposals.findings import Finding
@@ -72,7 +72,7 @@ class Recognised:
 
 def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recognised:
     """Find a column for every role that the user left out, among the columns not yet taken."""
-    taken = {name for role in (*ROLES, "items", "facets", "known") for name in config.names(role)}
+    taken = config.taken(*COLUMN_ROLES)
     open_roles = [role for role in ROLES if getattr(config, role) is None]
     if config.items is not None:
         open_roles = [role for role in open_roles if role in ("student", "rater")]
