@@ -1,6 +1,8 @@
 """Planted biases are found again, whichever side most raters are on."""
 
 import numpy as np
+import polars as pl
+from scipy import special, stats
 
 import raterlens as rl
 from tests.support.shared_panels import panel
@@ -33,3 +35,22 @@ def test_trusted_raters_define_ability_where_no_answer_is_known() -> None:
     assert bias[6] == bias[7] == 0.0
     assert fit.raters["bias_se"][6] == 0.0
     assert bias[:4].min() > bias[4:].max()
+
+
+def test_few_known_answers_place_the_truth_where_raters_differ_much_and_some_are_opposed_to_it() -> None:
+    random = np.random.default_rng(2)
+    theta, zeta = random.standard_normal((2, 110))
+    slope, bias = np.linspace(-1.0, 3.5, 24), random.uniform(0.0, 2.0, 24)
+    score = random.random((110, 24)) < special.expit(np.outer(theta, slope) + np.outer(zeta, bias))
+    table = pl.DataFrame(
+        {
+            "student": np.repeat(np.arange(110), 24),
+            "rater": np.tile([f"r{place:02}" for place in range(24)], 110),
+            "score": score.ravel().astype(int),
+            "gold": [int(theta[n] > 0) if n < 25 else None for n in range(110) for _ in range(24)],
+        }
+    )
+    fit = rl.fit(rl.read(table, known="gold"), shared=True, reference="perfect", standard_errors=False)
+    kappa = fit.raters["kappa"].to_numpy()
+    assert stats.spearmanr(kappa, slope).statistic > 0.9
+    assert kappa.min() < 0.0

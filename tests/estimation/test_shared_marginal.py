@@ -6,8 +6,8 @@ from scipy import special, stats
 
 from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
-from raterlens.estimation.shared_marginal import ACCURACY, fit_shared
-from raterlens.models.shared_dimension import BIAS
+from raterlens.estimation.shared_marginal import ACCURACY, Ridge, fit_shared
+from raterlens.models.shared_dimension import BIAS, SharedModel
 from tests.support.facets_models import assert_gradient, ordered, with_facet, with_some_known
 from tests.support.shared_panels import panel, problem_on
 
@@ -65,3 +65,17 @@ def test_the_best_start_wins_the_grid_is_fine_enough_and_most_follow_what_is_sha
     finer = problem.value(found.optimum.parameters, found.nodes.finer()).loglik
     assert finer == pytest.approx(found.loglik, rel=ACCURACY)
     assert np.abs(problem.value(found.optimum.parameters, found.nodes).gradient).max() < 1e-3
+
+
+def test_the_ridge_does_not_say_which_way_the_truth_lies() -> None:
+    problem, _ = problem_on(panel(students=6, raters=5, known=3, seed=2).ratings, get_link("logit"))
+    model = SharedModel.of(problem.model.inner, np.ones(5, dtype=bool))
+    x = np.random.default_rng(1).standard_normal(model.blocks.size)
+    slope, bias = model.blocks["slope"], model.blocks[BIAS]
+    turned = x.copy()
+    turned[slope], turned[bias] = 0.6 * x[slope] - 0.8 * x[bias], 0.8 * x[slope] + 0.6 * x[bias]
+    ridge = Ridge(0.7, own_slopes=True)
+    value, gradient = ridge.value(model, x)
+    assert value < 0
+    assert ridge.value(model, turned)[0] == pytest.approx(value)
+    assert gradient == pytest.approx(-(ridge.information(model) @ x))

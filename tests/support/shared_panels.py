@@ -62,7 +62,7 @@ def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str =
     free[1] = False
     shared = SharedModel.of(known, free)
     pseudo = pseudo_ratings(shared, response.n_categories)
-    problem = SharedMarginal(ratings, shared, response, pseudo, Ridge(2.0, own_slopes=model == "gmf"))
+    problem = SharedMarginal(ratings, shared, response, pseudo, Ridge(0.7, own_slopes=model == "gmf"))
     x = np.random.default_rng(5).normal(scale=0.4, size=shared.blocks.size)
     x[shared.blocks["slope"]] = 0.5 + np.abs(x[shared.blocks["slope"]])
     x[shared.blocks[BIAS]] += 0.5

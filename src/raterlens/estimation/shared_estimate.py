@@ -16,8 +16,8 @@ from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
 
-# Of the ridge.
-_SPREAD = 2.0
+# Of the ridge: raters around each other, and biases around 0.
+_RATERS, _BIASES = 0.7, 2.0
 # Information of one rating about its predictor.
 _INFORMATION = 0.15
 # Biases to begin with.
@@ -34,7 +34,7 @@ def shared_optimum(
     """
     model, response = SharedModel.of(one.model, free), one.problem.response
     own = isinstance(model.slope, Linear) and model.slope.size == model.n_raters
-    ridge = Ridge(_SPREAD, own)
+    ridge = Ridge(_RATERS if own else _BIASES, own)
     problem = SharedMarginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
     given = _INFORMATION * ratings.tally("rater").n[free]
     information = np.append(information_scale(one.model, one.parameters), given)

@@ -21,7 +21,7 @@ from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response, counted_scores
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array, Indices
+from raterlens.types import Array
 
 # Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.
 _DENSE, _LARGEST = 0.05, 2**26
@@ -36,29 +36,34 @@ _WIDEST = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ridge:
-    """Slopes and biases of raters are drawn to 0, by a normal penalty of a standard deviation.
+    """Raters are drawn to each other in the plane of slope and bias, by a normal penalty of a standard deviation.
 
-    To both alike: which direction in the plane of both abilities is the truth, known answers and trusted raters alone
-    shall tell. One that drew slopes to each other would take for the truth what all raters follow to the same degree.
+    Alike in all directions: which of them is the truth, known answers and trusted raters alone shall tell. If slopes
+    alone were drawn to each other, what all raters follow to the same degree would be taken for the truth. Where
+    slopes are not the raters' own, biases are drawn to 0.
     """
 
     spread: float
     own_slopes: bool
 
     def value(self, model: SharedModel, x: Array) -> tuple[float, Array]:
-        gradient, at = np.zeros_like(x), self._places(model)
-        gradient[at] = -x[at] / self.spread**2
-        return float(gradient[at] @ x[at]) / 2, gradient
+        gradient = np.zeros_like(x)
+        for name in self._blocks:
+            at = model.blocks[name]
+            gradient[at] = (self.own_slopes * x[at].mean() - x[at]) / self.spread**2
+        return float(gradient @ x) / 2, gradient
 
     def information(self, model: SharedModel) -> Array:
         """(parameters, parameters): minus its second derivative."""
-        found, at = np.zeros((model.blocks.size,) * 2), self._places(model)
-        found[at, at] = 1 / self.spread**2
+        found = np.zeros((model.blocks.size,) * 2)
+        for name in self._blocks:
+            at, n = model.blocks[name], model.blocks.sizes[name]
+            found[at, at] = (np.eye(n) - self.own_slopes / n) / self.spread**2
         return found
 
-    def _places(self, model: SharedModel) -> Indices:
-        places, blocks = np.arange(model.blocks.size), ("slope", BIAS) if self.own_slopes else (BIAS,)
-        return np.concatenate([places[model.blocks[name]] for name in blocks])
+    @property
+    def _blocks(self) -> tuple[str, ...]:
+        return ("slope", BIAS) if self.own_slopes else (BIAS,)
 
 
 class SharedMarginal(FacetsMarginal):
