@@ -156,8 +156,8 @@ def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
 
 
 def costs() -> Iterator[str]:
-    """Seconds of a fit with everything, at two sizes."""
-    for judges, answers, known in ((51, 319, 60), (30, 20_000, 200)):
+    """Seconds of a fit with everything, at three sizes."""
+    for judges, answers, known in ((51, 319, 60), (30, 20_000, 200), (40, 20_000, 200)):
         random = np.random.default_rng(1)
         theta, zeta = random.standard_normal((2, answers))
         slope, bias = 1.2 * np.exp(0.4 * random.standard_normal(judges)), np.arange(judges) % 2
@@ -183,9 +183,10 @@ def main() -> None:
     options.add_argument("--panels", type=int, default=40)
     options.add_argument("--data", type=Path)
     options.add_argument("--draws", type=int, default=6)
+    options.add_argument("--known", type=int, default=KNOWN, help="answers known, with --data")
     options.add_argument("--cost", action="store_true")
     given = options.parse_args()
-    found = lines(given.panels) if given.data is None else on_judges(given.data, given.draws, KNOWN)
+    found = lines(given.panels) if given.data is None else on_judges(given.data, given.draws, given.known)
     found = costs() if given.cost else found
     for line in found:
         print(line, flush=True)
