@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens.errors import InputError
+from raterlens.result.saved import encoded
 from tests.support.facets_models import ordered
 
 
@@ -132,3 +134,19 @@ def test_json_nested_without_end_is_no_fit(tmp_path):
     (tmp_path / "fit.json").write_text("[" * 200_000)
     with pytest.raises(InputError, match="is not JSON"):
         rl.load(tmp_path / "fit.json")
+
+
+def test_long_lists_are_written_digit_for_digit():
+    random = np.random.default_rng(4)
+    numbers = (random.normal(size=500) * 10.0 ** random.integers(-300, 300, 500)).tolist()
+    content = {
+        "é": [*numbers, None, -0.0, 5e-324, 1e22, 1e-5],
+        "rows": [numbers[:i] for i in (1, 80, 2)],
+        "few": [1, 2.5, None],
+        "mixed": [*numbers, 1],
+        "labels": ("a", "\x00", '"'),
+        "none": None,
+    }
+    assert json.loads(encoded(content)) == json.loads(json.dumps(content))
+    with pytest.raises(ValueError, match="JSON"):
+        encoded([*numbers, float("nan")])
