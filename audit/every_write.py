@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from audit.interrupted_runs import RUNS, check
 
-BY_CHANCE = 10
+BY_CHANCE = 20
 """Of each kind, per command."""
 FAULTS = 5
 """After so many, a command is not tried further."""
