@@ -38,6 +38,10 @@ SET_ASIDE = {
     "else sparse.csr_array((counts.shape[0], 1))": "a stand-in of which no column is read",
     "part_edges(offsets, min(max(_PART": "how work is shared out: any shares give the same sums",
     "size = max(1, _BLOCK // len(known.points))": "how many students are gone over at a time",
+    "answered = every.rater == ratings.n_raters": "no rater has a higher number",
+    "np.sqrt(1e3 * information.max())": "how firmly redundant directions are held: the covariance is the same",
+    "outside + away * min(abs(outside - centre) / 2": "how fast a bracket widens: the end in it is the same",
+    'raters + model.blocks["bias"].start': "the block begins at 0",
     "kind = np.uint16 if blocks**2 <= 2**16": "the order in which students are gone over",
     "n_unique() > _WORTH * len(key)": "whether merging is worth its time: the sums are the same",
 }

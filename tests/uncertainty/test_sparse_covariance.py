@@ -101,6 +101,24 @@ def test_information_that_had_to_be_steadied_is_said_so(monkeypatch):
     assert "up to 0.5% too small" in said
 
 
+def test_more_is_added_until_it_can_be_solved(monkeypatch):
+    whole, tried = LargeCovariance.build, []
+
+    def build(information, redundant, own):
+        tried.append(information.diagonal().sum())
+        if len(tried) < 3:
+            raise np.linalg.LinAlgError
+        return whole(information, redundant, own)
+
+    monkeypatch.setattr("raterlens.uncertainty.sparse_covariance._ROUNDS", 0)
+    monkeypatch.setattr("raterlens.uncertainty.sparse_covariance._STEADIED", (1e-2, 0.1, 0.3))
+    monkeypatch.setattr(LargeCovariance, "build", staticmethod(build))
+    ratings = rl.simulate(students=100, raters=12, items=2, raters_per_student=3, seed=3).ratings
+    fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=1))
+    assert [text for text in fit.warnings if text.startswith("30.0% was added")]
+    np.testing.assert_allclose(np.array(tried) / tried[0], np.array([1.01, 1.1, 1.3]) / 1.01)
+
+
 def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
     """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
     ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings
