@@ -32,7 +32,6 @@ OPTIONS: dict[str, SearchStrategy[Any]] = {
     "trusted": st.sampled_from(["r0", ["r0", "r1"], "r9"]),
     "shared": st.sampled_from(get_args(SharedKind)),
     "known_slope": st.sampled_from([3.0, 10.0]),
-    "interactions": st.sampled_from(["rater:item", ["rater:item"], "rater:nothing"]),
     "origin": st.sampled_from(["average", "absolute", 0.5]),
     "prior": st.sampled_from(get_args(Prior)),
     "allow_reversed": st.booleans(),
