@@ -153,3 +153,38 @@ def on_grids(passed: np.ndarray, parameters: np.ndarray) -> float:
     tables = np.log(np.exp(totals - fails[:, None]) @ prior[1])
     joint = tables[np.arange(4), passed.sum(axis=2)].sum(axis=1)
     return float(np.log(np.exp(joint) @ prior[0]).sum() + np.sum(passed * base))
+
+
+def test_pieces_and_readings_are_integrated_as_on_dense_grids():
+    """Of abilities, of each piece and of each reading in it, at the estimates."""
+    random, rows = np.random.default_rng(4), []
+    for student in range(40):
+        ability = random.standard_normal()
+        for piece in range(2):
+            quality = ability + 0.6 * random.standard_normal()
+            for rater in random.choice(3, 1 + (random.random() < 0.5), replace=False).tolist():
+                passed = random.random(3) < special.expit(1.5 * quality + 1.5 * random.standard_normal())
+                rows += [(student, piece, rater, item, int(y)) for item, y in enumerate(passed)]
+    table = pl.DataFrame(rows, schema=["student", "piece", "rater", "item", "score"], orient="row")
+    columns = {name: name for name in table.columns}
+    fit = rl.fit(rl.read(table, **columns), halo="common", ability="normal", standard_errors=False)
+    slope, base = (fit.raters["rho"] * fit.sigma).to_numpy(), fit.alpha - fit.raters["eta"].to_numpy()
+    difficulty, tau = fit.items["delta"].to_numpy(), fit.raters["halo"][0]
+    omega = fit.table("piece effect")["spread"][0]
+    theta, psi, u = np.linspace(-8, 8, 161), np.linspace(-12, 12, 241), np.linspace(-8, 8, 81)
+    prior = [np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi) * (t[1] - t[0]) for t in (theta, u)]
+    away = (psi - theta[:, None]) / omega
+    of_piece = np.exp(-(away**2) / 2) / (omega * np.sqrt(2 * np.pi)) * (psi[1] - psi[0])
+    total = 0.0
+    for _, own in table.group_by("student"):
+        joint = prior[0]
+        for _, works in own.group_by("piece"):
+            given = np.ones_like(psi)
+            for (rater,), scores in works.group_by("rater"):
+                s = (slope[rater] * psi[:, None] + base[rater] + tau * u)[..., None] - difficulty
+                given = given * (special.expit(np.where(scores["score"] == 1, s, -s)).prod(axis=2) @ prior[1])
+            joint = joint * (of_piece @ given)
+        total += np.log(joint.sum())
+    assert omega > 0.2
+    assert tau > 0.2
+    assert fit.loglik == pytest.approx(total, abs=1e-5)
