@@ -151,7 +151,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         "distribution with 3 degrees of freedom, or a normal one. Fitted as normal, with a smooth shape, or with a "
         f"smooth shape only where the likelihood ratio has p ≤ {CLEAR:g}. Covered: percent of 95 % intervals that hold "
         "the truth, with Monte-Carlo standard errors; RMSE, and relative to the normal fit's.",
-        "![Coverage](abilities.png)",
+        f"![Coverage with {ITEMS[-1]} items](abilities.png)",
         table(["Items", "Abilities", "Fitted", "Intervals of", "Covered", "RMSE", "Relative"], lines),
         "How often the test rejects a normal distribution, in percent:",
         table(["Items", "Abilities", f"p ≤ {CLEAR:g}", "p ≤ 0.05"], power),
@@ -166,7 +166,7 @@ def draw(results: Results) -> Any:
         alt.Chart(data)
         .mark_point(filled=True, size=90)
         .encode(
-            x=alt.X("covered:Q", title="Covered, %", scale=alt.Scale(domain=[30, 100])),
+            x=alt.X("covered:Q", title="Covered, %", scale=alt.Scale(domain=[0, 100])),
             y=alt.Y("measure:N", title=None, sort=list(MEASURES.values())),
             row=alt.Row("abilities:N", title=None),
             **two_kinds("fitted", [NORMAL, SMOOTH], "Fitted"),
