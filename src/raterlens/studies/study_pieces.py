@@ -120,8 +120,8 @@ def summarise(rows: pl.DataFrame) -> Results:
         f"{SIZES[0]} or {SIZES[1]:,} students with {PIECES} pieces each, {len(SLOPE)} raters, {ITEMS} items scored "
         f"pass or fail; {TWICE:.0%} of the pieces are read by two raters, others by one. Pieces differ by "
         f"ω = {OMEGA:g}, readings by τ = {TAU:g}. Covered: percent of 95 % intervals that hold the truth; estimate: "
-        "their mean, with Monte-Carlo standard errors. Maximum likelihood takes a spread for too small where there is "
-        "little to tell it by, here the pieces read twice; the bias falls with the number of students.",
+        "their mean, with Monte-Carlo standard errors. Maximum likelihood takes τ for too small where there is "
+        "little to tell it by, here the pieces read twice; that bias falls with the number of students.",
         "![Coverage](pieces.png)",
         table(["Students", "Fitted", "Of", "Covered", "Estimate"], lines),
     )
