@@ -1,5 +1,6 @@
 """The whole pipeline: invariances, every format, difficult raters, saving and loading."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,17 @@ def test_extreme_raters_are_kept_finite_and_flagged(frame, kind, method):
     assert np.isfinite(numbers).all()
     assert np.sign(extreme["eta"][0]) == (-1 if kind == "all pass" else 1)
     assert abs(extreme["eta"][0]) == raters["eta"].abs().max()
+
+
+@pytest.mark.parametrize("prior", ["none", "panel"])
+def test_a_rater_who_only_passes_does_not_move_the_others(prior):
+    """Four raters of equal severity: they are at 0, whoever else passes everybody."""
+    drawn = rl.simulate(students=120, raters=5, items=2, severity=np.zeros(5), seed=2).ratings
+    lenient = replace(drawn, score=np.where(drawn.rater == 0, 1, drawn.score).astype(np.int16))
+    raters = rl.fit(lenient, prior=prior, halo="none", ability="normal").raters
+    assert raters["flag"][0] == "all pass"
+    assert raters["eta"][0] < -1
+    assert raters["eta"][1:].mean() == pytest.approx(0, abs=1e-9)
 
 
 def test_a_reversed_rater_has_no_capability_unless_reversal_is_allowed(frame):

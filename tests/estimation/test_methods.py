@@ -85,6 +85,17 @@ def test_a_common_slope_at_its_least_is_said():
     assert any("hold no information about ability" in warning for warning in fit.warnings)
 
 
+def test_the_hierarchical_likelihood_says_where_ratings_are_likelier_without_ability():
+    """Coins: what students have in common is chance, which it takes for ability."""
+    random = np.random.default_rng(0)
+    pairs = [(s, r) for s in range(40) for r in random.choice(3, 2, replace=False)]
+    fit = rl.fit(by_hand([(s, f"r{r}", "i", random.integers(2)) for s, r in pairs]), method="hl")
+    assert fit.sigma > 3
+    assert any("hold no information about ability" in warning for warning in fit.warnings)
+    sharp = rl.fit(rl.load_example(), method="hl")
+    assert not any("hold no information" in warning for warning in sharp.warnings)
+
+
 def test_hierarchical_likelihood_on_16_ratings_ends_in_numbers():
     rows = [(n // 8, f"r{n // 4 % 2}", f"i{n % 4}", int(score)) for n, score in enumerate("1001110111011001")]
     fit = rl.fit(by_hand(rows), model="probit", method="hl")

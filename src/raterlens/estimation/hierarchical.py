@@ -22,6 +22,8 @@ from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import NO_SLOPE, FacetsModel
 from raterlens.types import Array
 
+ALTERNATION = "alternation with projected L-BFGS"
+"""How it is maximised, in the record."""
 # Largest change of a parameter in a round, in units of its standard error.
 _SETTLED = 1e-4
 
@@ -83,7 +85,7 @@ def fit_hierarchical(
             search.on_progress(Progress("hierarchical likelihood", rounds, optimum.value.loglik, change))
     converged = change <= _SETTLED
     record = Optimiser(
-        "alternation with projected L-BFGS",
+        ALTERNATION,
         _SETTLED,
         search.max_iterations,
         rounds,

@@ -58,6 +58,8 @@ class Calibration:
 
     known_slope: float | None = None
     """Of known answers, where the ratings had any."""
+    extreme: Mask | None = None
+    """Raters who gave only the lowest, or only the highest score."""
     item_variance: Array | None = None
     """(raters, items): by how much more uncertain a severity is on an item, where raters interact with items."""
 
@@ -86,9 +88,7 @@ class Calibration:
             own_spread = None if spread is None else spread[: 2 * n, : 2 * n]
             if spread is not None and halo is not None:
                 of_halo = self._of_besides(spread[2 * n : 3 * n, : 3 * n])
-            return Panel(
-                a, b, own_spread, self.falling, self.at_limit, self.apart, halo, of_halo, self._largest()
-            )
+            return self._panel(a, b, own_spread, of_halo)
         place = self._item(item)
         difficulty = float(self.effects["difficulty"][place])
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
@@ -119,12 +119,30 @@ class Calibration:
                 )
             spread = whole[: 2 * n, : 2 * n]
             of_halo = None if halo is None else self._of_besides(whole[2 * n :])
-        severity, falling = b + weight * difficulty, self.falling / stretch
+        severity = b + weight * difficulty
         if (interaction := self.effects.get(block_of(ITEM))) is not None:
             severity = severity + interaction[:, place]
-        largest = self._largest(stretch)
+        return self._panel(stretch * a, severity, spread, of_halo, stretch)
+
+    def _panel(
+        self,
+        slope: Array,
+        severity: Array,
+        spread: Covarying | None,
+        of_halo: Covarying | None,
+        stretch: float = 1.0,
+    ) -> Panel:
         return Panel(
-            stretch * a, severity, spread, falling, self.at_limit, self.apart, halo, of_halo, largest
+            slope,
+            severity,
+            spread,
+            self.falling / stretch,
+            self.at_limit,
+            self.apart,
+            self._besides(),
+            of_halo,
+            self._largest(stretch),
+            self.extreme,
         )
 
     def _besides(self) -> Array | None:
@@ -205,6 +223,7 @@ class Calibration:
             "apart": None if self.apart is None else self.apart.tolist(),
             "spread": None if self.spread is None else asdict(self.spread),
             "known_slope": self.known_slope,
+            "extreme": None if self.extreme is None else self.extreme.tolist(),
             "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
         }
 
@@ -237,6 +256,7 @@ class Calibration:
             _mask(content["apart"]),
             None if content["spread"] is None else PanelSpread(**content["spread"]),
             content.get("known_slope"),
+            _mask(content.get("extreme")),
             None if content.get("item_variance") is None else np.array(content["item_variance"], float),
         )
 

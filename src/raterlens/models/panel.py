@@ -55,6 +55,8 @@ class Panel:
     """(raters, 3 raters): of these variances with the slopes, the severities and each other."""
     largest: float | None = None
     """Where raters were fitted as a sample of raters: the largest slope, on average over what is known of them."""
+    extreme: Mask | None = None
+    """Raters who gave only the lowest, or only the highest score: how severe they are has no end."""
 
     @property
     def at_limit(self) -> Mask:
@@ -63,7 +65,10 @@ class Panel:
     @property
     def aside(self) -> Mask:
         """Who does not count in the average rater."""
-        return self.at_limit if self.apart is None else self.at_limit | self.apart
+        found = self.at_limit.copy()
+        for some in (self.apart, self.extreme):
+            found |= False if some is None else some
+        return found
 
     @property
     def candidates(self) -> Mask:

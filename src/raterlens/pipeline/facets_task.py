@@ -325,6 +325,7 @@ class FacetsTask:
             anchored=int((estimate.held & ~model.of_interactions).sum()),
             at_limit=estimate.raters_at_limit,
             apart=raters_apart(connected_groups(self.ratings)),
+            extreme=_extreme(ratings),
             spread=spread_of(estimate, covariance),
             known_slope=None if known is None else known.fixed,
             item_variance=None if covariance is None else item_variance(model, covariance),
@@ -336,6 +337,12 @@ class FacetsTask:
         return replace(
             found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=known)))
         )
+
+
+def _extreme(ratings: Ratings) -> Mask:
+    """(raters,): who gave only the lowest, or only the highest score."""
+    given = ratings.tally("rater")
+    return np.asarray((given.total == 0) | (given.total == given.n * (ratings.n_categories - 1)))
 
 
 def _sampled(config: FitConfig) -> bool:
