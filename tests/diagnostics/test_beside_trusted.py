@@ -1,6 +1,9 @@
 """Raters judged beside the trusted alone: nobody vouches for anybody."""
 
+from contextlib import nullcontext
+
 import numpy as np
+import polars as pl
 import pytest
 
 import raterlens as rl
@@ -10,6 +13,7 @@ from raterlens.diagnostics.beside_trusted import (
     only,
     trusted_raters,
 )
+from raterlens.errors import InputError
 from tests.support.judge_panels import PEOPLE, panel
 
 
@@ -67,3 +71,21 @@ def test_a_shared_dimension_does_as_well(ratings, people):
         np.testing.assert_allclose(
             found.fit.table("raters")[column], alone.fit.table("raters")[column], atol=0.15
         )
+
+
+@pytest.mark.parametrize("score", [0, 1])
+def test_whoever_gave_the_same_score_as_the_trusted_to_everybody_is_not_judged(score):
+    table = pl.DataFrame(
+        {
+            "student": [0, 1, 2, 3] * 3,
+            "rater": np.repeat(["Ana", "Ben", "Cem"], 4),
+            "score": [score] * 8 + [0, 1, 1, 0],
+        }
+    )
+    ratings = rl.read(table)
+    fit = rl.fit(ratings, trusted=["Ana"], shared=False)
+    assert beside_trusted(fit, ratings, ["Cem"]).fit.raters.height == 1
+    with pytest.raises(InputError, match=f"Ben and those whom you trust only ever gave the score {score}"):
+        beside_trusted(fit, ratings, ["Ben"])
+    with pytest.raises(InputError, match="so nothing can be estimated") if score == 0 else nullcontext():
+        fit.refit(only(ratings, ["Ana", "Ben"]))

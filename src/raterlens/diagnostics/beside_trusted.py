@@ -15,9 +15,10 @@ import polars as pl
 from raterlens.capability.yardstick import AVERAGE, CORRECTED, MAX, Measure, slope_of_yardstick
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
+from raterlens.errors import InputError
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
-from raterlens.text import counted
+from raterlens.text import Message, Option, counted
 from raterlens.uncertainty.intervals import measure, rater_estimates, standards
 from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
 
@@ -58,6 +59,8 @@ def beside_trusted(
         alone, part = fit, ratings
         if rater not in trusted and apart:
             part = only(ratings, [rater, *trusted])
+            if fit.config.anchors is None:
+                _check_told_apart(part, rater)
             alone = fit.refit(part, **ALONE)
         converged &= alone.converged
         row = _of(alone.table("raters"), rater)
@@ -74,6 +77,17 @@ def beside_trusted(
         if apart
         else f"judged by the yardstick and the standard of the {counted(len(trusted), 'trusted rater')}",
     )
+
+
+def _check_told_apart(part: Ratings, rater: str) -> None:
+    if len(given := np.flatnonzero(part.score_counts)) < 2:
+        raise InputError(
+            f"{rater} and those whom you trust only ever gave the score {int(given[0])}, so nothing tells how well "
+            f"{rater} judges",
+            Message("have them rate better and worse work, or name others with ", Option("trusted")),
+            value=int(given[0]),
+            option="trusted",
+        )
 
 
 def has_shared_dimension(fit: Result) -> bool:

@@ -161,7 +161,15 @@ def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:
         return config.anchors.earlier.scores
     if ratings.n_categories == 2:
         return (0, 1)
-    return tuple(int(score) for score in np.flatnonzero(ratings.score_counts))
+    given = tuple(int(score) for score in np.flatnonzero(ratings.score_counts))
+    if len(given) < 2:  # where they are some of the raters or students; reading refuses it of all of them
+        raise InputError(
+            f"all {ratings.n_ratings:,} ratings are {given[0]}, so nothing can be estimated",
+            "fit them with others",
+            value=given[0],
+            option="score",
+        )
+    return given
 
 
 def check_scores(ratings: Ratings, n_categories: int, options: Options, method: str) -> None:

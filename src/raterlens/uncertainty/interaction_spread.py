@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from scipy import optimize, sparse
+from scipy import sparse
 
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.interaction_prior import InteractionPrior, InteractionTerm
@@ -114,6 +114,8 @@ class _Terms:
 
     def best(self, terms: tuple[int, ...]) -> _At:
         """The best spreads of these terms, the others left out."""
+        from scipy.optimize import minimize  # only here, and slow to load
+
         if terms in self._known:
             return self._known[terms]
         near = self._known[()]
@@ -128,7 +130,7 @@ class _Terms:
 
         best: list[_At] = []
         bounds = np.log([(LEAST_SPREAD, LARGEST_SPREAD)] * len(terms))
-        optimize.minimize(
+        minimize(
             fall,
             np.full(len(terms), np.log(_FIRST)),
             method="L-BFGS-B",
@@ -140,6 +142,8 @@ class _Terms:
 
     def limits(self, at: _At, term: int) -> tuple[float, float]:
         """Spreads of a term between which the log-likelihood falls by no more than 95 % allow; the others' as found."""
+        from scipy.optimize import brentq  # only here, and slow to load
+
         near = at
 
         def excess(log: float) -> float:
@@ -155,10 +159,10 @@ class _Terms:
         while beyond < np.log(LARGEST_SPREAD) and excess(beyond) > 0:
             beyond += _REACH
         if beyond < np.log(LARGEST_SPREAD):
-            high = float(np.exp(optimize.brentq(excess, beyond - _REACH, beyond, xtol=_CLOSE)))
+            high = float(np.exp(brentq(excess, beyond - _REACH, beyond, xtol=_CLOSE)))
         near, least = at, np.log(LEAST_SPREAD)
         if here > least and excess(least) < 0:
-            low = float(np.exp(optimize.brentq(excess, least, here, xtol=_CLOSE)))
+            low = float(np.exp(brentq(excess, least, here, xtol=_CLOSE)))
         return low, high
 
     def held(self, spreads: Array) -> Mask:

@@ -1,7 +1,7 @@
 """The largest of noisy slopes is too large on average: what it would be without the noise."""
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from raterlens.capability.yardstick import Measure
 from raterlens.engine.protocol import Matrix
@@ -33,6 +33,8 @@ def likely_largest(panel: Panel) -> Measure:
     whose variance is what the estimates vary beyond their errors (Paule and Mandel, 1982), and each is drawn to the
     mean by as much as it is uncertain.
     """
+    from scipy.optimize import brentq  # only here, and slow to load
+
     n, size, may = len(panel.slope), np.abs(panel.slope), panel.candidates
     assert panel.covariance is not None
     # On a scale on which steep slopes are known about as well as others.
@@ -47,7 +49,7 @@ def likely_largest(panel: Panel) -> Measure:
         return float(off - np.count_nonzero(may) + 1)
 
     most = 2 * float(np.var(even[may])) + 1e-9
-    variance = float(optimize.brentq(excess, 0.0, most)) if excess(0.0) > 0 else 0.0
+    variance = float(brentq(excess, 0.0, most)) if excess(0.0) > 0 else 0.0
     kept = variance / (variance + error)
     centre = mean(variance) + kept * (even - mean(variance))
     found = _largest(centre, centre, sparse.diags_array(np.sqrt(kept * error)), may)
