@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 import raterlens as rl
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
+from raterlens.models.effects import Linear
+from raterlens.models.registry import MODELS
+from raterlens.models.spec import FacetsSpec
 from tests.support.facets_models import FITS, ordered
 
 # Promised: the same abilities, however the grid was chosen.
@@ -234,3 +238,17 @@ def test_with_severities_held_difficulties_still_trade_against_thresholds() -> N
     assert fit.n_parameters == 1 + 2 + 3 + 2 - 1
     assert fit.table("thresholds")["threshold"].sum() == pytest.approx(0, abs=1e-9)
     assert fit.items["delta_se"].max() < 0.5
+
+
+def test_a_model_of_a_few_kinds_of_raters_begins_where_an_earlier_fit_ended(small, monkeypatch) -> None:
+    def two_kinds(n_raters, covariates):
+        return Linear(sparse.csr_array(np.eye(2)[np.arange(n_raters) % 2]))
+
+    monkeypatch.setitem(MODELS, "two kinds", FacetsSpec("two kinds", "two", "two slopes", slopes=two_kinds))
+    fit = rl.fit(small, model="two kinds", halo="none", standard_errors=False)
+    again = rl.fit(small, model="two kinds", halo="none", standard_errors=False, start=fit)
+    assert again.loglik == pytest.approx(fit.loglik, abs=1e-6)
+    assert again.optimiser.iterations < fit.optimiser.iterations
+    gmf = rl.fit(small, halo="none", standard_errors=False)
+    with pytest.raises(OptionError, match="that raters of this model cannot have"):
+        rl.fit(small, model="two kinds", start=gmf)

@@ -132,5 +132,5 @@ def test_the_profile_is_of_the_kappa_that_the_fit_s_own_options_make(small, opti
     fit = rl.fit(ratings, standard_errors=False, **options)
     profiler = Profiler.of(fit, ratings)
     found = [profiler.profile(place).kappa() for place in range(ratings.n_raters)]
-    np.testing.assert_allclose(found, fit.raters["kappa"], atol=2e-4)
+    np.testing.assert_allclose(found, fit.raters["kappa"], rtol=5e-5, atol=2e-4)
     assert profiler.likelihood.top == pytest.approx(fit.loglik, abs=0.5)

@@ -98,8 +98,10 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
     put("severity", "rater", ratings.raters, {label: pair[1] for label, pair in anchors.raters.items()})
     if model.slope.size == ratings.n_raters:
         put("slope", "rater", ratings.raters, slopes)
-    else:
+    elif model.slope.size == 1:
         held[model.blocks["slope"]] = _common(slopes)
+    else:
+        held[model.blocks["slope"]] = _of_some_kinds(slopes, ratings, model)
     put("difficulty", "item", ratings.items, anchors.items)
     if anchors.item_slopes and not model.item_slopes:
         raise OptionError(
@@ -168,6 +170,21 @@ def _common(slopes: Mapping[str, float | None]) -> float:
             option="anchors",
         )
     return given.pop() if given else np.nan
+
+
+def _of_some_kinds(slopes: Mapping[str, float | None], ratings: Ratings, model: FacetsModel) -> Array:
+    """Parameters of a model with fewer slopes than raters; NaN unless all of the raters' slopes are given."""
+    given = np.array([slopes.get(label) for label in ratings.raters.cast(pl.String)], dtype=float)
+    if np.isnan(given).any():
+        return np.full(model.slope.size, np.nan)
+    found = model.slope.invert(given)
+    if not np.allclose(model.slope(found), given, rtol=1e-6):
+        raise OptionError(
+            f"anchors hold slopes from {given.min():g} to {given.max():g} that raters of this model cannot have",
+            Message("use ", Option("model", "gmf"), ", or give None for each slope"),
+            option="anchors",
+        )
+    return found
 
 
 def _number(what: str, label: object, value: float) -> float:
