@@ -7,6 +7,7 @@ from scipy import stats
 
 import raterlens as rl
 from raterlens.diagnostics.alt_test import FEWEST, alt_test
+from raterlens.errors import OptionError
 
 
 def panel(rates: dict[str, float], seed: int, n: int = 200, part: float = 0.8) -> rl.Ratings:
@@ -79,3 +80,9 @@ def test_ordered_scores_agree_by_their_distance():
     found = alt_test(ratings, "judge", PEOPLE)
     wins = dict(found.table.select("rater", "judge_wins").iter_rows())
     assert wins == {"Ana": 0.5, "Ben": 0.5, "Cho": 1.0}
+
+
+def test_raters_whom_the_ratings_do_not_have_are_named():
+    ratings = panel({"Ana": 0.9, "Ben": 0.9, "judge": 0.9}, seed=3)
+    with pytest.raises(OptionError, match="unknown rater of the ratings 'other'"):
+        alt_test(ratings, "other", ["Ana", "Ben"])

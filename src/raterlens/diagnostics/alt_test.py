@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
+from raterlens.errors import choose
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 
@@ -101,7 +102,9 @@ def _scores(ratings: Ratings, raters: Sequence[str]) -> Array:
     _, piece = np.unique(piece, return_inverse=True)
     found = np.full((int(piece.max()) + 1, len(raters)), np.nan)
     for column, rater in enumerate(raters):
-        rows = np.flatnonzero(ratings.rater == labels.index(rater))[::-1]
+        rows = np.flatnonzero(
+            ratings.rater == labels.index(choose("rater of the ratings", rater, labels, "judge"))
+        )[::-1]
         found[piece[rows], column] = ratings.score[rows]
     return found
 
