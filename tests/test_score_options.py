@@ -14,13 +14,15 @@ def test_bands_and_words_are_kept_as_text_that_means_the_same() -> None:
     assert ReadConfig(**config.given()) == config
 
 
-@pytest.mark.parametrize("bands", ["", "4,4", "5,3", "a", [1, float("nan")], 3])
+@pytest.mark.parametrize("bands", ["", "4,4", "5,3", "a", [1, float("nan")], 3, [10**400]])
 def test_what_are_no_bands(bands: object) -> None:
     with pytest.raises(OptionError, match="is not a list of ascending numbers; give the lowest score"):
         bands_text(bands)
 
 
-@pytest.mark.parametrize("worth", ["", "good", "good=x", {}, {"a": True}, {"a": float("inf")}, 3])
+@pytest.mark.parametrize(
+    "worth", ["", "good", "good=x", {}, {"a": True}, {"a": float("inf")}, 3, {"a": 10**400}]
+)
 def test_what_says_nothing_of_words(worth: object) -> None:
     with pytest.raises(OptionError, match="does not say what words are worth"):
         map_text(worth)

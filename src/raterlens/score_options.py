@@ -35,7 +35,7 @@ def bands_text(bands: object, cut: float | None = None) -> str:
             or not all(map(math.isfinite, edges))
         ):
             raise ValueError
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(
             Message(Option("bands", bands), " is not a list of ascending numbers"),
             Message(
@@ -61,9 +61,7 @@ def map_text(worth: object) -> str:
     line = io.StringIO()
     cells = []
     for word, value in known.items():
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value)
-        ):
+        if value is not None and not _is_finite(value):
             raise _no_map(worth)
         cells.append(f"{word}={'' if value is None else format(float(value), '.12g')}")
     csv.writer(line, lineterminator="").writerow(cells)
@@ -82,6 +80,13 @@ def pairs(text: str) -> dict[str, float | None]:
         if not equals:
             raise _no_map(text)
     return found
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def _no_map(worth: object) -> OptionError:
