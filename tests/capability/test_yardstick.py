@@ -319,3 +319,10 @@ def test_raters_at_the_limit_or_apart_set_neither_yardstick_nor_origin():
     # Where only they discriminate, they are all there is.
     assert may_set_yardstick(slopes * apart, at_limit, apart).tolist() == [True, True, False, True]
     assert severity_of_origin("average", 4, np.ones(4, bool)).of(slopes) == slopes.mean()
+
+
+def test_an_origin_of_hundreds_of_digits_is_quoted_in_part() -> None:
+    ratings = rl.simulate(students=20, raters=3, items=1, seed=1).ratings
+    with pytest.raises(OptionError, match="unknown origin") as refused:
+        rl.fit(ratings, origin=[10**400])
+    assert len(str(refused.value)) < 300

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.capability.population import Normal
 from raterlens.errors import OptionError
+from raterlens.text import shortened
 from raterlens.types import Array
 
 
@@ -14,7 +15,10 @@ def number(name: str, value: ArrayLike, advice: str, *, low: float = -np.inf, hi
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise OptionError(
-            f"{name} is {value!r}, not a number or an array of numbers", advice, value=value, option=name
+            f"{name} is {shortened(value)}, not a number or an array of numbers",
+            advice,
+            value=value,
+            option=name,
         ) from None
     wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
     if wrong.any():

@@ -224,7 +224,7 @@ def _origin(origin: Origin) -> Origin:
     (number,) = _numbers(
         [origin],
         OptionError(
-            f"unknown origin {origin!r}",
+            f"unknown origin {shortened(origin)}",
             "choose 'average' (relative to the average rater), 'absolute' (with the items' actual difficulty), or the "
             "severity that counts as 0",
             value=origin,

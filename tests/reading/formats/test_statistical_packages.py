@@ -103,3 +103,12 @@ def test_an_spss_file_in_utf8_keeps_every_letter(tmp_path: Path) -> None:
     found = read(tmp_path / "x.sav", student="élève")
     assert sorted(found.students) == ["ß", "ç"]
     assert sorted(found.raters) == ["Zoé", "日本"]
+
+
+def test_a_stata_file_that_claims_more_rows_than_it_has_bytes_makes_no_room_for_them(tmp_path: Path) -> None:
+    path = FILES["dta"](FRAME, tmp_path)
+    content = path.read_bytes()
+    count = content.index(b"<N>") + len(b"<N>")
+    path.write_bytes(content[: count + 3] + b"\x40" + content[count + 4 :])
+    with pytest.raises(InputError, match=r"said to hold 1,073,741,8\d\d rows, but has [0-9,]+ bytes"):
+        read(path)

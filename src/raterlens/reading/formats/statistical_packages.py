@@ -63,6 +63,15 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
             f"{path.name!r} is damaged: a column has no name", "copy it again, or save it as csv"
         )
 
+    # Stata writes at least a byte for each number; the library makes room for all rows before it looks for them.
+    if suffix_of(path, config) == ".dta" and about.number_rows * about.number_columns > path.stat().st_size:
+        raise InputError(
+            f"{path.name!r} is damaged: it is said to hold {about.number_rows:,} rows, but has "
+            f"{path.stat().st_size:,} bytes",
+            "copy it again, or save it as csv",
+            value=about.number_rows,
+        )
+
     def take(wanted: Sequence[str]) -> Rows:
         stored = [name.encode().decode(BYTES) if by_bytes else name for name in dict.fromkeys(wanted)]
         columns, _ = ask(by_bytes, usecols=stored, output_format="dict")
