@@ -49,6 +49,8 @@ def test_tfm_gives_all_raters_one_slope():
         ({"sigma": 1.0}, "only model 'hrm' takes it"),
         ({"model": "hrm", "thresholds": [0.0, 1.0]}, "pass/fail ratings only"),
         ({"thresholds": "high"}, "thresholds is 'high'"),
+        ({"thresholds": [10**400]}, "thresholds is"),
+        ({"severity": [10**400]}, "severity"),
         ({"thresholds": np.zeros((3, 2))}, "one for each of the 5 items"),
         ({"thresholds": np.zeros((5, 2))}, "use scale=.partial credit."),
         ({"thresholds": [0.0, 1.0], "link": "probit"}, "needs scale 'graded'"),

@@ -120,7 +120,7 @@ class Parameters:
         given = self.thresholds
         try:
             values = np.atleast_2d(np.asarray(given, dtype=np.float64))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             remedy = "give numbers, the same number of them for every item"
             raise _wrong("thresholds", given, f"thresholds is {shortened(given)}", remedy) from None
         if values.ndim != 2 or len(values) not in (1, n_items) or not np.isfinite(values).all():
@@ -175,7 +175,7 @@ def _values(name: str, given: ArrayLike | None, each: str, drawn: Array) -> Arra
         return drawn
     try:
         values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise _wrong(
             name, given, f"{name} is {shortened(given)}", f"give a number, or one for each {each}"
         ) from None

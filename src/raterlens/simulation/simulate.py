@@ -196,7 +196,7 @@ def _streams(seed: int | Sequence[int]) -> list[Generator]:
     impressions."""
     try:
         return [default_rng(child) for child in SeedSequence(seed).spawn(7)]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(
             f"seed is {shortened(seed)}",
             "give a whole number of at least 0, or several",
