@@ -15,8 +15,8 @@ import raterlens as rl
 from benchmarks.say import least, say
 
 _REPEATS = 2
-LARGE = {"students": 40_000, "raters": 200, "items": 10, "raters_per_student": 2}
-EXAM = {"students": 8_500, "raters": 57, "items": 5, "raters_per_student": 2}
+LARGE: dict[str, Any] = {"students": 40_000, "raters": 200, "items": 10, "raters_per_student": 2}
+EXAM: dict[str, Any] = {"students": 8_500, "raters": 57, "items": 5, "raters_per_student": 2}
 
 
 def spent(ratings: rl.Ratings, **options: Any) -> dict[str, float]:
@@ -46,8 +46,8 @@ def compared(name: str, ratings: rl.Ratings, *, standard_errors: bool) -> None:
 
 
 def main() -> None:
-    large = rl.simulate(**LARGE, halo=1.0, seed=1).ratings  # type: ignore[arg-type]
-    exam = rl.simulate(**EXAM, thresholds=np.linspace(-1.5, 1.5, 3), halo=1.0, seed=2).ratings  # type: ignore[arg-type]
+    large = rl.simulate(**LARGE, halo=1.0, seed=1).ratings
+    exam = rl.simulate(**EXAM, thresholds=np.linspace(-1.5, 1.5, 3), halo=1.0, seed=2).ratings
     for standard_errors in (False, True):
         compared("large", large, standard_errors=standard_errors)
     compared("exam", exam, standard_errors=True)

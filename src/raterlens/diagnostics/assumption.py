@@ -18,6 +18,7 @@ def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str, *, most: in
     start = None if known is None or known.covariates else fit
     asked = fit.config.max_iterations
     changes = {option: kind, "max_iterations": asked if most is None else min(most, asked)}
+    # The option's name is known when this runs, not before.
     return fit.refit(ratings, start=start, standard_errors=False, **changes)  # type: ignore[arg-type]
 
 

@@ -15,6 +15,8 @@ class AssumptionTests(StudentDecisions):
 
     __slots__ = ()
 
+    # Whoever has these tests is a `Fit`, which comes after this part of it.
+
     def halo_test(self, ratings: Ratings) -> "HaloTest":
         """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own
         reading effect, and likelihood-ratio tests between them (`table`).

@@ -1,8 +1,6 @@
 """Interactions of raters with items or facets: whether they can be told from severities and difficulties."""
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from raterlens.config import FitConfig
 from raterlens.config.interacting_facets import facets_of
@@ -10,6 +8,7 @@ from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.contexts import Contexts
 from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.components import components
 from raterlens.text import Message, Option, counted
 
 MOST_CELLS = 3_000
@@ -54,9 +53,8 @@ def _check_told(contexts: Contexts, term: Interaction) -> None:
     given = np.bincount(term.cell, contexts.given.sum(axis=1), term.size)
     raters, levels = len(np.unique(term.rater)), len(np.unique(term.level))
     place = np.unique(term.level, return_inverse=True)[1] + contexts.n_raters
-    size = contexts.n_raters + levels
-    joined = coo_array((np.ones(term.size), (term.rater, place)), shape=(size, size))
-    groups = connected_components(joined, directed=False)[0] - (contexts.n_raters - raters)
+    idle = contexts.n_raters - raters
+    groups = components(contexts.n_raters + levels, term.rater, place)[0] - idle
     noun = "item" if term.facet == ITEM else f"level of {term.facet}"
     plural = "items" if term.facet == ITEM else f"levels of {term.facet}"
     if term.size <= raters + levels - groups:

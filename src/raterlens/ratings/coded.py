@@ -177,6 +177,7 @@ class Ratings:
         student, students = left(self.student, self.students, keep=False)
         rater, raters = left(self.rater, self.raters)
         item, items = left(self.item, self.items)
+        there = set(raters.cast(pl.String)) if self.trusted else ()
         known = self.known
         if known is not None:
             every = np.arange(self.n_items) if keep_levels else renumbered(self.item[rows], self.n_items)
@@ -194,7 +195,7 @@ class Ratings:
             facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
             known=known,
             piece=self.piece and Facet(self.piece.name, *left(self.piece.codes, self.piece.labels)),
-            trusted=tuple(rater for rater in self.trusted if rater in set(raters.cast(pl.String))),
+            trusted=tuple(rater for rater in self.trusted if rater in there),
         )
 
     def table(self) -> pl.DataFrame:

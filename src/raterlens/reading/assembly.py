@@ -21,7 +21,7 @@ from raterlens.reading.proposals.swapped_roles import swapped
 from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.repeated_rows import Whole, repeated_rows
 from raterlens.reading.scores import ScoreCoding, parse_scores
-from raterlens.reading.trusted_column import trusted_raters
+from raterlens.reading.trusted_column import marked_raters
 from raterlens.reading.value_labels import labelled
 from raterlens.text import Message, Option, counted, listed, shortened
 from raterlens.types import Mask
@@ -66,7 +66,7 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
     if roles.trusted:
         marks, of_use = rows.frame[roles.trusted[0]], np.logical_or.reduce(kept, axis=1)
-        ratings = replace(ratings, trusted=trusted_raters(marks, labels.raters, of_use, rows.place))
+        ratings = replace(ratings, trusted=marked_raters(marks, labels.raters, of_use, rows.place))
     if roles.piece:
         *facets, piece = ratings.facets
         ratings = replace(ratings, facets=tuple(facets), piece=piece)

@@ -13,7 +13,7 @@ from raterlens.types import Mask
 _YES, _NO = ("yes", "y", "true", "t", "1", "1.0", "x", "trusted"), ("no", "n", "false", "f", "0", "0.0", "")
 
 
-def trusted_raters(
+def marked_raters(
     column: pl.Series, raters: Levels, kept: Mask, place: Callable[[int], str]
 ) -> tuple[str, ...]:
     """Their labels, from rows that say yes or no (blank: no), the same for all rows of a rater that are kept."""

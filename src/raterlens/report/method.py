@@ -38,7 +38,8 @@ def _effects(fit: "Result") -> dict[str, str]:
     found: dict[str, str] = {}
     raters, apart = fit.table("raters"), "piece effect" in fit.tables
     if "halo" in raters.columns:
-        low, high = (number(float(end), 2) for end in (raters["halo"].min(), raters["halo"].max()))  # type: ignore[arg-type]
+        spreads = raters["halo"].to_numpy()
+        low, high = number(float(spreads.min()), 2), number(float(spreads.max()), 2)
         spread = low if low == high else f"{low}-{high}"
         found |= {"halo": words.HALO.format(spread=spread)} if apart else {}
         found |= {} if apart else {"reading": words.READING.format(spread=spread)}

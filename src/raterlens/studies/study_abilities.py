@@ -17,9 +17,8 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal, Population
 from raterlens.config import FitConfig
-from raterlens.diagnostics.ability_test import CLEAR, AbilityTest
+from raterlens.diagnostics.ability_test import CLEAR, compared
 from raterlens.facade import fitted
-from raterlens.models.facets import SHAPE
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.accuracy import label_rows
 from raterlens.studies.markdown import opening, page, table, with_error
@@ -87,11 +86,8 @@ def replicate(task: Task) -> pl.DataFrame:
         ).ratings
         asked = FitConfig(halo="none", starts=1)
         fits = {kind: fitted(ratings, asked.changed(ability=kind)) for kind in (NORMAL, SMOOTH)}
-        shape = fits[SMOOTH].calibration.effects[SHAPE]  # type: ignore[union-attr]
-        test = AbilityTest(
-            "likelihood ratio", 2 * (fits[SMOOTH].loglik - fits[NORMAL].loglik), tuple(shape.tolist())
-        )
-        fits[TESTED] = fits[SMOOTH if test.p <= CLEAR else NORMAL]
+        test = compared(fits[NORMAL], fits[SMOOTH])
+        fits[TESTED] = fits[SMOOTH if test.clear else NORMAL]
         severity, kappa = truth(df)
         for kind, fit in fits.items():
             found = (
