@@ -1,17 +1,23 @@
-"""What checking a packed file costs: `python -m audit.checksum_cost` opens one with and without, taking turns."""
+"""What checking a file costs: `python -m audit.checksum_cost` opens packed ones with and without, taking turns.
+
+Then parquet files by polars and by pyarrow (pages of 20,000 rows): checking their pages, and reading them.
+"""
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet
 
 from raterlens.ratings.packed_file import Packed, open_packed
 from raterlens.ratings.packed_writer import Chunk, Labels, write_chunks
 from raterlens.ratings.stored import StoredRatings
+from raterlens.reading.formats.parquet_pages import check_pages
 
 
 def packed(path: Path, n_ratings: int) -> None:
@@ -33,6 +39,37 @@ def seconds(path: Path, checked: bool) -> float:
         return time.perf_counter() - begun
 
 
+def pages(path: Path, n_ratings: int) -> None:
+    """Processor time of checking the pages, and of reading the columns, the best of five each."""
+    random = np.random.default_rng(0)
+    codes = {
+        "student": random.integers(0, n_ratings // 10, n_ratings),
+        "rater": random.integers(0, 300, n_ratings),
+    }
+    frame = pl.DataFrame(
+        codes | {"item": random.integers(0, 5, n_ratings), "score": random.integers(0, 2, n_ratings)}
+    )
+    writers: dict[str, Callable[[Path], object]] = {
+        "polars": frame.write_parquet,
+        "pyarrow": lambda to: pyarrow.parquet.write_table(frame.to_arrow(), to),
+    }
+    for name, write in writers.items():
+        write(path)
+        least = []
+        both: tuple[Callable[[], object], ...] = (
+            lambda: check_pages(path),
+            lambda: pl.scan_parquet(path).collect(),
+        )
+        for work in both:
+            times = []
+            for _ in range(5):
+                begun = time.process_time()
+                work()
+                times.append(time.process_time() - begun)
+            least.append(min(times))
+        print(f"a parquet file by {name}: {least[0]:.3f} s to check its pages, {least[1]:.2f} s to read it")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ratings", type=int, default=20_000_000)
@@ -47,6 +84,8 @@ def main() -> None:
         f"{given.ratings:,} ratings, {size:,.0f} MiB: {with_them:.2f} s with checksums, {without:.2f} s without "
         f"(x {with_them / without:.2f})"
     )
+    with TemporaryDirectory() as folder:
+        pages(Path(folder) / "x.parquet", given.ratings)
 
 
 if __name__ == "__main__":

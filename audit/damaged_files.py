@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+import pyarrow.parquet
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -33,7 +34,7 @@ CHECKED = ("csv.gz", "csv.xz", "rlpack")
 """Formats with a checksum over all that counts."""
 KINDS = (
     *(kind for kind in FILES if "folder" not in kind and "partitioned" not in kind),
-    *("parquet", "rlpack", "facets", "eval", "eval.json"),
+    *("parquet", "plain parquet", "rlpack", "facets", "eval", "eval.json"),
 )
 EDITS = ("cut", "flip", "set", "insert", "remove", "double", "blank")
 
@@ -48,6 +49,9 @@ def whole(kind: str) -> tuple[str, bytes]:
         elif kind == "parquet":
             path = place / "ratings.parquet"
             FRAME.write_parquet(path)
+        elif kind == "plain parquet":
+            path = place / "ratings.parquet"
+            pyarrow.parquet.write_table(FRAME.to_arrow(), path, compression="none", data_page_version="2.0")
         elif kind == "rlpack":
             path = rl.pack(FRAME, place / "ratings.rlpack")
         elif kind == "facets":

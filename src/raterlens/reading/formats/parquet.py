@@ -9,6 +9,7 @@ from polars.exceptions import PanicException, PolarsError
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Rows, Table, rows_of
+from raterlens.reading.formats.parquet_pages import check_pages
 
 MARK = b"PAR1"
 SUFFIX = ".parquet"
@@ -17,7 +18,7 @@ AGAIN = "copy or write it again"
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
-    _check_ends(path)
+    _check_whole(path)
     return _scanned(path.name, pl.scan_parquet(path, glob=False))
 
 
@@ -32,13 +33,13 @@ def read_folder(folder: Path, config: ReadConfig) -> Table:
             value=str(folder),
         )
     for file in files:
-        _check_ends(file)
+        _check_whole(file)
     partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
     lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
     return _scanned(folder.name, lazy)
 
 
-def _check_ends(path: Path) -> None:
+def _check_whole(path: Path) -> None:
     with path.open("rb") as file:
         start = file.read(4)
         file.seek(max(path.stat().st_size - 4, 0))
@@ -47,6 +48,10 @@ def _check_ends(path: Path) -> None:
         raise InputError(f"{path.name!r} is not a parquet file: it begins with {start!r}", AGAIN, value=start)
     if end != MARK:
         raise InputError(f"{path.name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
+    try:
+        check_pages(path)
+    except (ValueError, OSError) as error:
+        raise damaged(path.name, error) from error
 
 
 def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
