@@ -16,23 +16,31 @@ from raterlens.uncertainty.information import observed_information
 
 
 @pytest.mark.parametrize(
-    ("model_name", "link", "categories"),
+    ("model_name", "link", "categories", "halo"),
     [
-        ("gmf", "logit", 2),
-        ("tfm", "logit", 2),
-        ("gmf", "cloglog", 2),
-        ("probit", "probit", 2),
-        ("gmf", "logit", 4),
+        ("gmf", "logit", 2, "none"),
+        ("tfm", "logit", 2, "none"),
+        ("gmf", "cloglog", 2, "none"),
+        ("probit", "probit", 2, "none"),
+        ("gmf", "logit", 4, "none"),
+        ("gmf", "logit", 2, "common"),
     ],
 )
-def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
+def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories, halo):
     thresholds = None if categories == 2 else np.linspace(-1.0, 1.0, categories - 1)
     made = rl.simulate(
-        students=1500, raters=15, items=4, raters_per_student=3, thresholds=thresholds, link=link, seed=5
+        students=1500,
+        raters=15,
+        items=4,
+        raters_per_student=3,
+        thresholds=thresholds,
+        link=link,
+        halo=0.0 if halo == "none" else 1.5,
+        seed=5,
     )
     ratings, link = made.ratings, get_link(link)
     model, response = build(
-        ratings, Options(facets_spec(model_name), link, "rating scale", False), categories
+        ratings, Options(facets_spec(model_name), link, "rating scale", False, halo=halo), categories
     )
     found = estimate(ratings, model, response, link, "mml")
     information = information_scale(model, found.parameters)
@@ -44,8 +52,11 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories):
         places = [model.blocks[name].start + rater for name in names]
         product = inverse.toarray()[np.ix_(places, places)] @ exact[np.ix_(places, places)]
         values = np.linalg.eigvals(product).real
-        assert values.min() > 0.5
+        assert values.min() > (0.5 if halo == "none" else 0.3)
         assert values.max() < 1.6
+    if halo != "none":
+        variance = model.blocks["halo"].start
+        assert 0.5 < exact[variance, variance] / information[variance] < 2
 
 
 def test_it_saves_evaluations(monkeypatch):

@@ -92,11 +92,15 @@ def _own_information(
         through[:, :, j] = np.stack(by_intercept, axis=-1)[:, None]
         through[:, :, j] += response.lever[j] * t[:, None] * by_slope[:, None]
     bend = -response.curvature(predictor, t, counts)
-    complete = np.einsum("cqji,cqjk,cqkl->cil", through, bend, through, optimize=True)
     of_rater = sparse.csr_array((np.ones(n), (rater, context)), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]
     each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
+    if model.halo is not None:
+        # A reading's ratings tell of its effect what they tell of the rater, so much less of the rater.
+        told = each * (of_rater @ (bend @ response.lever @ response.lever))
+        bend /= 1 + (model.halo_variances(parameters)[:, None] * told)[rater, :, None, None]
+    complete = np.einsum("cqji,cqjk,cqkl->cil", through, bend, through, optimize=True)
     # Of a student's ratings by a rater: how the expected score rises with ability, and what it tells of ability.
     rise = predictor.slope[:, None, None] * (bend @ response.lever)
     tells = each * (of_rater @ (predictor.slope[:, None] * (rise @ response.lever)))

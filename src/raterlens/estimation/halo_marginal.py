@@ -11,7 +11,7 @@ The parameters are the variances tau^2: by symmetry the likelihood is level at t
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import kind_engine
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.marginal import Derivatives, FacetsMarginal
+from raterlens.kernels.break_even import compiling_pays
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
@@ -29,6 +30,8 @@ from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from raterlens.kernels.reading_effect import Products, SetsOfItems
 
 # The smallest spread that is told from 0: its likelihood differs by less than rounding of the grid does.
 LEAST_SPREAD = 1e-4
@@ -39,7 +42,9 @@ _REACH, _WIDEST, _MOST = 7.0, 0.95, 129
 _LOGISTIC, _ANY = 0.25, 0.65
 # Numbers that are kept between the tables and their derivatives: 256 MB.
 _KEPT = 2**25
-# Of odds, below which nothing overflows.
+# What a typical fit does with each kind of reading: nodes, values of u, evaluations, and passes over the tables.
+_PASSES = 40 * 30 * 25 * 5
+# Of odds and their products, below which nothing overflows.
 _LARGEST_EXPONENT = 600.0
 # A reading less likely than this at a node is as good as impossible there.
 _IMPOSSIBLE = -1e5
@@ -64,14 +69,13 @@ class Averaged:
         self.predictor = problem.model.predictor(parameters)
         self.spread = np.sqrt(np.maximum(problem.model.halo_variances(parameters), least**2))
         self._u, self._log_weights = problem.rule(float(self.spread.max()))
-        if problem.by_total:
-            assert isinstance(problem.response, Adjacent)
-            furthest = float(self.spread.max() * self._u.max())
-            self._odds = ShiftedOdds(problem.response, self.predictor, self._t, furthest)
-            self._reach = np.multiply.outer(self.predictor.slope[problem.example], self._t)
-            self._reach *= problem.kinds.total[:, None]
+        self._furthest = float(self.spread.max() * self._u.max())
         self._shares: list[Array] | None = None
-        if len(problem.kinds.keys) * len(self._t) * len(self._u) <= _KEPT:
+        self.products: Products | None = None
+        """From compiled code, where it pays."""
+        if problem.compiled and self._furthest * problem.largest_sum <= _LARGEST_EXPONENT:
+            self.table = self._compiled()
+        elif len(problem.kinds.keys) * len(self._t) * len(self._u) <= _KEPT:
             self._shares = [self._log(u, w) for u, w in self._weighted()]
             self.table = _shared_out(self._shares)
         else:
@@ -92,6 +96,30 @@ class Averaged:
     def probabilities(self, u: float) -> Array:
         """(contexts, categories - 1, nodes): of every score above zero, where kinds have sums."""
         return self._odds.probabilities(self._shift(u))
+
+    def _compiled(self) -> Array:
+        """(kinds, nodes): the table, by products."""
+        from raterlens.kernels.reading_effect import Products, Rule  # loads the compiler
+
+        problem, response = self._problem, self._problem.response
+        spread = self.spread if np.ptp(self.spread) else self.spread[:1]
+        rule = Rule.of(self._u, np.exp(self._log_weights), spread, problem.largest_sum)
+        log_prob = response.log_prob(self.predictor, self._t)
+        self.products = Products.of(problem.sets, np.exp(log_prob), rule)
+        failed = problem.item_sets @ log_prob[:, 0]
+        return np.asarray(self._reach + failed[problem.set_of_kind] + np.log(self.products.averages))
+
+    @cached_property
+    def _odds(self) -> "ShiftedOdds":
+        response = self._problem.response
+        assert isinstance(response, Adjacent)
+        return ShiftedOdds(response, self.predictor, self._t, self._furthest)
+
+    @cached_property
+    def _reach(self) -> Array:
+        """(kinds, nodes): what ability has to do with sums of scores."""
+        slope, total = self.predictor.slope[self._problem.example], self._problem.kinds.total
+        return np.multiply.outer(slope * total, self._t)
 
     def _weighted(self) -> Iterator[tuple[float, float]]:
         return zip(self._u.tolist(), self._log_weights.tolist(), strict=True)
@@ -179,10 +207,18 @@ class HaloMarginal(FacetsMarginal):
         """(kinds,): one of its contexts."""
         self.rater = model.contexts.rater[self.example]
         self.item_sets, self.set_of_kind = _item_sets(self.kinds.members)
+        self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
+        self.compiled = self.by_total and compiling_pays(len(self.rater) * _PASSES)
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),
         )
+
+    @cached_property
+    def sets(self) -> "SetsOfItems":
+        from raterlens.kernels.reading_effect import SetsOfItems  # loads the compiler
+
+        return SetsOfItems.of(self.item_sets, self.set_of_kind, self.rater, self.kinds.total)
 
     def averaged(self, parameters: Array, nodes: Nodes, least: float = LEAST_SPREAD) -> Averaged:
         return Averaged(self, parameters, nodes, least)
@@ -200,8 +236,25 @@ class HaloMarginal(FacetsMarginal):
 
     def collected(self, averaged: Averaged, loglik: float, counts: Array, nodes: Nodes) -> Derivatives:
         """The derivatives by Fisher's identity, from the expected readings of each kind at each node."""
-        t, contexts, lever = nodes.points, self.model.contexts, self.response.lever
-        n, steps, total = len(contexts), len(lever), self.kinds.total
+        t, contexts = nodes.points, self.model.contexts
+        if averaged.products is None:
+            d_slope, d_intercepts, d_spread, seen = self._summed(averaged, counts, t)
+        else:
+            found = averaged.products.summed(t, counts)
+            d_slope, d_intercepts, d_spread = -found.by_ability, -found.given, found.by_effect
+            seen = found.readings[:, None]
+        if self.by_total:
+            given_scores = self.kinds.given[:, 1:]
+            loglik += float(np.sum(given_scores * averaged.predictor.intercepts))
+            d_intercepts += given_scores
+            d_slope += np.bincount(self.example, self.kinds.total * (counts @ t), len(contexts))
+        return Derivatives(loglik, d_slope, d_intercepts, seen, d_spread / (2 * averaged.spread))
+
+    def _summed(self, averaged: Averaged, counts: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+        """In the slopes and intercepts of the contexts, but for the scores given where kinds have sums, and in the
+        spreads of the raters; and the expected ratings."""
+        contexts, lever, total = self.model.contexts, self.response.lever, self.kinds.total
+        n, steps = len(contexts), len(lever)
         d_slope, d_intercepts, d_spread = np.zeros(n), np.zeros((n, steps)), np.zeros(contexts.n_raters)
         seen = np.zeros((n, 1 if self.by_total else self.response.n_categories, len(t)))
         for at in averaged:
@@ -218,12 +271,7 @@ class HaloMarginal(FacetsMarginal):
             d_intercepts += by_intercept
             d_slope += (at_nodes @ t) @ lever
             d_spread += at.u * np.bincount(contexts.rater, by_intercept @ lever, contexts.n_raters)
-        if self.by_total:
-            given_scores = self.kinds.given[:, 1:]
-            loglik += float(np.sum(given_scores * averaged.predictor.intercepts))
-            d_intercepts += given_scores
-            d_slope += np.bincount(self.example, total * (counts @ t), n)
-        return Derivatives(loglik, d_slope, d_intercepts, seen, d_spread / (2 * averaged.spread))
+        return d_slope, d_intercepts, d_spread, seen
 
     def expected_ratings(self, weighted: Array) -> Array:
         """(contexts, categories or 1, nodes): ratings in readings of these kinds."""

@@ -15,6 +15,7 @@ from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import learned
 from raterlens.estimation.quasi_newton import News, Value
+from raterlens.estimation.starting_values import information_of_halo
 from raterlens.types import Array
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
@@ -67,15 +68,19 @@ def fit_mml(
 
     def curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
         nonlocal problem
-        found = own_curvature(problem, parameters, space.information, grid.nodes, grid.moments(parameters))
+        information = space.information
+        if problem.model.halo is not None:
+            information = information.copy()
+            information[problem.model.blocks["halo"]] = information_of_halo(problem.model, parameters)
+        found = own_curvature(problem, parameters, information, grid.nodes, grid.moments(parameters))
         if found is None:
             return None
         if problem.prior is not None:
             prior = learned(problem.prior, parameters, found.gradient, found.blocks)
             grid.problem = problem = problem.under(prior)
         if worth_joining(problem.model):
-            return joint_inverse(problem, parameters, space.information, grid.nodes, found)
-        return found.inverse(space.information, problem.prior, parameters)
+            return joint_inverse(problem, parameters, information, grid.nodes, found)
+        return found.inverse(information, problem.prior, parameters)
 
     def first_curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
         if not worth_joining(problem.model):

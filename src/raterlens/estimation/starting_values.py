@@ -55,18 +55,23 @@ def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> 
     per_row = _INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
     found = np.asarray(model.jacobian(start).power(2).T @ per_row)
     if model.halo is not None:
-        # Of a reading of n ratings about the variance, half the square of what they tell about its effect.
-        of_rater, n = np.bincount(model.contexts.rater, given), model.contexts.n_items
-        told = _INFORMATION * n * float(model.lever[-1]) ** 2
-        each = 0.5 * (told / (1 + _SPREAD**2 * told)) ** 2
-        found[model.blocks["halo"]] = model.halo.jacobian(start[model.blocks["halo"]]).T @ (
-            each * of_rater / n
-        )
+        found[model.blocks["halo"]] = information_of_halo(model, start)
     if model.pieces:
         found[model.blocks[PIECE]] = _OF_PIECE * n_students
     if model.smooth:
         found[model.blocks[SHAPE]] = _OF_SHAPE * n_students * np.array([6.0, 24.0])
     return found
+
+
+def information_of_halo(model: FacetsModel, parameters: Array) -> Array:
+    """Its part of that diagonal: of a reading of n ratings about the variance, half the square of what they tell about
+    its effect."""
+    assert model.halo is not None
+    given, n = model.contexts.given.sum(axis=1), model.contexts.n_items
+    told = _INFORMATION * n * float(model.lever[-1]) ** 2
+    each = 0.5 * (told / (1 + model.halo_variances(parameters) * told)) ** 2
+    readings = np.bincount(model.contexts.rater, given, model.contexts.n_raters) / n
+    return np.asarray(model.halo.jacobian(parameters[model.blocks["halo"]]).T @ (each * readings))
 
 
 def _first_answers(ratings: Ratings, model: KnownModel) -> Array:
