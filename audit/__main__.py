@@ -1,13 +1,15 @@
 """`make fuzz SECONDS=60`: try Raterlens on cases made by chance, and print every failure, minimised, as a command.
 
 `python -m audit --case SUBJECT CASE` tries one case again. Cases run in a process of their own: one that ends it, or
-takes more than 20 seconds of its time, is a failure like any other.
+takes more than 20 seconds of its time, is a failure like any other. Such a case is made smaller by leaving out parts of
+it, for five minutes at most.
 """
 
 import argparse
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -26,8 +28,14 @@ WORKER = (sys.executable, "-m", "audit.worker")
 ENDLESS = 1 << 60
 LONGEST = 20.0
 """Seconds of processor time that a case may take."""
+START = 5
+"""Further ones to start with, where it is tried by itself."""
+PATIENCE = 300.0
+"""Seconds of the clock that it may take to make a case smaller."""
 TELL = 60.0
 """Seconds between two lines that say how far it is."""
+SLOW = "more than"
+"""How the reason begins where a case takes too long: each such case is told."""
 SAME = 60
 """Characters in which two failures agree that are one."""
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
@@ -56,7 +64,7 @@ class Findings:
 
     def fail(self, subject: str, case: Case, why: str) -> None:
         self.counts[subject]["failed"] += 1
-        kind = (subject, why[:SAME])
+        kind = (subject, json.dumps(case) if why.startswith(SLOW) else why[:SAME])
         if kind not in self.failures:
             self.failures[kind] = f"{command(subject, case)}\n    {why}"
             print(f"FAILED {self.failures[kind]}", flush=True)
@@ -94,7 +102,7 @@ def _session(found: Findings, words: list[str], folder: Path) -> bool:
     if hung or worker.returncode != 0:
         last = (folder / "errors").read_text(errors="replace").strip().splitlines()[-1:]
         why = (
-            f"more than {LONGEST:g} s"
+            f"{SLOW} {LONGEST:g} s"
             if hung
             else f"the process ended with {worker.returncode}: {''.join(last)}"
         )
@@ -151,23 +159,30 @@ def _under_way(folder: Path) -> tuple[str, Case]:
 
 
 def _smaller(subject: str, case: Case) -> Case:
-    """Leave out what a case that ends the process does without: Hypothesis cannot, as it ended too."""
-    for key, parts in case.items() if isinstance(case, dict) else ():
-        for part in list(parts) if isinstance(parts, list) else ():
-            fewer = case | {key: [other for other in case[key] if other is not part]}
-            if not _passes(subject, fewer):
-                case = fewer
+    """Leave out what a failing case does without, larger parts first: Hypothesis cannot, as its process ended too."""
+    end = time.monotonic() + PATIENCE
+    for key in [key for key in case if isinstance(case[key], list)] if isinstance(case, dict) else ():
+        size = max(1, len(case[key]) // 2)
+        while size and time.monotonic() < end:
+            for first in reversed(range(0, len(case[key]), size)):
+                fewer = case | {key: case[key][:first] + case[key][first + size :]}
+                if time.monotonic() < end and not _passes(subject, fewer):
+                    case = fewer
+            size //= 2
     return case
 
 
 def _passes(subject: str, case: Case) -> bool:
+    """Whether a case, tried by itself, neither fails nor takes too long."""
     words = [sys.executable, "-m", "audit", "--case", subject, json.dumps(case)]
-    try:
-        done = subprocess.run(
-            words, capture_output=True, env=os.environ | ENVIRONMENT, timeout=90, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return False
+    longest = int(LONGEST) + START
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (longest, longest))
+
+    done = subprocess.run(
+        words, capture_output=True, env=os.environ | ENVIRONMENT, preexec_fn=limited, check=False
+    )
     return done.returncode == 0
 
 

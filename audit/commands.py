@@ -8,6 +8,8 @@ import contextlib
 import io
 import json
 from collections import Counter
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
-from audit.damaged_files import KINDS, changes, edited, whole
+from audit.damaged_files import FRAME, KINDS, changes, edited, whole
 from audit.small_designs import OPTIONS, designs, table
 from audit.subject import LONGEST_MESSAGE, Case, Subject
 from raterlens.app.cli.main import main
@@ -25,7 +27,6 @@ from raterlens.errors import RaterlensError
 DONE, FAILED, AT_FAULT, GATE_FAILED = 0, 1, 2, 3
 PAIRS = "student,rater\ns0,r0\ns1,r1\ns2,r0\n"
 LOADS = "rater,load\nr0,2\nr1,9\nr2,0\nr3,3\n"
-KNOWN = "student,item,answer\ns0,i0,1\ns1,i0,0\ns2,i1,1\n"
 MODEL = (
     "model",
     "method",
@@ -38,29 +39,17 @@ MODEL = (
     "reference",
     "covariance",
 )
-COUNTS = st.sampled_from([*["1", "2", "3", "5", "20"] * 3, "0", "-1", "1.5", "x"])
+COUNTS = st.sampled_from([*["1", "2", "3", "5", "20"] * 6, "0", "-1", "1.5", "x"])
+Options = dict[str, SearchStrategy[Any]]
 
-
-def _words(options: dict[str, SearchStrategy[Any]], most: int) -> SearchStrategy[list[str]]:
-    """A few options of a command, each with a value."""
-
-    def one(name: str) -> SearchStrategy[list[str]]:
-        return options[name].map(lambda value: [name] if value is None else [name, str(value)])
-
-    def given(names: list[str]) -> SearchStrategy[list[str]]:
-        return st.tuples(*map(one, names)).map(lambda found: [word for words in found for word in words])
-
-    return st.lists(st.sampled_from(sorted(options)), max_size=most, unique=True).flatmap(given)
-
-
-FIT = {f"--{name.replace('_', '-')}": OPTIONS[name] for name in MODEL}
-TABLE = {
+FIT: Options = {f"--{name.replace('_', '-')}": OPTIONS[name] for name in MODEL}
+TABLE: Options = {
     "--known": st.sampled_from(["known.csv", "known", "nothing"]),
     "--trusted": st.sampled_from(["r0", "r0,r1", "nobody", ""]),
     "--piece": st.just("piece"),
     "--cut": st.sampled_from(["1", "0", "2", "-1", "1.5"]),
 }
-GATE = {
+GATE: Options = {
     "--min-sharpness": st.sampled_from(["0", "0.5", "1", "2"]),
     "--min-kappa": st.sampled_from(["0.3", "-1"]),
     "--min-ratings": COUNTS,
@@ -69,87 +58,110 @@ GATE = {
     "--only": st.sampled_from(["r0", "r1", "nobody"]),
     "--baseline": st.just("earlier.json"),
 }
-COMMANDS: dict[str, SearchStrategy[list[str]]] = {
-    "judge": _words(
-        FIT
-        | TABLE
-        | GATE
-        | {
-            "--people": st.sampled_from(["r0", "r1,r2", "nobody"]),
-            "--margin": st.sampled_from(["0", "0.1", "-1", "nan"]),
-            "--by": st.sampled_from(["item", "school", "rater", "nothing"]),
-            "--anchors": st.just("earlier.json"),
-        },
-        4,
-    ),
-    "next": _words(
-        {
-            "--budget": COUNTS,
-            "--capacity": COUNTS | st.just("raters.csv"),
-            "--forbidden": st.just("pairs.csv"),
-            "--floor": COUNTS,
-            "--fit": st.just("earlier.json"),
-            "--piece": st.just("piece"),
-        },
-        4,
-    ),
-    "plan": _words(
-        {
-            "--students": COUNTS | st.just("pairs.csv"),
-            "--raters": COUNTS | st.just("raters.csv"),
-            "--items": COUNTS,
-            "--marks": COUNTS,
-            "--scheme": st.sampled_from(["random", "ring", "blocks", "x"]),
-            "--common": COUNTS,
-            "--seeded": COUNTS,
-            "--team": COUNTS,
-            "--forbidden": st.just("pairs.csv"),
-            "--fit": st.just("earlier.json"),
-            "--slope": COUNTS,
-            "--slope-spread": COUNTS,
-            "--severity-spread": COUNTS,
-            "--categories": COUNTS,
-            "--cut": COUNTS,
-            "--target-se": st.sampled_from(["0.2", "0", "-1", "9"]),
-            "--target-accuracy": st.sampled_from(["0.7", "0", "1", "2"]),
-        },
-        5,
-    ),
-    "fit": _words(
-        FIT
-        | TABLE
-        | {
-            "--decide": st.sampled_from(
-                ["0.5", "1", "0.2,0.8", "ability 0.3", "ability x", "2,1", "", "nan"]
-            ),
-            "--remark": COUNTS,
-            "--previous": st.just("earlier.json"),
-            "--anchors": st.just("earlier.json"),
-            "--groups": st.sampled_from(["school", "item", "nothing"]),
-            "--time": st.sampled_from(["school", "item"]),
-            "--facets-tables": st.none(),
-        },
-        4,
-    ),
-    "check": _words(FIT | TABLE | GATE, 4),
-    "compare": st.lists(st.sampled_from(["earlier.json", "other.json", "nothing.json"]), max_size=3),
+COMMANDS: dict[str, Options] = {
+    "judge": FIT
+    | TABLE
+    | GATE
+    | {
+        "--people": st.sampled_from(["r0", "r1,r2", "nobody"]),
+        "--margin": st.sampled_from(["0", "0.1", "-1", "nan"]),
+        "--by": st.sampled_from(["item", "school", "rater", "nothing"]),
+        "--anchors": st.just("earlier.json"),
+    },
+    "next": {
+        "--budget": COUNTS,
+        "--capacity": COUNTS | st.just("raters.csv"),
+        "--forbidden": st.just("pairs.csv"),
+        "--floor": COUNTS,
+        "--fit": st.just("earlier.json"),
+        "--piece": st.just("piece"),
+    },
+    "plan": {
+        "--students": COUNTS | st.just("pairs.csv"),
+        "--raters": COUNTS | st.just("raters.csv"),
+        "--items": COUNTS,
+        "--marks": COUNTS,
+        "--scheme": st.sampled_from(["random", "ring", "blocks", "x"]),
+        "--common": COUNTS,
+        "--seeded": COUNTS,
+        "--team": COUNTS,
+        "--forbidden": st.just("pairs.csv"),
+        "--fit": st.just("earlier.json"),
+        "--slope": COUNTS,
+        "--slope-spread": COUNTS,
+        "--severity-spread": COUNTS,
+        "--categories": COUNTS,
+        "--cut": COUNTS,
+        "--target-se": st.sampled_from(["0.2", "0", "-1", "9"]),
+        "--target-accuracy": st.sampled_from(["0.7", "0", "1", "2"]),
+    },
+    "fit": FIT
+    | TABLE
+    | {
+        "--decide": st.sampled_from(["0.5", "1", "0.2,0.8", "ability 0.3", "ability x", "2,1", "", "nan"]),
+        "--remark": COUNTS,
+        "--previous": st.just("earlier.json"),
+        "--anchors": st.just("earlier.json"),
+        "--groups": st.sampled_from(["school", "item", "nothing"]),
+        "--time": st.sampled_from(["school", "item"]),
+        "--facets-tables": st.none(),
+    },
+    "check": FIT | TABLE | GATE,
+    "compare": {"--json": st.none()},
 }
+NEEDED: dict[str, SearchStrategy[dict[str, str]]] = {
+    "judge": st.sampled_from([{"--known": "known.csv"}, {"--trusted": "r0"}, {"--trusted": "r0,r1"}]),
+    "check": st.sampled_from([{"--min-kappa": "0.3"}, {"--min-sharpness": "0.5"}, {"--min-ratings": "3"}]),
+    "fit": st.just({"--decide": "0.5"}) | st.just({}),
+}
+"""What a command cannot do without."""
+COLUMNS = {"--piece": "piece", "--groups": "school", "--time": "school", "--by": "school"}
+"""Options that name a column which other tables than ours have not."""
+MOST = 4
 FILES = ("ratings.csv", "known.csv", "pairs.csv", "raters.csv", "earlier.json", "other.json")
 
 
-def cases() -> SearchStrategy[Case]:
-    one = st.sampled_from(sorted(COMMANDS)).flatmap(
-        lambda name: COMMANDS[name].map(lambda words: [name, *words])
-    )
+def panels() -> SearchStrategy[Any]:
+    """Rows as those of `designs`, but enough for most models, and nearly everybody marks everybody."""
+
+    def scored(size: tuple[int, int, int, int]) -> SearchStrategy[Any]:
+        students, raters, items, highest = size
+        every = product(range(students), range(raters), range(items))
+        places = [place for place in every if (place[0] + place[1]) % 4 or raters < 3]
+        scores = st.lists(st.integers(0, highest), min_size=len(places), max_size=len(places))
+        return scores.map(
+            lambda given: [[*place, score, place[1] % 2] for place, score in zip(places, given, strict=True)]
+        )
+
+    sizes = st.tuples(st.integers(4, 7), st.integers(2, 4), st.integers(1, 2), st.integers(1, 2))
+    return sizes.flatmap(scored)
+
+
+@st.composite
+def cases(draw: Callable[[SearchStrategy[Any]], Any]) -> Case:
+    """Three in four give what is needed, and nothing of theirs is damaged; the others are careless."""
+    careful = draw(st.sampled_from([True, True, True, False]))
+    name = draw(st.sampled_from(sorted(COMMANDS)))
+    kind = draw(st.sampled_from(["csv"] * len(KINDS) + list(KINDS)))
+    options = COMMANDS[name]
+    if careful and kind != "csv":
+        options = {option: values for option, values in options.items() if option not in COLUMNS}
+    chosen = draw(st.lists(st.sampled_from(sorted(options)), max_size=MOST, unique=True))
+    given = {option: draw(options[option]) for option in chosen}
+    fits = draw(st.lists(st.sampled_from(["earlier.json", "other.json", "nothing.json"]), max_size=3))
+    if careful:
+        given |= draw(NEEDED.get(name, st.just({})))
+        fits = ["earlier.json", "other.json"]
     damage = st.fixed_dictionaries({"file": st.sampled_from(FILES), "edits": changes()})
-    return st.fixed_dictionaries(
-        {
-            "words": one,
-            "ratings": designs(),
-            "kind": st.sampled_from(["csv", "csv", "csv", *KINDS]),
-            "damage": st.none() | damage,
-        }
-    )
+    words = [name, *(fits if name == "compare" else ())]
+    for option, value in given.items():
+        words += [option] if value is None else [option, str(value)]
+    return {
+        "words": words,
+        "ratings": draw(panels() if careful else designs()),
+        "kind": kind,
+        "damage": None if careful else draw(st.none() | damage),
+    }
 
 
 def check(case: Case, folder: Path) -> str:
@@ -185,8 +197,8 @@ def run(words: list[str]) -> tuple[int, str, str]:
 
 def _written(case: Case, folder: Path) -> Path:
     """The files that a command is given, one of them damaged; the ratings."""
-    frame = table(case["ratings"])
-    contents = {"known.csv": KNOWN.encode(), "pairs.csv": PAIRS.encode(), "raters.csv": LOADS.encode()}
+    frame = table(case["ratings"]) if case["kind"] == "csv" else FRAME
+    contents = {"known.csv": _known(frame), "pairs.csv": PAIRS.encode(), "raters.csv": LOADS.encode()}
     name, contents["ratings.csv"] = "ratings.csv", frame.write_csv().encode()
     if case["kind"] != "csv":
         name, contents["ratings.csv"] = whole(case["kind"])
@@ -199,6 +211,12 @@ def _written(case: Case, folder: Path) -> Path:
     for file, content in contents.items():
         (folder / (name if file == "ratings.csv" else file)).write_bytes(content)
     return folder / name
+
+
+def _known(frame: pl.DataFrame) -> bytes:
+    """Answers for three of the students."""
+    work = frame.select("student", "item").unique(maintain_order=True).head(3)
+    return work.with_columns(answer=pl.int_range(pl.len()) % 2).write_csv().encode()
 
 
 def _fitted(frame: pl.DataFrame, model: str) -> bytes:

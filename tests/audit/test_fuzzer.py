@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from audit import worker
 from audit.__main__ import Findings, command, fuzz
+from audit.__main__ import _smaller as smaller
 from audit.damaged_files import KINDS, edited, whole
 from audit.damaged_files import check as check_file
 from audit.subject import Subject, refusal
@@ -43,9 +44,24 @@ def test_a_case_that_ends_the_process_or_takes_too_long(
     monkeypatch.setattr("audit.__main__.LONGEST", 0.3)
     monkeypatch.setattr("audit.__main__.WORKER", (sys.executable, "-c", WORKER + end))
     found = fuzz(0.01, seed=1)
-    ((_, said),) = found.failures
-    assert said.startswith(why)
+    ((said,)) = found.failures.values()
+    assert said.startswith("python -m audit --case 'damaged files' '{")
+    assert why in said
     assert found.counts["damaged files"]["failed"] == 1
+
+
+def test_a_case_that_took_too_long_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit.__main__._passes", lambda _, case: not {3, 7} <= {*case["numbers"]})
+    assert smaller("any", {"numbers": list(range(9)), "other": 1}) == {"numbers": [3, 7], "other": 1}
+    monkeypatch.setattr("audit.__main__.PATIENCE", 0.0)
+    assert smaller("any", {"numbers": list(range(9))}) == {"numbers": list(range(9))}
+
+
+def test_every_case_that_took_too_long_is_told(capsys: pytest.CaptureFixture) -> None:
+    found = Findings()
+    for number in (1, 2, 2):
+        found.fail("commands", {"number": number}, "more than 20 s")
+    assert capsys.readouterr().out.count("FAILED") == 2
 
 
 def faulty(case: dict, _: Path) -> str:

@@ -55,3 +55,14 @@ def test_undetermined_parameters_are_named_and_finite():
     assert found.undetermined.tolist() == [1]
     assert np.isfinite(found.matrix).all()
     assert found.matrix[0, 0] == pytest.approx(0.25)
+
+
+def test_where_nothing_is_known_of_anything_standard_output_is_left_alone(capfd):
+    """LAPACK writes to it if asked to invert a matrix without rows, and the command prints JSON there."""
+    from raterlens.models.redundancy import Redundancy
+
+    nothing = Redundancy(np.zeros((0, 2)), np.zeros((0, 2)))
+    found = covariance(sparse.csr_array(-np.eye(2)), nothing, np.zeros(2, dtype=bool))
+    assert found.undetermined.tolist() == [0, 1]
+    assert np.isfinite(found.matrix).all()
+    assert capfd.readouterr().out == ""

@@ -106,6 +106,8 @@ def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray
 
 def _positive_inverse(matrix: Array) -> Array:
     """From the Cholesky factor in its place, a third of the work of solving for every column."""
+    if not len(matrix):  # LAPACK would complain of it on standard output
+        return matrix
     factor = linalg.cholesky(matrix, lower=True)
     inverse, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
