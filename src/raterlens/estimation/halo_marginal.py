@@ -68,14 +68,14 @@ class Averaged:
         self._problem, self._t = problem, nodes.points
         self.predictor = problem.model.predictor(parameters)
         self.spread = np.sqrt(np.maximum(problem.model.halo_variances(parameters), least**2))
-        self._u, self._log_weights = problem.rule(float(self.spread.max()))
-        self._furthest = float(self.spread.max() * self._u.max())
+        self.u, self._log_weights = problem.rule(float(self.spread.max()))
+        self._furthest = float(self.spread.max() * self.u.max())
         self._shares: list[Array] | None = None
         self.products: Products | None = None
         """From compiled code, where it pays."""
         if problem.compiled and self._furthest * problem.largest_sum <= _LARGEST_EXPONENT:
             self.table = self._compiled()
-        elif len(problem.kinds.keys) * len(self._t) * len(self._u) <= _KEPT:
+        elif len(problem.kinds.keys) * len(self._t) * len(self.u) <= _KEPT:
             self._shares = [self._log(u, w) for u, w in self._weighted()]
             self.table = _shared_out(self._shares)
         else:
@@ -103,7 +103,7 @@ class Averaged:
 
         problem, response = self._problem, self._problem.response
         spread = self.spread if np.ptp(self.spread) else self.spread[:1]
-        rule = Rule.of(self._u, np.exp(self._log_weights), spread, problem.largest_sum)
+        rule = Rule.of(self.u, np.exp(self._log_weights), spread, problem.largest_sum)
         log_prob = response.log_prob(self.predictor, self._t)
         self.products = Products.of(problem.sets, np.exp(log_prob), rule)
         failed = problem.item_sets @ log_prob[:, 0]
@@ -122,7 +122,7 @@ class Averaged:
         return np.multiply.outer(slope * total, self._t)
 
     def _weighted(self) -> Iterator[tuple[float, float]]:
-        return zip(self._u.tolist(), self._log_weights.tolist(), strict=True)
+        return zip(self.u.tolist(), self._log_weights.tolist(), strict=True)
 
     def _log(self, u: float, log_weight: float) -> Array:
         """(kinds, nodes): log of the probability of a reading, times the weight of u."""

@@ -106,28 +106,48 @@ def _curvature(problem: HaloMarginal, averaged: Averaged, counts: Array, nodes: 
 
 @dataclass(frozen=True, slots=True)
 class _Spelled:
-    """Kinds of readings with equally many members (contexts, or contexts with scores)."""
+    """Sets of items, or patterns of scores, with equally many members and kinds of readings; at every node q and u."""
 
     kinds: Indices
-    member: Indices
-    """(kinds, members)"""
-    times: Array
+    """(sets, kinds)"""
+    context: Indices
+    """(sets, members)"""
+    scores: Array
+    """(sets, q, u, members, steps): derivatives of a member's log-probability in its context's intercepts, but for the
+    scores given where kinds have sums."""
+    share: Array
+    """(sets, q, kinds, u): probability of u, given the reading and ability."""
 
 
-def _by_length(members: sparse.csr_array, block: int) -> Iterator[_Spelled]:
-    length = np.diff(members.indptr)
-    for n in np.unique(length):
-        kinds = np.flatnonzero(length == n)
-        step = max(1, block // int(n))
-        for first in range(0, len(kinds), step):
-            some = kinds[first : first + step]
-            place = members.indptr[some][:, None] + np.arange(n)
-            yield _Spelled(some, members.indices[place].astype(np.int64), members.data[place])
+def _spelled_out(problem: HaloMarginal, averaged: Averaged, t: Array) -> Iterator[_Spelled]:
+    """A block of them at a time."""
+    every = [(_member_scores(problem, at, t), at.share) for at in averaged]
+    # (members, q, u, steps) and (kinds, q, u)
+    scores = np.stack([own for own, _ in every], axis=2)
+    shares = np.stack([share for _, share in every], axis=2)
+    sets = problem.item_sets
+    by_set = np.argsort(problem.set_of_kind, kind="stable")
+    number = np.bincount(problem.set_of_kind, minlength=sets.shape[0])
+    first, length = np.cumsum(number) - number, np.diff(sets.indptr)
+    for n, k in np.unique(np.stack([length, number], axis=1), axis=0):
+        alike = np.flatnonzero((length == n) & (number == k))
+        block = max(1, _BLOCK // (shares[0].size * int(n * (1 + scores.shape[-1]) + k)))
+        for begin in range(0, len(alike), block):
+            some = alike[begin : begin + block]
+            place = sets.indptr[some][:, None] + np.arange(n)
+            member, kinds = sets.indices[place], by_set[first[some][:, None] + np.arange(k)]
+            own = scores[member] * sets.data[place][..., None, None, None]
+            context = member if problem.by_total else member // problem.response.n_categories
+            yield _Spelled(
+                kinds,
+                context.astype(np.int64),
+                own.transpose(0, 2, 3, 1, 4),
+                shares[kinds].transpose(0, 2, 1, 3),
+            )
 
 
 def _member_scores(problem: HaloMarginal, at: Shares, t: Array) -> Array:
-    """(members, nodes, steps): derivatives of the log-probability of a member in its context's intercepts, but for the
-    scores given where kinds have sums."""
+    """(members, nodes, steps)"""
     if problem.by_total:
         assert isinstance(problem.response, Adjacent)
         return -problem.response.probabilities(at.predictor, t).transpose(0, 2, 1)
@@ -136,40 +156,44 @@ def _member_scores(problem: HaloMarginal, at: Shares, t: Array) -> Array:
 
 
 def _covariance(problem: HaloMarginal, averaged: Averaged, counts: Array, nodes: Nodes) -> sparse.csr_array:
-    """Cov_u[d log p], summed over readings."""
-    response, t, contexts = problem.response, nodes.points, problem.model.contexts
+    """Cov_u[d log p], summed over readings: of all kinds of a set at once, whose scores differ by what u makes of their
+    sum, u T, alone."""
+    response, t, u, contexts = problem.response, nodes.points, averaged.u, problem.model.contexts
     n, steps = len(contexts), len(response.lever)
-    every = [(_member_scores(problem, at, t), at.share, at.u) for at in averaged]
-    scores, shares, u = (np.stack(part) for part in zip(*every, strict=True))
-    block = max(1, _BLOCK // (len(u) * len(t) * (1 + steps)))
     rows, columns, values = [], [], []
-    for some in _by_length(problem.kinds.members, block):
-        own = scores[:, some.member] * some.times[..., None, None]  # (u, kinds, members, nodes, steps)
-        share = shares[:, some.kinds]
-        x = _in_coordinates(own, problem.kinds.total[some.kinds], response.lever, t, u)
-        x -= np.einsum("kdut,ukt->kdt", x, share, optimize=True)[:, :, None]
-        k, d = x.shape[:2]
-        weight = (share * counts[some.kinds]).transpose(1, 0, 2).reshape(k, 1, -1)
-        x = x.reshape(k, d, -1)
-        context = some.member if problem.by_total else some.member // response.n_categories
-        own_places = [context[..., None], n + context[..., None] * steps + np.arange(steps)]
-        place = np.concatenate(own_places, axis=-1).reshape(k, -1)
-        place = np.concatenate([place, n * (1 + steps) + problem.rater[some.kinds][:, None]], axis=1)
+    for some in _spelled_out(problem, averaged, t):
+        x = _in_coordinates(some.scores, response.lever, t, u)
+        total, often = problem.kinds.total[some.kinds], counts[some.kinds].transpose(0, 2, 1)
+        mean = some.share @ x  # (sets, q, kinds, coordinates)
+        mean[..., -1] += total[:, None] * (some.share @ u)
+        weight = some.share * often[..., None]
+        alike = (len(x), -1, x.shape[-1])
+        x, mean, often = x.reshape(alike), mean.reshape(alike), often.reshape(len(x), -1, 1)
+        found = x.transpose(0, 2, 1) @ (weight.sum(axis=2).reshape(len(x), -1, 1) * x)
+        found -= mean.transpose(0, 2, 1) @ (often * mean)
+        summed = u * np.einsum("sk,sqku->squ", total, weight)
+        pull = np.einsum("sa,sad->sd", summed.reshape(len(x), -1), x)
+        found[:, -1] += pull
+        found[:, :, -1] += pull
+        found[:, -1, -1] += np.einsum("sk,sqku,u->s", total**2, weight, u**2, optimize=True)
+        own_places = [some.context[..., None], n + some.context[..., None] * steps + np.arange(steps)]
+        place = np.concatenate(own_places, axis=-1).reshape(len(x), -1)
+        spread = n * (1 + steps) + problem.rater[some.kinds[:, :1]]
+        place = np.concatenate([place, spread], axis=1)
         down, across = np.broadcast_arrays(place[:, :, None], place[:, None, :])
         rows.append(down.ravel())
         columns.append(across.ravel())
-        values.append(((x * weight) @ x.transpose(0, 2, 1)).ravel())
+        values.append(found.ravel())
     size = n * (1 + steps) + contexts.n_raters
     return _sparse(np.concatenate(rows), np.concatenate(columns), np.concatenate(values), size)
 
 
-def _in_coordinates(own: Array, total: Array, lever: Array, t: Array, u: Array) -> Array:
-    """(kinds, coordinates, u, nodes): derivatives in each member's slope and intercepts, then in the spread."""
+def _in_coordinates(own: Array, lever: Array, t: Array, u: Array) -> Array:
+    """(sets, q, u, coordinates): derivatives in each member's slope and intercepts, then in the spread."""
     by_base = own @ lever
-    pull = u[:, None, None] * (by_base.sum(axis=2) + total[:, None])
-    x = np.concatenate([(by_base * t)[..., None], own], axis=-1).transpose(1, 2, 4, 0, 3)
-    x = x.reshape(x.shape[0], -1, *x.shape[3:])
-    return np.concatenate([x, pull.transpose(1, 0, 2)[:, None]], axis=1)
+    x = np.concatenate([(by_base * t[:, None, None])[..., None], own], axis=-1)
+    pull = u * by_base.sum(axis=-1)
+    return np.concatenate([x.reshape(*x.shape[:3], -1), pull[..., None]], axis=-1)
 
 
 def reading_scores(
@@ -186,10 +210,14 @@ def reading_scores(
     summed = sparse.csr_array(
         (members.data, np.arange(n_members), members.indptr), shape=(n_kinds, n_members)
     )
-    for at in averaged:
-        at_members = _member_scores(problem, at, t)[members.indices] * at.share[kind][..., None]
-        own += at_members
-        spread += at.u * (summed @ (at_members @ lever) + total * at.share)
+    for some in _spelled_out(problem, averaged, t):
+        alike = (*some.scores.shape[:3], -1)
+        mean = (some.share @ some.scores.reshape(alike)).transpose(0, 2, 1, 3)  # (sets, kinds, q, ...)
+        place = members.indptr[some.kinds][..., None] + np.arange(some.context.shape[1])
+        own[place] = mean.reshape(*mean.shape[:3], -1, steps).transpose(0, 1, 3, 2, 4)
+        pull = averaged.u * (some.scores @ lever).sum(axis=-1)
+        spread[some.kinds] = np.einsum("sqku,squ->skq", some.share, pull)
+        spread[some.kinds] += total[some.kinds] * (some.share @ averaged.u).transpose(0, 2, 1)
     # Members, then each kind once for its spread and once for the sum of its scores.
     spelled = sparse.csr_array(
         sparse.hstack([summed, sparse.eye_array(n_kinds), sparse.eye_array(n_kinds)], format="csr")
