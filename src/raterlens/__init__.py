@@ -8,7 +8,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from raterlens.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from raterlens import capability, charts

@@ -30,6 +30,7 @@ from raterlens.diagnostics.shared_flags import shared
 from raterlens.errors import OptionError, choose
 from raterlens.estimation.scoring import places_of
 from raterlens.notebook import Point, intervals, lines, shown
+from raterlens.parallel.linear_algebra import suited_to
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
@@ -163,7 +164,18 @@ def diagnose(
     shape: ability_test.AbilityTest | None = None,
 ) -> Diagnosis:
     """Look for what the model does not foresee: `Fit.diagnose`. `shape`: the test of abilities, where it was made."""
-    levels = {name: levels_of(name, values, ratings) for name, values in (groups or {}).items()}
+    with suited_to(ratings.n_raters + ratings.n_items):
+        return _diagnose(fit, ratings, time, groups or {}, shape)
+
+
+def _diagnose(
+    fit: "Fit",
+    ratings: Ratings,
+    time: Any,
+    groups: Mapping[str, Any],
+    shape: ability_test.AbilityTest | None,
+) -> Diagnosis:
+    levels = {name: levels_of(name, values, ratings) for name, values in groups.items()}
     moment = None if time is None else time_of(time, ratings)
 
     found = residuals(fit, ratings)

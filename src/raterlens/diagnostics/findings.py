@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.differences import Differences, differences
+from raterlens.parallel.linear_algebra import suited_to
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
@@ -37,6 +38,7 @@ class Findings:
 
 def find(fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None) -> Findings:
     """All of it; without ratings, what the estimates alone say."""
-    if diagnosis is None and ratings is not None:
-        diagnosis = fit.diagnose(ratings)
-    return Findings(consequences(fit, ratings), differences(fit, ratings, diagnosis), diagnosis)
+    with suited_to(fit.n_raters + fit.n_items):
+        if diagnosis is None and ratings is not None:
+            diagnosis = fit.diagnose(ratings)
+        return Findings(consequences(fit, ratings), differences(fit, ratings, diagnosis), diagnosis)

@@ -7,6 +7,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.kernels.break_even import missed
 from raterlens.models.registry import MODELS
 from raterlens.models.spec import COMMON, FacetsSpec
+from raterlens.parallel.linear_algebra import suited_to
 from raterlens.pipeline.facets_checks import check_together
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.latent_class_task import LatentClassTask
@@ -22,13 +23,14 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
-    task = _task(ratings, config, run)
-    run.enter("fitting")
-    estimate = task.estimate()
-    wanted = config.standard_errors or task.needs_covariance
-    run.enter("standard errors")
-    covariance = task.covariance(estimate) if wanted else None
-    found = task.found(estimate, covariance)
+    with suited_to(ratings.n_raters + ratings.n_items):
+        task = _task(ratings, config, run)
+        run.enter("fitting")
+        estimate = task.estimate()
+        wanted = config.standard_errors or task.needs_covariance
+        run.enter("standard errors")
+        covariance = task.covariance(estimate) if wanted else None
+        found = task.found(estimate, covariance)
     return Result(
         config=config,
         link=found.link,

@@ -1,6 +1,5 @@
 """From a fit to one self-contained HTML page: what it means, who needs attention and why, then the evidence."""
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from raterlens.diagnostics.findings import Findings, find
@@ -24,6 +23,7 @@ from raterlens.report.page_tables import (
 from raterlens.report.pictures import NARROW, WIDE, pictures
 from raterlens.report.rater_pages import rater_data
 from raterlens.report.rater_rows import panel
+from raterlens.version import __version__
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit
@@ -61,7 +61,7 @@ def render(
         it=content(fit, reproduction, ratings, found, document),
         style=style(),
         script=script(),
-        version=version("raterlens"),
+        version=__version__,
     )
 
 

@@ -1,7 +1,9 @@
 """A result as JSON: what `fit.save` and the command write, and `rl.load` reads. Nothing in it is ever run."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +59,25 @@ def encoded(value: Any) -> str:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         parts = (f"{json.dumps(key, ensure_ascii=False)}: {encoded(part)}" for key, part in value.items())
         return f"{{{', '.join(parts)}}}"
-    if isinstance(value, list) and value and isinstance(value[0], list):
-        return f"[{', '.join(encoded(part) for part in value)}]"
-    if isinstance(value, list) and len(value) >= _LONG and {*map(type, value)} <= {float, type(None)}:
-        numbers = pl.Series(value, dtype=pl.Float64)
-        if numbers.is_finite().all():
-            return f"[{numbers.cast(pl.String).fill_null('null').str.join(', ').item()}]"
+    if isinstance(value, list) and value and all(isinstance(part, list) for part in value):
+        written = _written([number for part in value for number in part])
+        one_by_one = iter(written or ())
+        return _listed(_listed(islice(one_by_one, len(part))) if written else encoded(part) for part in value)
+    if isinstance(value, list) and (written := _written(value)):
+        return _listed(written)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return f"[{', '.join(parts)}]"
+
+
+def _written(values: list[Any]) -> list[str] | None:
+    """Each as JSON, if they are many, and all of them finite floats or missing."""
+    if len(values) < _LONG or not {*map(type, values)} <= {float, type(None)}:
+        return None
+    numbers = pl.Series(values, dtype=pl.Float64)
+    return numbers.cast(pl.String).fill_null("null").to_list() if numbers.is_finite().all() else None
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:

@@ -8,7 +8,6 @@ uninterrupted one write the same bytes, whatever the number of workers.
 import hashlib
 import shutil
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ import polars as pl
 from raterlens.drafts import write_whole
 from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
 from raterlens.studies.study import Study, Task, get_study
+from raterlens.version import __version__
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,7 +35,7 @@ class Settings:
     @staticmethod
     def of(study: Study, seed: int, data: Path | None) -> "Settings":
         digest = None if data is None else hashlib.sha256(data.read_bytes()).hexdigest()
-        return Settings(study.name, seed, digest, version("raterlens"))
+        return Settings(study.name, seed, digest, __version__)
 
 
 @dataclass(frozen=True, slots=True)

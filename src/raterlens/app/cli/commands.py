@@ -4,13 +4,13 @@ A command is loaded when it is given, and what is heavy once it has something to
 """
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, get_args
 
 from cyclopts import App, Parameter, Token, convert
 
 from raterlens.charts.chart_names import CHART_HELP
 from raterlens.studies.catalogue import STUDY_HELP
+from raterlens.version import __version__
 
 COMMANDS = {
     "fit": "Fit a model: how capable, how severe and how sharp is each rater?",
@@ -132,7 +132,7 @@ app = App(
   raterlens check ratings.csv
   raterlens fit ratings.csv --out results/
   raterlens fit essays.csv --rater rater,topic --items spe,coh,str --cut 3""",
-    version=lambda: version("raterlens"),
+    version=__version__,
     result_action="return_value",
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(converter=converted),

@@ -1,6 +1,5 @@
 """From data to pages: one set of templates, and a message for whatever is refused."""
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from raterlens.app.web.state import app_state
 from raterlens.app.web.words import TABLE, WORDS
 from raterlens.models.registry import MODELS
 from raterlens.text import counted, number, sentence
+from raterlens.version import __version__
 
 HERE = Path(__file__).parent
 
@@ -24,7 +24,7 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 _templates.filters.update(number=number, sentence=sentence, counted=counted)
-_templates.globals.update(words=WORDS, choices=TABLE, models=list(MODELS), version=version("raterlens"))
+_templates.globals.update(words=WORDS, choices=TABLE, models=list(MODELS), version=__version__)
 
 
 def page(request: Request, template: str, status: int = 200, **data: Any) -> Response:
