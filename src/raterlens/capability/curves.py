@@ -22,6 +22,8 @@ from raterlens.types import Array
 _REACH = 2.0
 # A logistic curve falls below 1e-17 this far from its thresholds.
 _TAIL = 40.0
+# Of odds, below which no product of them overflows.
+_LARGEST_EXPONENT = 600.0
 
 
 class Curve(Protocol):
@@ -152,10 +154,16 @@ class AdjacentCurve:
         return np.repeat(1 / (len(steps) * steps), steps)
 
     def cumulative(self, s: Array) -> Array:
-        parts = self._probabilities(s)
-        above = [np.flip(np.cumsum(np.flip(p[1:], 0), 0), 0) for p in parts]
-        below = [np.cumsum(p[:-1], 0) for p in parts]
-        return np.stack([np.concatenate(above), np.concatenate(below)])
+        out, first = np.empty((2, len(self.step_weights), *np.shape(s))), 0
+        for p in self._probabilities(s):
+            steps = len(p) - 1
+            above, below = out[:, first : first + steps]
+            above[-1], below[0] = p[-1], p[0]
+            for k in range(1, steps):
+                np.add(below[k - 1], p[k], out=below[k, ...])
+                np.add(above[-k], p[-1 - k], out=above[-1 - k, ...])
+            first += steps
+        return out
 
     def rates(self, a: Array, eta: Array) -> Array:
         a, eta = np.broadcast_arrays(np.abs(a), np.asarray(eta, np.float64))
@@ -181,12 +189,28 @@ class AdjacentCurve:
 
     def _probabilities(self, s: Array) -> list[Array]:
         """(categories, ...) of every scale; sums along a short last axis would be slow."""
+        scales = [own[np.isfinite(own)] for own in self.thresholds]
+        s = np.asarray(s, np.float64)
+        furthest = np.abs(s).max(initial=0.0)
+        if all(len(tau) * furthest + np.abs(tau).sum() < _LARGEST_EXPONENT for tau in scales):
+            return [_by_odds(np.exp(s), np.exp(-tau)) for tau in scales]
         found = []
-        for tau in (own[np.isfinite(own)] for own in self.thresholds):
+        for tau in scales:
             logs = np.multiply.outer(np.arange(len(tau) + 1), s)
             logs -= np.append(0.0, np.cumsum(tau)).reshape(-1, *[1] * np.ndim(s))
             found.append(special.softmax(logs, axis=0))
         return found
+
+
+def _by_odds(odds: Array, easier: Array) -> Array:
+    """(categories, ...): each step multiplies by the odds of reaching it, so that one exponential does for all."""
+    p = np.empty((len(easier) + 1, *odds.shape))
+    p[0] = 1.0
+    for k, factor in enumerate(easier):
+        np.multiply(p[k], odds, out=p[k + 1, ...])
+        p[k + 1] *= factor
+    p /= p.sum(axis=0)
+    return p
 
 
 def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = False) -> Curve:

@@ -28,8 +28,8 @@ from raterlens.kernels.break_even import compiling_pays
 from raterlens.types import Array
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
-_BLOCK = 2048
-"""Raters in one pass over a grid."""
+_AT_A_TIME = 2**17
+"""Numbers in one pass over a grid."""
 _PER_VALUE = 150
 """Numbers that readable code goes over for each value: the mixture's components, thrice."""
 
@@ -116,9 +116,10 @@ def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: i
     return out
 
 
-def blocks(index: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """So many of them at a time that a table of nodes stays in the processor's cache."""
-    return (index[start : start + _BLOCK] for start in range(0, index.size, _BLOCK))
+def blocks(index: NDArray[np.intp], each: int = 64) -> Iterator[NDArray[np.intp]]:
+    """So many of them at a time that a table of nodes, with `each` numbers for one, stays in the processor's cache."""
+    size = max(1, _AT_A_TIME // each)
+    return (index[start : start + size] for start in range(0, index.size, size))
 
 
 def ability_nodes(grid: Grid) -> tuple[Array, Array]:

@@ -62,7 +62,7 @@ def reached(
     x = predictor_nodes(grid)
     of_step = grid.step * densities(x)
     out = np.empty((2, len(of_step), a.size))
-    for block in blocks(np.flatnonzero(a <= grid.steep)):
+    for block in blocks(np.flatnonzero(a <= grid.steep), 2 * len(of_step) * len(t)):
         out[:, :, block] = np.einsum(
             "t,skta->ska", of_ability, cumulative(np.multiply.outer(t, a[block]) - eta[block])
         )

@@ -230,7 +230,7 @@ class Histogram:
     def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         def rate(a: Array, eta: Array) -> Array:
             flat, out = (a.ravel(), eta.ravel()), np.empty(a.size)
-            for rows in blocks(np.arange(a.size)):
+            for rows in blocks(np.arange(a.size), len(curve.step_weights) * len(self.edges)):
                 out[rows] = self._across(curve.mean(self._predictors(flat[0][rows], flat[1][rows])))
             return out.reshape(a.shape)
 
@@ -265,7 +265,7 @@ class Histogram:
         (theta, weight), flat = self._points(), (a.ravel(), eta.ravel())
         off, steps = weight * (theta - self._mean), curve.step_weights
         share, covariance = np.empty((2, len(steps), a.size)), np.empty(a.size)
-        for rows in blocks(np.arange(a.size)):
+        for rows in blocks(np.arange(a.size), 2 * len(steps) * len(theta)):
             at = curve.cumulative(np.multiply.outer(theta, flat[0][rows]) - flat[1][rows])
             share[:, :, rows] = np.einsum("t,skta->ska", weight, at)
             covariance[rows] = np.einsum("t,k,kta->a", off, steps, at[0], optimize=True)
