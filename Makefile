@@ -84,7 +84,7 @@ bench-quick: $(VENV)/.installed-bench
 # Damaged files, tiny designs, wrong options, killed and failing commands, web requests, made by chance: an hour by hand, a
 # minute in continuous integration, 180 cases in `make test`. Failures are printed as commands.
 fuzz: $(VENV)/.installed-dev
-	$(BIN)/python -m audit --seconds $(or $(SECONDS),60)
+	$(BIN)/python -m audit --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 # Do the tests notice faults put into engine, capability and uncertainty? SAMPLE faults each; takes an hour or so.
 mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from audit.subject import Case
@@ -38,7 +38,15 @@ SLOW = "more than"
 """How the reason begins where a case takes too long: each such case is told."""
 SAME = 60
 """Characters in which two failures agree that are one."""
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
+IN_MEMORY = Path("/dev/shm")
+PLACE = str(IN_MEMORY) if IN_MEMORY.is_dir() else gettempdir()
+"""Where files of cases go: a disk would take more time than the cases."""
+ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "RUST_BACKTRACE": "0",
+    "TMPDIR": PLACE,
+}
 
 
 @dataclass
@@ -80,7 +88,7 @@ def fuzz(seconds: float, seed: int, subjects: list[str] | None = None, turns: in
     """Try cases until the time is up, or every subject has had so many turns."""
     found, end, chosen = Findings(), time.monotonic() + seconds, subjects or list(SUBJECTS)
     while (left := end - time.monotonic()) > 0:
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory(dir=PLACE) as folder:
             words = ["--seconds", str(left), "--turns", str(turns), "--seed", str(seed), "--folder", folder]
             whole = _session(found, [*words, "--subjects", *chosen], Path(folder))
         if whole and turns < ENDLESS:

@@ -24,6 +24,9 @@ _ONE_SIDED = 1.6449
 _DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
 _BLOCK = 1_000
+# With reading effects, every so many draws do for a rater whose severity has a standard error beyond this: next to
+# nothing is known of it, and no table of Chebyshev's reaches so far.
+_THINNED, _VAGUE = 10, 100.0
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
 # Slopes, and where they stand on a scale on which what is known of them is about normal; nothing tells a rater
@@ -291,10 +294,19 @@ def _quantiles(on: Measured, values: Values, found: Array) -> tuple[Array, Array
     tail = (1 - _LEVEL) / 2
     low, high = np.empty_like(found), np.empty_like(found)
     drawn = _draws(on)
+    assert on.joint is not None
+    vague = (on.joint[:, 1, 1] > _VAGUE**2) & (on.halo is not None)
     for first in range(0, len(on.a), _BLOCK):
         rows = slice(first, first + _BLOCK)
-        for which, value in enumerate(values(*drawn(rows))):
-            low[which, rows], high[which, rows] = np.quantile(value, [tail, 1 - tail], axis=1)
+        draws = drawn(rows)
+        for some, step in ((~vague[rows], 1), (vague[rows], _THINNED)):
+            if some.any():
+                a, eta, sigma = (part[some, ::step] for part in draws[:3])
+                halo = draws[3][some, ::step] if isinstance(draws[3], np.ndarray) else 0.0
+                for which, value in enumerate(values(a, eta, sigma, halo)):
+                    low[which, rows][some], high[which, rows][some] = np.quantile(
+                        value, [tail, 1 - tail], axis=1
+                    )
     return np.minimum(low, found), np.maximum(high, found)
 
 
