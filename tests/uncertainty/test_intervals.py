@@ -95,3 +95,24 @@ def test_ordered_scores_of_two_raters_of_whom_neither_can_be_the_best():
     rows = [("a", "x", 0), ("a", "x", 0), ("a", "x", 1), ("a", "x", 2), ("b", "y", 0), ("b", "y", 0)]
     fit = rl.fit(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))
     assert fit.raters["kappa_high"].is_finite().all()
+
+
+def test_a_rater_of_whom_nothing_is_known_takes_fewer_draws(monkeypatch):
+    """With reading effects; the others' intervals stay as they are, and its own says about the same."""
+    variance = np.array([0.04, 0.04, 0.04, 500.0**2, 0.01, 0.01])
+    covariance = np.diag(variance)
+    panel = Panel(
+        np.array([1.5, 1.0, 0.8]),
+        np.array([0.0, 0.5, -0.5]),
+        covariance,
+        np.zeros(3),
+        halo=np.full(3, 0.6),
+        halo_covariance=np.hstack([np.zeros((3, 6)), 0.01 * np.eye(3)]),
+    )
+    found = estimates(panel)
+    monkeypatch.setattr("raterlens.uncertainty.intervals._VAGUE", np.inf)
+    every = estimates(panel)
+    for name in ("kappa_low", "kappa_high", "sharpness_low", "sharpness_high"):
+        few, all_of_them = getattr(found, name), getattr(every, name)
+        np.testing.assert_array_equal(few[1:], all_of_them[1:])
+        assert few[0] == pytest.approx(all_of_them[0], abs=0.1)
