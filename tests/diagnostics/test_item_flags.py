@@ -24,7 +24,7 @@ def test_an_item_that_measures_something_else_is_named_with_a_remedy():
     found = rl.fit(ratings).diagnose(ratings)
     flags = found.table("item flags")
     assert flags.filter(effect="noisy")["item"].to_list() == ["i3"]
-    assert "item_slopes=True" in flags["next_step"][0]
+    assert "fit with item slopes" in flags["next_step"][0]
     assert any(text.startswith("item 'i3' is noisy") for text in found.warnings())
     assert "item i3: noisy" in found.summary()
     slopes = rl.fit(ratings, item_slopes=True)

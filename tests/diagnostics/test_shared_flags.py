@@ -30,3 +30,9 @@ def test_what_a_rater_does_alone_stays_and_so_do_small_panels():
     few = flags_of(*((f"r{i}", "halo") for i in range(4)))
     assert shared(few, 4)[1].height == 0
     assert shared(flags_of(("r1", "halo")), 10)[1].height == 0
+
+
+def test_halo_of_most_raters_says_what_was_done_about_intervals():
+    flags = flags_of(*((f"r{i}", "halo") for i in range(6)))
+    for allowed_for, words in ((True, "intervals allow for it"), (False, "fit with a common halo")):
+        assert shared(flags, 6, allowed_for=allowed_for)[1]["next_step"][0].endswith(words)

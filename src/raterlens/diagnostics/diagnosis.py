@@ -212,7 +212,7 @@ def _diagnose(
     found_flags = flags(
         tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link), allowed_for=halo
     )
-    tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters)
+    tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters, allowed_for=halo)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
 

@@ -167,10 +167,14 @@ def _in_errors(size: Array, se: Array) -> Array:
     return np.divide(size, se, out=np.full_like(size, np.nan), where=se > 0)
 
 
-def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
-    intervals = (
-        "intervals allow for it" if allowed_for else "intervals do not allow for it: fit with halo='common'"
+def about_intervals(allowed_for: bool) -> str:
+    """What was done about halo."""
+    return (
+        "intervals allow for it" if allowed_for else "intervals do not allow for it: fit with a common halo"
     )
+
+
+def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
     size, se = _column(effects, "halo"), _column(effects, "halo_se")
     p = adjusted(_upper(_in_errors(size, se)))
     for r in np.flatnonzero((p <= LEVEL) & (size >= MATTERS["halo"])):
@@ -181,7 +185,7 @@ def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterat
             p[r],
             f"scores of the same student correlate more than ability explains: residual correlation {size[r]:.2f}",
             "have each item marked across all students before the next, so that one impression does not carry over; "
-            + intervals,
+            + about_intervals(allowed_for),
         )
 
 

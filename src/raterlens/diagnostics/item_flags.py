@@ -50,9 +50,9 @@ def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
             float(p[i]),
             f"scores are {100 * abs(infit[i] - 1):.0f} % {'noisier' if noisy else 'more predictable'} than the model "
             f"expects (infit {infit[i]:.2f})",
-            "check that its description asks for the same thing as the others', and fit item_slopes=True"
+            "check that its description asks for the same thing as the others', and fit with item slopes"
             if noisy
-            else "check that it is not scored by the impression of the whole, and fit item_slopes=True",
+            else "check that it is not scored by the impression of the whole, and fit with item slopes",
         )
 
 
