@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import raterlens as rl
 from raterlens.errors import InputError
 from raterlens.ratings.coded import Facet, Ratings, joined, used_levels
 
@@ -26,6 +27,16 @@ def ratings() -> Ratings:
         backend="pandas",
         facets=(Facet("topic", np.array([0, 0, 0, 0, 1], dtype=np.int32), pl.Series("topic", ["s", "t"])),),
     )
+
+
+def test_the_table_names_pieces_and_is_read_back(ratings):
+    essay = Facet("essay", np.array([1, 1, 0, 0, 1], dtype=np.int32), pl.Series("essay", ["p", "q"]))
+    table = replace(ratings, piece=essay).table()
+    assert table.columns == ["student", "rater", "item", "score", "topic", "essay"]
+    assert table["essay"].to_list() == ["q", "q", "p", "p", "q"]
+    again = rl.read(table, piece="essay", facets=["topic"])
+    assert again.piece is not None
+    assert_frame_equal(again.table(), table, check_dtypes=False)
 
 
 @pytest.mark.parametrize(

@@ -81,12 +81,17 @@ class Ratings:
             (self.student, self.students),
             (self.rater, self.raters),
             (self.item, self.items),
-            *((facet.codes, facet.labels) for facet in (*self.facets, *([self.piece] if self.piece else []))),
+            *((facet.codes, facet.labels) for facet in self._further),
         ):
             if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
         for array in (self.student, self.rater, self.item, self.score):
             array.setflags(write=False)
+
+    @property
+    def _further(self) -> tuple[Facet, ...]:
+        """Columns besides student, rater and item."""
+        return self.facets if self.piece is None else (*self.facets, self.piece)
 
     def parts(self) -> "Iterator[Ratings]":
         """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that
@@ -199,7 +204,7 @@ class Ratings:
         )
 
     def table(self) -> pl.DataFrame:
-        """One row per rating: student, rater, item and score, then further facets.
+        """One row per rating: student, rater, item and score, then further facets and the piece of work.
 
         Examples
         --------
@@ -213,7 +218,8 @@ class Ratings:
             "item": self.items.gather(self.item),
             "score": pl.Series(self.score),
         }
-        return pl.DataFrame(columns | {facet.name: facet.labels.gather(facet.codes) for facet in self.facets})
+        further = {facet.name: facet.labels.gather(facet.codes) for facet in self._further}
+        return pl.DataFrame(columns | further)
 
     def check_estimable(self) -> None:
         """Raise where nothing could be learnt about raters; a single student can still be scored by a fit."""
