@@ -4,11 +4,24 @@ from collections.abc import Callable
 from typing import Any
 
 from raterlens.errors import OptionError
+from raterlens.kernels.compiling_notice import notify
 
 try:
     import numba as nb
+    from numba.core import event
 except ModuleNotFoundError as error:  # where readable code could not do it
     raise OptionError("this needs compiled code", "run: pip install 'raterlens[large]'") from error
+
+
+class _Compiling(event.Listener):
+    def on_start(self, event: Any) -> None:
+        notify()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]
 
 
 def compiled(*fastmath: str, inline: bool = False) -> Callable[[Callable[..., Any]], Any]:

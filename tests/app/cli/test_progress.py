@@ -9,6 +9,7 @@ import pytest
 
 from raterlens.app.cli.main import DONE, main
 from raterlens.app.cli.progress import STAGES, Watch, watching
+from raterlens.kernels.compiling_notice import notify
 
 
 class Screen(StringIO):
@@ -56,3 +57,12 @@ def test_a_fit_goes_through_all_stages(table, tmp_path, monkeypatch: pytest.Monk
         "diagnosing",
         "writing",
     ]
+
+
+def test_the_bar_says_that_functions_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with watching("reading") as watch:
+        notify()
+        assert watch.done == 0
+    assert "compiling for this machine, once" in screen.getvalue()

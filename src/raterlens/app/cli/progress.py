@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from raterlens.kernels.compiling_notice import told_of_compiling
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -50,6 +52,10 @@ class Watch:
         self._farthest = 1.0
         self._show(self._before(stage), f"{stage} {of}".rstrip())
 
+    def compiling(self) -> None:
+        """Functions for large data are being compiled."""
+        self._show(self.done, "compiling for this machine, once")
+
     @property
     def on_iteration(self) -> Callable[[Record], None] | None:
         """What a fit should call, if anything."""
@@ -91,4 +97,5 @@ def watching(stage: str, of: str = "", unless: bool = False) -> Iterator[Watch]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         watch = Watch(bar, bar.add_task("", total=100))
         watch.enter(stage, of)
-        yield watch
+        with told_of_compiling(watch.compiling):
+            yield watch
