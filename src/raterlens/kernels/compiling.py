@@ -15,10 +15,10 @@ except ModuleNotFoundError as error:  # where readable code could not do it
 
 class _Compiling(event.Listener):
     def on_start(self, event: Any) -> None:
-        notify()
+        notify(True)
 
     def on_end(self, event: Any) -> None:
-        pass
+        notify(False)
 
 
 event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]

@@ -6,12 +6,13 @@ Apart from the compiler, so that asking to be told does not load it.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-_tell: list[Callable[[], None]] = []
+_tell: list[Callable[[bool], None]] = []
 
 
 @contextmanager
-def told_of_compiling(tell: Callable[[], None]) -> Iterator[None]:
-    """`tell` is called whenever a function begins to be compiled, not where it is kept from an earlier run."""
+def told_of_compiling(tell: Callable[[bool], None]) -> Iterator[None]:
+    """`tell` is called with True when a function begins to be compiled, and with False when it is done; not where it is
+    kept from an earlier run."""
     _tell.append(tell)
     try:
         yield
@@ -19,6 +20,6 @@ def told_of_compiling(tell: Callable[[], None]) -> Iterator[None]:
         _tell.remove(tell)
 
 
-def notify() -> None:
+def notify(begun: bool) -> None:
     for tell in tuple(_tell):
-        tell()
+        tell(begun)

@@ -63,6 +63,12 @@ def test_the_bar_says_that_functions_are_compiled(monkeypatch: pytest.MonkeyPatc
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     with watching("reading") as watch:
-        notify()
-        assert watch.done == 0
-    assert "compiling for this machine, once" in screen.getvalue()
+        watch.enter("standard errors")
+        for begun in (True, True, False, False):
+            notify(begun)
+            watch.bar.refresh()
+    shown = [
+        line for line in ("compiling for this machine, once", "standard errors") if line in screen.getvalue()
+    ]
+    assert len(shown) == 2
+    assert screen.getvalue().rindex(shown[1]) > screen.getvalue().rindex(shown[0])

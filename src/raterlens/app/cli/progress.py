@@ -46,15 +46,18 @@ class Watch:
     task: "TaskID | None" = None
     done: float = 0.0
     _farthest: float = field(default=1.0)
+    _words: str = ""
 
     def enter(self, stage: str, of: str = "") -> None:
         """The command goes on to one of `STAGES`; `of` says what of."""
         self._farthest = 1.0
         self._show(self._before(stage), f"{stage} {of}".rstrip())
 
-    def compiling(self) -> None:
-        """Functions for large data are being compiled."""
-        self._show(self.done, "compiling for this machine, once")
+    def compiling(self, begun: bool) -> None:
+        """A function for large data begins to be compiled, or is done."""
+        before = self._words
+        self._show(self.done, "compiling for this machine, once" if begun else before)
+        self._words = before
 
     @property
     def on_iteration(self) -> Callable[[Record], None] | None:
@@ -73,7 +76,7 @@ class Watch:
 
     def _show(self, done: float, words: str) -> None:
         """The bar never goes back: where a model is fitted again, it waits."""
-        self.done = max(self.done, done)
+        self.done, self._words = max(self.done, done), words
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, completed=self.done, description=words)
 
