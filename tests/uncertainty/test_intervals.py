@@ -1,5 +1,7 @@
 """Intervals of kappa from draws: known coverage in a normal world, and fairness to whoever came out on top."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -46,6 +48,15 @@ def test_estimates_lie_in_their_intervals():
     assert (found.kappa_low <= found.kappa).all()
     assert (found.kappa <= found.kappa_high).all()
     assert found.kappa[0] == found.kappa_high[0] == pytest.approx(1)
+
+
+def test_among_sampled_raters_an_interval_that_reaches_zero_is_one_sided():
+    """Near 0 what is known of a slope is normal, so that both upper limits are known."""
+    panel = replace(panel_of([0.02, 0.45, 1.5], [0.0, 0.0, 0.0], 0.15), largest=1.5)
+    found = estimates(panel)
+    slopes = [0.02 + 1.645 * 0.15, 0.45 + 1.96 * 0.15]
+    np.testing.assert_allclose(found.sharpness_high[:2], rl.capability.sharpness(slope=slopes), atol=0.02)
+    assert found.sharpness_low[0] < 0 < found.sharpness_low[1]
 
 
 def test_coverage_in_a_normal_world():

@@ -304,9 +304,10 @@ def _quantiles(on: Measured, values: Values, found: Array) -> tuple[Array, Array
                 a, eta, sigma = (part[some, ::step] for part in draws[:3])
                 halo = draws[3][some, ::step] if isinstance(draws[3], np.ndarray) else 0.0
                 for which, value in enumerate(values(a, eta, sigma, halo)):
-                    low[which, rows][some], high[which, rows][some] = np.quantile(
-                        value, [tail, 1 - tail], axis=1
-                    )
+                    least, most, above = np.quantile(value, [tail, 1 - tail, _LEVEL], axis=1)
+                    if on.sampled:  # who may not tell students apart: the question is how good it is at most
+                        most = np.where(least < 0, np.maximum(above, 0.0), most)
+                    low[which, rows][some], high[which, rows][some] = least, most
     return np.minimum(low, found), np.maximum(high, found)
 
 
