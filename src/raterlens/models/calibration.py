@@ -15,7 +15,7 @@ from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
 from raterlens.errors import choose
 from raterlens.models.interaction_terms import ITEM, block_of
-from raterlens.models.panel import Covarying, Panel, PanelSpread
+from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
 from raterlens.models.registry import facets_spec
 from raterlens.types import Array, Mask
 
@@ -62,6 +62,8 @@ class Calibration:
     """Raters who gave only the lowest, or only the highest score."""
     item_variance: Array | None = None
     """(raters, items): by how much more uncertain a severity is on an item, where raters interact with items."""
+    limits: SlopeLimits | None = None
+    """How far slopes could be from their estimates, where some ran to a limit."""
 
     @property
     def item_slopes(self) -> bool:
@@ -143,6 +145,7 @@ class Calibration:
             of_halo,
             self._largest(stretch),
             self.extreme,
+            None if self.limits is None else self.limits.stretched(stretch),
         )
 
     def _besides(self) -> Array | None:
@@ -225,6 +228,9 @@ class Calibration:
             "known_slope": self.known_slope,
             "extreme": None if self.extreme is None else self.extreme.tolist(),
             "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
+            "limits": None
+            if self.limits is None
+            else {name: values.tolist() for name, values in asdict(self.limits).items()},
         }
 
     @staticmethod
@@ -258,6 +264,9 @@ class Calibration:
             content.get("known_slope"),
             _mask(content.get("extreme")),
             None if content.get("item_variance") is None else np.array(content["item_variance"], float),
+            None
+            if content.get("limits") is None
+            else SlopeLimits(**{name: np.array(values, float) for name, values in content["limits"].items()}),
         )
 
 

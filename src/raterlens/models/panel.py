@@ -1,12 +1,12 @@
 """A panel: what was estimated of its raters, whatever the model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
-from raterlens.types import Array, Mask
+from raterlens.types import Array, Indices, Mask
 
 
 class Covarying(Protocol):
@@ -35,6 +35,24 @@ class PanelSpread:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SlopeLimits:
+    """95 % limits of each rater's slope by profile likelihood."""
+
+    low: Array
+    high: Array
+    severity_low: Array
+    """By how much the severity differs from its estimate where the slope is at its lower limit; from the average."""
+    severity_high: Array
+
+    def of(self, rows: slice | Indices) -> "SlopeLimits":
+        return SlopeLimits(self.low[rows], self.high[rows], self.severity_low[rows], self.severity_high[rows])
+
+    def stretched(self, stretch: float) -> "SlopeLimits":
+        """On an item that tells students apart so many times as well."""
+        return replace(self, low=stretch * self.low, high=stretch * self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Panel:
     """Raters' slopes and severities with their uncertainty."""
 
@@ -57,6 +75,8 @@ class Panel:
     """Where raters were fitted as a sample of raters: the largest slope, on average over what is known of them."""
     extreme: Mask | None = None
     """Raters who gave only the lowest, or only the highest score: how severe they are has no end."""
+    limits: SlopeLimits | None = None
+    """How far slopes could be from their estimates, where that was looked for."""
 
     @property
     def at_limit(self) -> Mask:

@@ -63,6 +63,7 @@ from raterlens.uncertainty.numerical_information import differenced_information
 from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.uncertainty.resampling import redrawn
 from raterlens.uncertainty.shared_information import shared_information
+from raterlens.uncertainty.slope_limits import Reach, slope_limits
 from raterlens.uncertainty.sparse_covariance import large_covariance
 
 
@@ -227,12 +228,14 @@ class FacetsTask:
         return inverted(information, redundant, held)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
-        calibration = self._calibration(estimate, covariance)
+        calibration, reach = self._calibration(estimate, covariance), self._reach(estimate, covariance)
+        if reach is not None:
+            calibration = replace(calibration, limits=reach.limits)
         if not self.config.standard_errors:  # they were needed only for how large the largest slope is
             covariance, calibration = None, replace(calibration, covariance=None)
         errors = estimate.moments.sd
         if self.config.method == "mml":
-            errors = ability_errors(estimate, self.coded, covariance)
+            errors = ability_errors(estimate, self.coded, covariance, reach)
         on = measured(calibration, self.yardstick, estimate.moments.mean, errors)
         raters = on.raters()
         tables = tabulate(self.coded, estimate, raters, on.standards(), errors, covariance, self.covariates)
@@ -337,6 +340,13 @@ class FacetsTask:
         return replace(
             found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=known)))
         )
+
+    def _reach(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Reach | None:
+        """Where intervals are asked for and the likelihood of a fit by `mml` says more than standard errors."""
+        usual = self.config.covariance == OBSERVED and self.config.method == "mml"
+        if covariance is None or not usual or not self.config.standard_errors:
+            return None
+        return slope_limits(estimate, self.coded.n_ratings, self.coded.n_students)
 
 
 def _extreme(ratings: Ratings) -> Mask:

@@ -6,6 +6,9 @@ A student's posterior is taken at the estimates. They have errors of their own, 
 
 over the posterior, so that with V the covariance of the estimates x the variance of an ability is that of its posterior
 plus (d E / d x) V (d E / d x)'. With five raters of sixty students, the posterior alone leaves out a third of it.
+
+Slopes that ran to a limit have no variance in V. How far they could be from it is known by profile likelihood, and
+with it what means and variances of abilities are there.
 """
 
 from collections.abc import Callable
@@ -15,7 +18,7 @@ from scipy import sparse
 
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.methods import FacetsEstimate, on_scale
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.population_shift import POPULATION, population_of
@@ -26,15 +29,20 @@ from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.halo_information import halo_scores
 from raterlens.uncertainty.sandwich import summed_scores
 from raterlens.uncertainty.shared_information import ability_gradient
+from raterlens.uncertainty.slope_limits import Reach
 
 # Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
 MOST_RATINGS = 100_000
 _BLOCK = 4_096
 # In standard errors.
-_STEP = 0.1
+_STEP, _AT_LIMITS = 0.1, 1.96
+# How far a slope is from the limit that it ran to, on average, as a share of how far it could be: E|z| / 1.96.
+_HALF_WAY = 0.407
 
 
-def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance | None) -> Array:
+def ability_errors(
+    found: FacetsEstimate, ratings: Ratings, spread: Covariance | None, reach: Reach | None = None
+) -> Array:
     """(students,)"""
     posterior = found.moments.sd
     if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
@@ -49,6 +57,11 @@ def ability_errors(found: FacetsEstimate, ratings: Ratings, spread: Covariance |
         for first in range(0, len(posterior), _BLOCK):
             rows = gradient[first : first + _BLOCK]
             added[first : first + _BLOCK] = rows.multiply(rows @ spread.matrix).sum(axis=1)
+    if reach is not None:
+        for there in reach.unheld:
+            moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
+            added += ((moved.mean - found.moments.mean) / _AT_LIMITS) ** 2
+            added += _HALF_WAY * (moved.sd**2 - posterior**2)
     return np.asarray(np.sqrt(posterior**2 + np.maximum(added, 0.0)))
 
 

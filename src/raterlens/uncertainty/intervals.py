@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
-from raterlens.models.panel import Panel
+from raterlens.models.panel import Panel, SlopeLimits
 from raterlens.types import Array
+from raterlens.uncertainty.slope_scale import between, skewed
 
 _LEVEL = 0.95
-_ONE_SIDED = 1.6449
+_ONE_SIDED, _TWO_SIDED = 1.6449, 1.96
 _DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
 _BLOCK = 1_000
@@ -29,14 +30,6 @@ _BLOCK = 1_000
 _THINNED, _VAGUE = 10, 100.0
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
-# Slopes, and where they stand on a scale on which what is known of them is about normal; nothing tells a rater
-# steeper than the last from a perfect one.
-_PLACES = np.linspace(-8.0, 8.0, 8_001)
-_SLOPES = np.sinh(_PLACES[::2])
-_RISE = np.cosh(_PLACES) * (1 + np.sinh(_PLACES) ** 4) ** -0.25
-# Simpson's rule between slopes.
-_EVEN = np.append(0.0, np.cumsum(_RISE[:-2:2] + 4 * _RISE[1::2] + _RISE[2::2])) * (16 / 8_000 / 3)
-_EVEN -= _EVEN[len(_EVEN) // 2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +54,8 @@ class Measured:
     """Whom the yardstick competes with, where it is one of the raters and the best of them."""
     halo: Array | None = None
     """Variances of the reading effect; None where the model has none."""
+    limits: SlopeLimits | None = None
+    """How far slopes could be from their estimates, where that was looked for."""
 
     @property
     def halos(self) -> Array | float:
@@ -84,6 +79,7 @@ class Measured:
             falling=self.falling[rows],
             rival=rival,
             halo=None if self.halo is None else self.halo[rows],
+            limits=None if self.limits is None else self.limits.of(rows),
         )
 
 
@@ -147,6 +143,7 @@ def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool)
         sampled=panel.largest is not None,
         rival=_rival(panel, yardstick, origin) if is_most and panel.covariance is not None else None,
         halo=panel.halo,
+        limits=panel.limits,
     )
 
 
@@ -279,7 +276,7 @@ Values = Callable[[Array, Array, Array, Array | float], Iterable[Array]]
 def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
     """(values, raters) twice: of what is 0 where a slope is; one-sided there."""
     low, high = _quantiles(on, values, np.stack(list(values(on.a, on.eta, on.sigmas, on.halos))))
-    zero = np.flatnonzero(on.a == 0)
+    zero = np.flatnonzero((on.a == 0) & (on.limits is None))
     low[:, zero] = 0.0
     highest, sigma = _highest_slope(on, zero), on.sigmas[zero]
     if on.is_most:
@@ -327,15 +324,32 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
     def of(rows: slice) -> tuple[Array, Array, Array, Array | float]:
         draws = centre[rows, None] + normal @ root[rows].transpose(0, 2, 1)
         a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
+        eta = draws[..., 1]
         if on.sampled:
             a = skewed(on.a[rows, None], a)
+        elif on.limits is not None:
+            a, eta = _within_limits(on, rows, draws, normal)
         sigma = np.abs(draws[..., 2])
         if on.is_most:
             sigma = np.maximum(np.abs(a), sigma)
         halo = 0.0 if on.halo is None else np.maximum(draws[..., 3], 0.0)
-        return a, draws[..., 1], np.maximum(sigma, _FLATTEST), halo
+        return a, eta, np.maximum(sigma, _FLATTEST), halo
 
     return of
+
+
+def _within_limits(on: Measured, rows: slice, draws: Array, normal: Array) -> tuple[Array, Array]:
+    """Slopes and severities of draws that reach as far as profile likelihood says, severities following slopes."""
+    assert on.joint is not None
+    assert on.limits is not None
+    limits, joint, a = on.limits.of(rows), on.joint[rows], on.a[rows, None]
+    deviation = np.sqrt(np.maximum(joint[:, :1, 0], 0.0))
+    # A slope that is held has no error of its own: its eigenvector is the first, and nothing else depends on that.
+    z = np.divide(draws[..., 0] - a, deviation, out=np.tile(normal[:, 0], (len(a), 1)), where=deviation > 0)
+    along = np.divide(joint[:, :1, 1], deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
+    follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / _TWO_SIDED
+    return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), draws[..., 1] + (follows - along) * z
 
 
 def _if_the_best(on: Measured, index: Index) -> Array:
@@ -357,16 +371,6 @@ def _if_the_best(on: Measured, index: Index) -> Array:
         kappa = index.kappa(own, eta, own, halo[might] if isinstance(halo, np.ndarray) else halo)
         upper[first + might] = np.quantile(kappa, 1 - tail, axis=1)
     return upper
-
-
-def skewed(centre: Array, draws: Array) -> Array:
-    """Normal draws of slopes as what few ratings say of them: normal in h(a), h' = (1 + a⁴)^(-1/4).
-
-    A slope could more easily be twice as large than 0, as scores hardly differ between large slopes; near 0 both sides
-    are alike.
-    """
-    moved = np.interp(centre, _SLOPES, _EVEN) + (draws - centre) / (1 + centre**4) ** 0.25
-    return np.asarray(np.interp(moved, _EVEN, _SLOPES))
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:
