@@ -3,7 +3,7 @@
 A rater whose few scores happen to order students perfectly has no largest slope. Ability is then what that rater says,
 everybody else is measured by it, and standard errors given that slope are far too small: on such panels 95 % intervals
 covered 62 to 81 %. So each rater's slope is moved, everything else following, until twice the log-likelihood has fallen
-by 3.84. Severities at both ends are kept as well: they follow slopes.
+by 3.84 (5.76 for a slope estimated at 0). Severities at both ends are kept as well: they follow slopes.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,11 @@ from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.methods import FacetsEstimate
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
+from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.panel import SlopeLimits
 from raterlens.types import Array
+from raterlens.uncertainty.intervals import AT_ZERO
 from raterlens.uncertainty.slope_scale import even, uneven
 
 # Raters times ratings up to which it is worth its time; with more ratings hardly any slope runs to a limit.
@@ -71,8 +73,8 @@ class _Climbs:
     def _root(self, there: Optimum) -> float:
         return float(np.sqrt(2 * max(self.top - there.value.objective, 0.0)))
 
-    def end(self, place: int, guess: float, limit: float) -> tuple[float, Array]:
-        """Where the deviance is reached between the estimate and a limit, and the parameters there.
+    def end(self, place: int, guess: float, limit: float, fall: float) -> tuple[float, Array]:
+        """Where the root of the deviance is `fall`, between the estimate and a limit, and the parameters there.
 
         The root of the deviance is nearly linear on the even scale of slopes.
         """
@@ -83,23 +85,24 @@ class _Climbs:
         to = float(np.clip(guess, min(centre, last), max(centre, last)))
         for _ in range(_MOST_LOOKS):
             root, there = self.at(place, float(uneven(to)), inside[2])
-            if abs(root - _FALL) <= _CLOSE or (root < _FALL and to == last):
+            if abs(root - fall) <= _CLOSE or (root < fall and to == last):
                 return float(uneven(to)), there
-            if root < _FALL:
+            if root < fall:
                 inside = (to, root, there)
             else:
                 outside = (to, root, there)
-            to = _next(inside, outside, last)
-        return float(uneven(inside[0])), inside[2]
+            to = _next(inside, outside, last, fall)
+        nearest = inside if outside is None else outside
+        return float(uneven(nearest[0])), nearest[2]
 
 
 def _next(
-    inside: tuple[float, float, Array], outside: tuple[float, float, Array] | None, last: float
+    inside: tuple[float, float, Array], outside: tuple[float, float, Array] | None, last: float, fall: float
 ) -> float:
     if outside is None:
         farther = inside[0] + (last - inside[0]) / 2
         return last if abs(last - farther) < 0.2 else farther
-    share = (_FALL - inside[1]) / (outside[1] - inside[1])
+    share = (fall - inside[1]) / (outside[1] - inside[1])
     return inside[0] + float(np.clip(share, 0.1, 0.9)) * (outside[0] - inside[0])
 
 
@@ -113,14 +116,15 @@ class Reach:
 
 
 def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reach | None:
-    """Of all raters; None where no slope is near a limit, or ratings are too many for it to matter."""
+    """Of all raters; None where no slope is near its limit, or ratings are too many for it to matter."""
     model, x = found.model, found.parameters
     own = isinstance(model.slope, Linear) and model.slope.size == model.severity.size == model.n_raters
-    if not own or found.problem.prior is not None or model.n_raters * n_ratings > MOST_WORK:
+    plain = not (model.item_slopes or found.shared or isinstance(found.problem.response, Capped))
+    if not (own and plain) or found.problem.prior is not None or model.n_raters * n_ratings > MOST_WORK:
         return None
     block = model.blocks["slope"]
     slope, lower = x[block], model.bounds(allow_reversed=False)[0][block]
-    if found.held[block].any() or (slope < 0).any() or not ((slope <= lower) | (slope > _STEEP)).any():
+    if found.held[block].any() or (slope < 0).any() or not (slope > _STEEP).any():
         return None
     top = found.problem.value(x, found.nodes).objective
     climbs = _Climbs(found, information_scale(model, x, n_students), top)
@@ -132,7 +136,8 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
                 ends[which, :, rater] = slope[rater], 0.0
                 continue
             guess = float(even(slope[rater])) + (which - 0.5) * 2
-            at, there = climbs.end(place, guess, float(limit[rater]))
+            fall = AT_ZERO if slope[rater] <= lower[rater] else _FALL
+            at, there = climbs.end(place, guess, float(limit[rater]), fall)
             moved = (there - x)[model.blocks["severity"]]
             ends[which, :, rater] = at, moved[rater] - moved[counted].mean()
             if slope[rater] in (lower[rater], LARGEST_SLOPE):
