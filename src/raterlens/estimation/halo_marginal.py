@@ -19,7 +19,7 @@ from scipy import sparse
 
 from raterlens.engine.cells import Kinds, KindsOf, readings
 from raterlens.engine.protocol import Nodes, Tables
-from raterlens.engine.selection import kind_engine
+from raterlens.engine.selection import kind_engine, large_fit
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.marginal import Derivatives, FacetsMarginal
 from raterlens.kernels.break_even import compiling_pays
@@ -42,8 +42,8 @@ _REACH, _WIDEST, _MOST = 7.0, 0.95, 129
 _LOGISTIC, _ANY = 0.25, 0.65
 # Numbers that are kept between the tables and their derivatives: 256 MB.
 _KEPT = 2**25
-# What a typical fit does with each kind of reading: nodes, values of u, evaluations, and passes over the tables.
-_PASSES = 40 * 30 * 25 * 5
+# Nodes, values of u and evaluations of a typical fit: it goes over each kind of reading that often, once per score.
+_PASSES = 40 * 30 * 25
 # Of odds and their products, below which nothing overflows.
 _LARGEST_EXPONENT = 600.0
 # A reading less likely than this at a node is as good as impossible there.
@@ -208,7 +208,8 @@ class HaloMarginal(FacetsMarginal):
         self.rater = model.contexts.rater[self.example]
         self.item_sets, self.set_of_kind = _item_sets(self.kinds.members)
         self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
-        self.compiled = self.by_total and compiling_pays(len(self.rater) * _PASSES)
+        numbers = len(self.rater) * response.n_categories * _PASSES
+        self.compiled = self.by_total and compiling_pays(numbers, loaded=large_fit(self.kinds.n_groups))
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),
