@@ -116,7 +116,8 @@ def fit(
         For method `mml` and every link but `log`.
     starts, seed
         Starting values to try at most, and the seed of the random ones: for `hrm` and `dawid-skene`, and for other
-        models by `mml` with few ratings, whose likelihood may have several maxima.
+        models by `mml` with few ratings, whose likelihood may have several maxima. With more than 300 ratings, fewer
+        are tried where three agree; with no more, raters at a limit are tried the other way besides, one at a time.
     covariance
         Where standard errors come from: `observed` information (the default; for method `laplace` that of its own
         approximation); `expected` information on this design; `sandwich`, clustered by student, which holds where

@@ -13,6 +13,11 @@ from tests.support.engine_problems import logistic_problem
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 
+@pytest.fixture(autouse=True)
+def _passes_are_large_enough(monkeypatch):
+    monkeypatch.setattr("raterlens.engine.growing_engine._LEAST_PASS", 0)
+
+
 @pytest.mark.parametrize("after", [0, 2, 100])
 def test_the_numbers_do_not_depend_on_when_compiled_code_takes_over(after, monkeypatch):
     counts, sums, tables, nodes, scores = logistic_problem()
@@ -45,3 +50,14 @@ def test_it_stays_readable_until_the_work_is_worth_compiling(monkeypatch):
     engine = GrowingEngine(counts, sums)
     engine.score_covariance(tables, nodes, scores)
     assert type(engine._engine) is CompiledEngine
+
+
+def test_small_passes_stay_readable_however_many_they_are(monkeypatch):
+    counts, sums, tables, nodes, _ = logistic_problem()
+    once = counts.nnz * len(nodes.points)
+    monkeypatch.setattr("raterlens.engine.growing_engine._LEAST_PASS", once + 1)
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", once)
+    engine = GrowingEngine(counts, sums)
+    for _ in range(3):
+        engine.evaluate(tables, nodes)
+    assert type(engine._engine) is NumpyEngine

@@ -65,7 +65,8 @@ def test_repeated_ratings_share_the_true_category():
     assert twice.value(x, NO_ABILITY).loglik == pytest.approx(expected, abs=1e-9)
 
 
-def test_starts_are_seeded_and_stop_when_three_agree():
+def test_starts_are_seeded_and_stop_when_three_agree(monkeypatch):
+    monkeypatch.setattr("raterlens.estimation.latent_estimate.FEW_RATINGS", 0)
     ratings = as_ratings(annotations()[:60])
     model = problem_on(ratings, rasch=False).model
     fits = [estimate_latent_class(ratings, model, seed=seed) for seed in (0, 0, 1)]

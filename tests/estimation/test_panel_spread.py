@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import integrate, optimize, stats
 
-from raterlens.estimation.panel_prior import PanelPrior
-from raterlens.estimation.panel_spread import LEAST_SPREAD, learned
+from raterlens.estimation.panel_prior import FREEDOM, PanelPrior
+from raterlens.estimation.panel_spread import LEAST_SPREAD, _height, learned
 
 
 def prior_of(n: int, *, slopes: bool = True) -> PanelPrior:
@@ -56,3 +56,29 @@ def test_one_rater_unlike_the_others_does_not_stretch_the_spread():
         learned(prior_of(10), x, np.zeros(20), blocks_of(10, 1e-4)).slope_spread for x in (alike, one_off)
     )
     assert robust < 3 * plain
+
+
+@pytest.mark.parametrize(
+    ("n", "freedom", "expected"), [(800, 2, (2, 4)), (800, 1e6, (8, 100)), (100, 1e6, (FREEDOM,))]
+)
+def test_many_raters_show_how_heavy_their_tails_are(n, freedom, expected):
+    random = np.random.default_rng(5)
+    slopes = 3 + 0.3 * random.standard_t(freedom, n) + np.sqrt(0.05) * random.standard_normal(n)
+    x = np.concatenate([slopes, random.normal(size=n)])
+    found = learned(prior_of(n), x, np.zeros(2 * n), blocks_of(n, 0.05))
+    assert found.freedom in expected
+    if freedom > 100 and n > 200:
+        assert found.slope_spread * 3 == pytest.approx(0.3, rel=0.1)
+
+
+def test_tails_are_weighed_by_the_likelihood_of_the_slopes():
+    """Against the convolution of a t and a normal distribution, by adaptive quadrature."""
+    top, error, means = np.array([-1.0, 0.2, 0.8]), np.array([0.2, 0.3, 0.1]), np.ones((3, 1))
+    prior = stats.t(4.0, 0.0, 0.5)
+
+    def density(y: float, e: float) -> float:
+        both = integrate.quad(lambda a: prior.pdf(a) * stats.norm.pdf(y, a, np.sqrt(e)), -30, 30, points=[y])
+        return float(both[0])
+
+    exact = sum(np.log(density(y, e)) for y, e in zip(top, error, strict=True))
+    assert _height(top, error, means, 0.5, np.zeros(3), 4.0) == pytest.approx(exact, abs=1e-3)

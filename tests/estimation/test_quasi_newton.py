@@ -42,6 +42,17 @@ def test_a_curved_valley_with_a_bound_across_it():
     np.testing.assert_allclose(-found.value.objective, expected.fun, rtol=1e-6)
 
 
+def test_who_is_at_a_bound_is_held_there_whatever_rounding_does_to_it():
+    """A bound times a scale, divided by it, is below the bound for some of these scales."""
+    information, upper = np.array([1, 0.97, 1, 2.66, 1, 2.75, 1, 3.05]), np.full(8, 10.0)
+    assert (upper * np.sqrt(information) / np.sqrt(information) < upper).any()
+    target = np.where(np.arange(8) % 2, 20.0, 3.0)
+    objective = negative(lambda x: (float(((x - target) ** 2).sum()) / 2, x - target))
+    found = maximise(objective, np.zeros(8), Space(information, (-upper, upper)), stage="test")
+    assert found.record.gradient <= found.record.tolerance
+    np.testing.assert_array_equal(found.parameters[1::2], 10.0)
+
+
 def test_where_the_objective_bends_the_wrong_way_it_still_climbs():
     """-cos has its lowest points at 0, where its curvature is that of a minimum."""
     objective = negative(lambda x: (float(np.cos(x).sum()), -np.sin(x)))

@@ -54,7 +54,7 @@ class FitConfig:
     """How strongly a known answer shows ability."""
     ability: AbilityKind | None = None
     """None: normal, but it is said where the ratings clearly show another shape; the command then fits with that."""
-    starts: int = 8
+    starts: int = 20
     seed: int = 0
     standard_errors: bool = True
     covariance: CovarianceKind = "observed"

@@ -19,6 +19,9 @@ from raterlens.types import Array
 _PER_ENTRY = 2
 
 
+# Numbers in a pass below which it takes compiled code longer to hand them to its threads than to go over them.
+_LEAST_PASS = 50_000
+
 # Once loaded, for these ratings or for others, it need not be paid for again.
 _COMPILED = "raterlens.engine.compiled_engine"
 
@@ -54,7 +57,7 @@ class GrowingEngine:
 
     def _after(self, numbers: float) -> Engine:
         """The engine for so much more work."""
-        self._work += numbers
+        self._work += numbers if numbers >= _LEAST_PASS else 0.0
         if not self._compiled and compiling_pays(self._work, loaded=_COMPILED in sys.modules):
             from raterlens.engine.compiled_engine import CompiledEngine  # loads the compiler
 

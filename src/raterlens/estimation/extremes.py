@@ -10,7 +10,7 @@ import numpy as np
 
 from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Response, counted_scores
+from raterlens.models.responses import Predictor, Response, counted_scores
 from raterlens.types import Array
 
 HALF_A_RATING = 0.5
@@ -37,15 +37,17 @@ class Pseudo:
         return value, gradient
 
     def _ratings(self, model: FacetsModel, response: Response, parameters: Array) -> tuple[float, Array]:
-        if not self.counts.any():
+        rows, t = np.flatnonzero(self.counts.any(axis=1)), PSEUDO_NODES.points
+        if not len(rows):
             return 0.0, np.zeros(model.blocks.size)
-        t = PSEUDO_NODES.points
-        predictor = model.predictor(parameters)
-        counts = self.spread()
+        whole = model.predictor(parameters)
+        predictor = Predictor(whole.slope[rows], whole.intercepts[rows])
+        counts = np.multiply.outer(self.counts[rows], np.exp(PSEUDO_NODES.log_weights))
         value = float(np.sum(counts * response.log_prob(predictor, t)))
         at_nodes = counted_scores(response, predictor, t, counts)
-        d_slope = at_nodes @ response.lever @ t
-        return value, model.pullback(parameters, d_slope, at_nodes.sum(axis=1))
+        d_slope, d_intercepts = np.zeros_like(whole.slope), np.zeros_like(whole.intercepts)
+        d_slope[rows], d_intercepts[rows] = at_nodes @ response.lever @ t, at_nodes.sum(axis=1)
+        return value, model.pullback(parameters, d_slope, d_intercepts)
 
     def spread(self) -> Array:
         """(contexts, categories, nodes)"""

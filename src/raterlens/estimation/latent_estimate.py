@@ -23,8 +23,9 @@ from raterlens.types import Array
 
 # Two starts with log-likelihoods this close have reached the same maximum.
 SAME_MAXIMUM = 0.1
-# That many starts at the best maximum are enough.
-ENOUGH = 3
+# That many starts at the best maximum are enough; not on so few ratings that most may end at the same lower one, where
+# each costs milliseconds.
+ENOUGH, FEW_RATINGS = 3, 300
 # A dense matrix of this many parameters takes 200 MB and seconds: beyond it no Newton steps, no standard errors.
 MOST_PARAMETERS = 5_000
 # Fine enough to tell maxima apart, far from the last digits.
@@ -36,6 +37,8 @@ _MOST_GRIDS = 6
 _ENOUGH_RATINGS = 100_000
 # Information of one rating about its line and of one student-item about its predictor, averaged over a typical panel.
 _RATING, _STUDENT_ITEM = 0.1, 0.1
+# A usual slope where votes are left aside.
+_UNVOTED = 3.0
 # Slope of the true category on ability that the first grid is prepared for.
 _STEEP = 2.0
 
@@ -73,7 +76,7 @@ def estimate_latent_class(
     seed: int = 0,
     enough_ratings: int = _ENOUGH_RATINGS,
 ) -> LatentClassEstimate:
-    """Maximise from up to `starts` starts, fewer where three agree on the best; polish the best.
+    """Maximise from up to `starts` starts, fewer where ratings are many and three agree; polish the best.
 
     Where there are many more than `enough_ratings`, starts are compared on a sample of students with about so many.
     """
@@ -84,7 +87,7 @@ def estimate_latent_class(
         climbed.append((climb.near(start, f"start {number + 1} of up to {starts}"), number))
         climbed.sort(key=lambda end: -end[0].value.objective)
         reached = np.array([optimum.value.objective for optimum, _ in climbed])
-        if np.sum(_same(reached)) == ENOUGH:
+        if np.sum(_same(reached)) == ENOUGH and ratings.n_ratings > FEW_RATINGS:
             break
     best = climbed[0][0]
     if sample is not ratings:
@@ -221,10 +224,15 @@ def _starting_values(problem: LatentClassMarginal, starts: int, seed: int) -> It
     rng = np.random.default_rng(seed)
     positive = np.zeros(blocks.size, dtype=bool)
     positive[blocks["slope"]] = positive[blocks["sigma"]] = True
-    for _ in range(starts - 1):
+    few = units.n.sum() <= FEW_RATINGS
+    for number in range(starts - 1):
         # Slopes hardly above those of the votes: at a very large slope the likelihood is flat, and a start there stays.
         factor = rng.uniform(0.3, 1.5, blocks.size)
-        yield np.where(positive, factor * first, first + 0.5 * rng.standard_normal(blocks.size))
+        noise = rng.standard_normal(blocks.size)
+        if number % 2 == 0 or not few:
+            yield np.where(positive, factor * first, first + 0.5 * noise)
+        else:  # whatever the votes say
+            yield np.where(positive, _UNVOTED * factor, 0.8 * noise)
 
 
 def _information(ratings: Ratings, problem: LatentClassMarginal) -> Array:

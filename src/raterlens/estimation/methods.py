@@ -23,7 +23,7 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
-from raterlens.estimation.several_starts import MOST_RATINGS, SAME_MAXIMUM, Maximum, maxima
+from raterlens.estimation.several_starts import FEW_RATINGS, MOST_RATINGS, WORTH_GOING, Maximum, maxima
 from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
@@ -169,8 +169,13 @@ def _may_have_several(task: _Task, method: str, known: Known) -> bool:
 def _best_of_several(method: Callable[["_Task"], FacetsEstimate], task: _Task) -> FacetsEstimate:
     """The best of the maxima that several starts lead to."""
     found = _off_the_level(method, task)
-    others = maxima(found.problem, found.parameters, task.start, found.nodes, task.space, task.search)
-    if others[0].objective > found.value.objective + SAME_MAXIMUM:
+    model = task.problem.model
+    few = task.ratings.n_ratings <= FEW_RATINGS and model.of_single_raters.shape[1] == 2
+    few_ratings = task.ratings if few else None
+    others = maxima(
+        found.problem, few_ratings, found.parameters, task.start, found.nodes, task.space, task.search
+    )
+    if others[0].objective > found.value.objective + WORTH_GOING:
         better = method(replace(task, start=others[0].parameters))
         found = max(found, better, key=lambda one: one.value.objective)
     record = replace(found.record, starts=sum(one.found for one in others), agreeing=others[0].found)

@@ -114,7 +114,7 @@ def maximise(
         iteration += 1
         if search.on_progress is not None:
             search.on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
-        return News() if on_iteration is None else on_iteration(point.x / scale, _left(point))
+        return News() if on_iteration is None else on_iteration(point.parameters, _left(point))
 
     end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations)
     gradient, tolerance = _left(end), _enough(end, tolerance)
@@ -129,7 +129,7 @@ def maximise(
     record = Optimiser(
         "projected L-BFGS", tolerance, max_iterations, iterations, evaluations, gradient, converged, stopped
     )
-    return Optimum(np.clip(end.x / scale, *bounds), end.value, record)
+    return Optimum(end.parameters, end.value, record)
 
 
 def _left(point: Point) -> float:

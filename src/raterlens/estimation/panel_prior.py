@@ -1,6 +1,6 @@
 r"""Raters as a sample of raters: slopes from a t distribution, severities from a normal one, inside the likelihood.
 
-    a_r ~ t_2(x_r γ, (s m)²),      b_r ~ N(z_r β, v²),      m = mean of a_r
+    a_r ~ t_ν(x_r γ, (s m)²),      b_r ~ N(z_r β, v²),      m = mean of a_r
 
 x_r is 1, or the rater's covariates; z_r too, or which group of linked raters and items the rater belongs to, as
 severities of groups that share no item cannot be compared. The t distribution is on the slope itself: 0 ("cannot tell
@@ -28,6 +28,7 @@ from raterlens.models.panel import PanelSpread
 from raterlens.types import Array, Indices
 
 FREEDOM = 2.0
+"""ν where nothing else is learnt: tails so heavy that one rater unlike the others is hardly drawn to them."""
 _MOST_ROUNDS = 200
 # Up to so many raters the uncertainty of γ and β is carried; beyond, it is next to none, and matrices stay sparse.
 MOST_COUPLED = 500
@@ -59,16 +60,17 @@ class _Slopes:
     gamma: Array
     z: Array
     """(raters,): distance in spreads."""
+    freedom: float
 
     @property
     def pull(self) -> Array:
         """(raters,): minus the derivative of the log density in z."""
-        return np.asarray((FREEDOM + 1) * self.z / (FREEDOM + self.z**2))
+        return np.asarray((self.freedom + 1) * self.z / (self.freedom + self.z**2))
 
     @property
     def bend(self) -> Array:
         """(raters,): minus the second derivative."""
-        return np.asarray((FREEDOM + 1) * (FREEDOM - self.z**2) / (FREEDOM + self.z**2) ** 2)
+        return np.asarray((self.freedom + 1) * (self.freedom - self.z**2) / (self.freedom + self.z**2) ** 2)
 
     @property
     def effort(self) -> float:
@@ -90,6 +92,8 @@ class PanelPrior:
     slope_spread: float = _FIRST_SLOPE_SPREAD
     """Relative to the usual slope."""
     severity_spread: float = _FIRST_SEVERITY_SPREAD
+    freedom: float = FREEDOM
+    """ν of the slopes; learnt on large panels (`panel_spread.py`)."""
 
     @staticmethod
     def of(model: FacetsModel, covariates: Array | None = None) -> "PanelPrior | None":
@@ -110,9 +114,10 @@ class PanelPrior:
     def n_raters(self) -> int:
         return len(self.slope_means)
 
-    def at(self, slope_spread: float, severity_spread: float) -> "PanelPrior":
-        """The same prior at other spreads."""
-        return replace(self, slope_spread=slope_spread, severity_spread=severity_spread)
+    def at(self, slope_spread: float, severity_spread: float, freedom: float | None = None) -> "PanelPrior":
+        """The same prior at other spreads, and with other tails where these are given."""
+        freedom = self.freedom if freedom is None else freedom
+        return replace(self, slope_spread=slope_spread, severity_spread=severity_spread, freedom=freedom)
 
     def value(self, parameters: Array) -> tuple[float, Array]:
         """Log density, but for constants, and its gradient."""
@@ -183,7 +188,7 @@ class PanelPrior:
     # -- parts ----------------------------------------------------------------------------------------------
 
     def _t_density(self, z: Array) -> float:
-        tails = (FREEDOM + 1) / 2 * float(np.log1p(z**2 / FREEDOM).sum())
+        tails = (self.freedom + 1) / 2 * float(np.log1p(z**2 / self.freedom).sum())
         return float(-tails - self.n_raters * np.log(self.slope_spread))
 
     def slope_curvature(self, parameters: Array) -> Array:
@@ -220,7 +225,7 @@ class PanelPrior:
         spread = self.slope_spread * usual
         gamma: Array = self._slope_fit @ slopes
         for _ in range(_MOST_ROUNDS):
-            weighted = x / (FREEDOM + ((slopes - x @ gamma) / spread) ** 2)[:, None]
+            weighted = x / (self.freedom + ((slopes - x @ gamma) / spread) ** 2)[:, None]
             within, towards = weighted.T @ x, weighted.T @ slopes
             found = towards / within[0] if len(within) == 1 else np.linalg.solve(within, towards)
             settled = np.abs(found - gamma).max() <= 1e-11 * (1 + np.abs(found).max())
@@ -228,7 +233,7 @@ class PanelPrior:
             if settled:
                 break
         z = (slopes - x @ gamma) / spread
-        return _Slopes(usual, middle / usual**2 / self.n_raters, spread, gamma, z)
+        return _Slopes(usual, middle / usual**2 / self.n_raters, spread, gamma, z, self.freedom)
 
     @cached_property
     def _slope_fit(self) -> Array:

@@ -12,6 +12,7 @@ from raterlens.estimation.curvature import own_curvature
 from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import learned
 from raterlens.estimation.quasi_newton import News, Value
@@ -23,6 +24,8 @@ _NEAR = 0.1
 # And within which the curvature is about that at the optimum.
 _IN_SIGHT = 1.0
 _MOST_ROUNDS = 8
+# Steps after which Newton's method takes over, on problems that are small enough for it.
+_PATIENCE, _FEW_PARAMETERS, _FEW_STUDENTS = 100, 120, 300
 
 
 class Marginal(Protocol):
@@ -90,14 +93,7 @@ def fit_mml(
     grid = Grid(problem, first_nodes(widths), first_curvature=first_curvature, curvature=curvature)
     evaluations = iterations = 0
     for _ in range(_MOST_ROUNDS):
-        optimum = maximise(
-            grid.value,
-            start,
-            space,
-            search,
-            stage="marginal likelihood",
-            on_iteration=grid.near,
-        )
+        optimum = _climbed(grid, start, space, search)
         evaluations += optimum.record.evaluations
         iterations += optimum.record.iterations
         start = optimum.parameters
@@ -112,6 +108,35 @@ def fit_mml(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )
     return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start), problem)
+
+
+def _climbed(grid: "Grid", start: Array, space: Space, search: Search) -> Optimum:
+    """The optimum on a grid. On few ratings a likelihood can have long level ridges (slopes near 0, difficulties that
+    multiply them without bound), along which only Newton's method gets on: it takes over after so many steps."""
+    stage, few = (
+        "marginal likelihood",
+        len(start) <= _FEW_PARAMETERS and grid.problem.n_students <= _FEW_STUDENTS,
+    )
+    patient = replace(search, max_iterations=min(search.max_iterations, _PATIENCE)) if few else search
+    found = maximise(grid.value, start, space, patient, stage=stage, on_iteration=grid.near)
+    left = search.max_iterations - found.record.iterations
+    if found.record.converged or not few or left <= 0:
+        return replace(found, record=replace(found.record, max_iterations=search.max_iterations))
+
+    def curvature(x: Array) -> Array:
+        return differenced_curvature(grid.value, x, space.bounds)
+
+    end = newton(
+        grid.value, curvature, found.parameters, space, replace(search, max_iterations=left), stage=stage
+    )
+    record = replace(
+        end.record,
+        name=f"{found.record.name}, {end.record.name}",
+        max_iterations=search.max_iterations,
+        iterations=found.record.iterations + end.record.iterations,
+        evaluations=found.record.evaluations + end.record.evaluations * (1 + len(start)),
+    )
+    return replace(end, record=record)
 
 
 Curvature: TypeAlias = "Callable[[Grid, Array], sparse.csr_array | None]"

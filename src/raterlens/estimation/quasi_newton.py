@@ -41,6 +41,7 @@ class Point:
     """Where the climber stands, in scaled coordinates."""
 
     x: Array
+    parameters: Array
     value: Value
     gradient: Array
     uphill: Array
@@ -76,16 +77,16 @@ def climb(
         Asked after each iteration.
     """
     lower, upper = bounds
+    box = lower * scale, upper * scale
 
     def at(x: Array) -> Point:
-        # Divided and multiplied, a bound might not be itself.
-        parameters = np.clip(x / scale, lower, upper)
+        # Multiplied and divided, a bound might not be itself: who is not quite there would push against it for ever.
+        parameters = np.where(x <= box[0], lower, np.where(x >= box[1], upper, x / scale))
         value = objective(parameters)
         held = (parameters <= lower) & (value.gradient <= 0) | (parameters >= upper) & (value.gradient >= 0)
         gradient = value.gradient / scale
-        return Point(x, value, gradient, np.where(held, 0.0, gradient))
+        return Point(x, parameters, value, gradient, np.where(held, 0.0, gradient))
 
-    box = lower * scale, upper * scale
     here, memory, iterations = at(np.clip(start * scale, *box)), _Memory(), 0
     while not arrived(here) and iterations < most_iterations:
         direction = memory.applied(here.uphill)

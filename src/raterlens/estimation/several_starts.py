@@ -13,18 +13,26 @@ import numpy as np
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.types import Array
+from raterlens.ratings.coded import Ratings
+from raterlens.types import Array, Mask
 
 # With more ratings, second maxima were not seen, and other starts would cost more than they find.
 MOST_RATINGS = 3_000
-# So many starts that end at the best maximum are enough.
-ENOUGH = 3
+# So many starts that end at the best maximum are enough; but for raters with slopes of their own on so few ratings that
+# most starts may end at the same lower one. There each costs milliseconds.
+ENOUGH, FEW_RATINGS = 3, 300
 SAME_MAXIMUM = 0.02
-# How long a climb may be, and within how many standard errors of a maximum it may end.
-_SHORT, _NEAR = 60, 0.02
+# What is gained by going to another maximum has to be more than climbs leave open.
+WORTH_GOING = 5e-4
+# How long a climb may be, and within how many standard errors of a maximum it may end: nearer where there are so few
+# ratings that maxima are close to each other.
+_SHORT, _NEAR, _LONG, _NEARER = 60, 0.02, 100, 2e-3
+# Of the grid of climbs: steep slopes, where a maximum may be, need one that the first maximum may not; and maxima can
+# be told apart on one that is rough.
+_FURTHEST, _FINEST, _COARSEST = 6.0, 0.15, 0.25
 _BLUNT = 0.05
-# Around a usual slope: the standard deviation of the logarithm, and the share of raters drawn as blind.
-_SPREAD, _BLIND, _SEVERITIES = 0.8, 0.2, 0.7
+# A usual slope; around it, the standard deviation of the logarithm, and the share of raters drawn as blind.
+_USUAL, _SPREAD, _BLIND, _SEVERITIES = (1.0, 3.0), 0.8, 0.2, 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +45,13 @@ class Maximum:
 
 
 def maxima(
-    problem: FacetsMarginal, first: Array, begin: Array, nodes: Nodes, space: Space, search: Search
+    problem: FacetsMarginal,
+    ratings: Ratings | None,
+    first: Array,
+    begin: Array,
+    nodes: Nodes,
+    space: Space,
+    search: Search,
 ) -> tuple[Maximum, ...]:
     """The first and the maxima that climbs from other starts reach besides it, best first.
 
@@ -47,26 +61,49 @@ def maxima(
         A maximum that is known.
     begin
         Where the climb to it began: severities and difficulties that follow from pass rates.
+    ratings
+        Where they are so few that all starts are tried, and each rater at a limit is explained the other way, alone.
     """
+    few = ratings is not None
+    step = float(np.clip(nodes.step, _FINEST, _COARSEST))
+    nodes = Nodes.equally_spaced(min(nodes.low, -_FURTHEST), max(nodes.high, _FURTHEST), step)
+    longest, near = (_LONG, _NEARER) if few else (_SHORT, _NEAR)
 
-    def climb(start: Array, number: int) -> Optimum:
-        return maximise(
+    found = [Maximum(problem.value(first, nodes).objective, first, 1)]
+
+    def climb(start: Array) -> None:
+        end = maximise(
             lambda x: problem.value(x, nodes),
             np.clip(start, *space.bounds),
             space,
-            Search(_SHORT),
-            stage=f"start {number} of up to {search.starts}",
-            tolerance=_NEAR,
+            Search(longest),
+            stage="other starts",
+            tolerance=near,
         )
-
-    found = [Maximum(problem.value(first, nodes).objective, first, 1)]
-    for number, start in enumerate(_starts(problem, first, begin, space, search), 2):
-        end = climb(start, number)
         if _discriminating(problem, end.parameters) >= min(2, _discriminating(problem, first)):
             _count(found, end)
-        if found[0].found == ENOUGH:
+
+    for start in _starts(problem, first, begin, space, search):
+        climb(start)
+        if found[0].found == ENOUGH and not few:
             break
+    if ratings is not None:
+        for rater in range(ratings.n_raters):
+            best = found[0].parameters
+            # As if the curve of the rater were steepest at the students it met: pass rates of so few do not say.
+            centred = begin.copy()
+            usual = _usual(best[problem.model.blocks["slope"]])
+            centred[problem.model.blocks["severity"]] = usual * _met(ratings, problem, best, nodes)
+            other = _exchanged(problem, best, centred, space, np.arange(ratings.n_raters) == rater)
+            if other is not None:
+                climb(other)
     return tuple(found)
+
+
+def _met(ratings: Ratings, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Array:
+    """(raters,): the mean ability of the students that each rated."""
+    ability = problem.moments(parameters, nodes).mean[ratings.student]
+    return np.asarray(np.bincount(ratings.rater, ability) / np.bincount(ratings.rater))
 
 
 def _discriminating(problem: FacetsMarginal, parameters: Array) -> int:
@@ -80,7 +117,10 @@ def _count(found: list[Maximum], end: Optimum) -> None:
     height = end.value.objective
     for place, known in enumerate(found):
         if abs(known.objective - height) <= SAME_MAXIMUM:
-            found[place] = Maximum(known.objective, known.parameters, known.found + 1)
+            higher = max(
+                (known.objective, known.parameters), (height, end.parameters), key=lambda one: one[0]
+            )
+            found[place] = Maximum(*higher, known.found + 1)
             return
     found.append(Maximum(height, end.parameters, 1))
     found.sort(key=lambda one: -one.objective)
@@ -91,22 +131,36 @@ def _starts(
 ) -> Iterator[Array]:
     model, left = problem.model, search.starts - 1
     slope, severity = model.blocks["slope"], model.blocks["severity"]
-    lower, upper = (bound[slope] for bound in space.bounds)
-    steep, blind = first[slope] >= upper, first[slope] <= lower
-    inside = first[slope][~steep & ~blind]
-    usual = float(np.median(np.abs(inside))) if len(inside) else 1.0
-    if (steep | blind).any() and left:
-        other = first.copy()
-        other[slope] = np.where(steep, 0.0, np.where(blind, usual, first[slope]))
-        if severity.stop - severity.start == len(steep):
-            other[severity] = np.where(steep | blind, begin[severity], first[severity])
+    n = slope.stop - slope.start
+    other = _exchanged(problem, first, begin, space, np.ones(n, dtype=bool))
+    if other is not None and left:
         yield other
         left -= 1
-    random = np.random.default_rng(search.seed)
+    random, usual = np.random.default_rng(search.seed), _usual(first[slope])
     for _ in range(left):
         drawn = begin.copy()
-        n = slope.stop - slope.start
         own = usual * np.exp(_SPREAD * random.standard_normal(n))
         drawn[slope] = np.where(random.random(n) < _BLIND, 0.0, own)
-        drawn[severity] += _SEVERITIES * random.standard_normal(severity.stop - severity.start)
+        size = severity.stop - severity.start
+        drawn[severity] = random.random(size) * begin[severity] + _SEVERITIES * random.standard_normal(size)
         yield drawn
+
+
+def _exchanged(problem: FacetsMarginal, at: Array, begin: Array, space: Space, which: Mask) -> Array | None:
+    """Those of `which` who are at a limit explained the other way; None where nobody is."""
+    slope, severity = problem.model.blocks["slope"], problem.model.blocks["severity"]
+    lower, upper = (bound[slope] for bound in space.bounds)
+    steep, blind = which & (at[slope] >= upper), which & (at[slope] <= np.maximum(lower, 0.0))
+    if not (steep | blind).any():
+        return None
+    other = at.copy()
+    other[slope] = np.where(steep, 0.0, np.where(blind, _usual(at[slope]), at[slope]))
+    if severity.stop - severity.start == len(steep):
+        other[severity] = np.where(steep | blind, begin[severity], at[severity])
+    return other
+
+
+def _usual(slopes: Array) -> float:
+    """However flat, or steep, those of the first maximum."""
+    telling = np.abs(slopes)[np.abs(slopes) > _BLUNT]
+    return float(np.clip(np.median(telling), *_USUAL)) if len(telling) else 1.0

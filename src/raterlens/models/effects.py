@@ -21,6 +21,9 @@ class Effect(Protocol):
     def jacobian(self, x: Array) -> sparse.csr_array:
         """(raters, parameters)"""
 
+    def pullback(self, x: Array, d_effect: Array) -> Array:
+        """Derivatives in the effects -> derivatives in the parameters."""
+
     def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
         """(parameters, parameters): second derivative of `d_effect @ effect`; None where the map is linear."""
 
@@ -36,10 +39,11 @@ class Linear:
     """effect = design @ x. The identity gives every rater its own, a column of ones a common one."""
 
     design: sparse.csr_array
+    identity: bool = False
 
     @staticmethod
     def own(n: int) -> "Linear":
-        return Linear(sparse.eye_array(n, format="csr"))
+        return Linear(sparse.eye_array(n, format="csr"), identity=True)
 
     @staticmethod
     def common(n: int) -> "Linear":
@@ -54,10 +58,13 @@ class Linear:
         return int(self.design.shape[1])
 
     def __call__(self, x: Array) -> Array:
-        return np.asarray(self.design @ x)
+        return x if self.identity else np.asarray(self.design @ x)
 
     def jacobian(self, x: Array) -> sparse.csr_array:
         return self.design
+
+    def pullback(self, x: Array, d_effect: Array) -> Array:
+        return d_effect if self.identity else np.asarray(self.design.T @ d_effect)
 
     def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
         return None
@@ -86,6 +93,9 @@ class LogLinear:
 
     def jacobian(self, x: Array) -> sparse.csr_array:
         return sparse.csr_array(self(x)[:, None] * self.covariates)
+
+    def pullback(self, x: Array, d_effect: Array) -> Array:
+        return np.asarray(self.covariates.T @ (self(x) * d_effect))
 
     def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
         return sparse.csr_array(self.covariates.T @ ((d_effect * self(x))[:, None] * self.covariates))

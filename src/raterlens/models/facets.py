@@ -220,7 +220,7 @@ class FacetsModel:
         if d_halo is not None:
             d_effect[at["halo"]] = d_halo
         found = [
-            effect.jacobian(parameters[self.blocks[name]]).T @ d_effect[at[name]]
+            effect.pullback(parameters[self.blocks[name]], d_effect[at[name]])
             for name, effect in self._of_raters.items()
         ]
         return np.concatenate([*found, d_effect[at["difficulty"].start :]])
