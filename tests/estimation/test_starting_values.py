@@ -1,6 +1,8 @@
 import numpy as np
+import polars as pl
 import pytest
 
+import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from tests.support.facets_models import make
@@ -22,6 +24,16 @@ def test_scales_grow_with_the_ratings_of_a_parameter(small):
     given = small.tally("rater").n
     np.testing.assert_allclose(scale[model.blocks["severity"]] / given, scale[0] / given[0])
     assert (scale > 0).all()
+
+
+def test_a_fit_may_begin_and_be_anchored_where_nobody_tells_students_apart():
+    """Nothing is known there of the students' mean and spread; the optimiser divided by it."""
+    rows = {"student": [0, 0, 1, 1, 2, 2], "rater": ["a", "b"] * 3, "score": [0, 1] * 3}
+    earlier = rl.fit(pl.DataFrame(rows))
+    assert earlier.sigma == 0
+    fit = rl.fit(pl.DataFrame(rows), anchors=earlier, start=earlier)
+    assert fit.converged
+    assert fit.loglik == pytest.approx(rl.fit(pl.DataFrame(rows), anchors=earlier).loglik, abs=1e-6)
 
 
 def test_students_with_more_ratings_start_with_narrower_posteriors(small):

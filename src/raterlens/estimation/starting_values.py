@@ -19,6 +19,8 @@ _SPREAD = 0.5
 _INFORMATION = 0.15
 # Of what the shape of the students' distribution could be known by, were abilities known, so much is.
 _OF_SHAPE = 0.2
+# Of the largest information: less is none.
+_NOTHING = 1e-12
 # Of a student about the variance of the piece effect.
 _OF_PIECE = 0.1
 
@@ -60,7 +62,8 @@ def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> 
         found[model.blocks[PIECE]] = _OF_PIECE * n_students
     if model.smooth:
         found[model.blocks[SHAPE]] = _OF_SHAPE * n_students * np.array([6.0, 24.0])
-    return found
+    # Where every slope begins at 0, nothing tells of the students, and coordinates need a scale all the same.
+    return np.where(found > _NOTHING * found.max(initial=0.0), found, 1.0)
 
 
 def information_of_halo(model: FacetsModel, parameters: Array) -> Array:
