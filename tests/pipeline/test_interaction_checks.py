@@ -46,6 +46,15 @@ def test_what_does_not_go_together(small):
     refused(small, "model 'hrm' takes no interactions", model="hrm")
 
 
+def test_covariates_leave_raters_no_severities_of_their_own(small):
+    covariates = {"rater": small.raters.to_list(), "years": list(range(small.n_raters))}
+    refused(
+        small, "what a rater adds on all items alike would be taken for interactions", covariates=covariates
+    )
+    fit = rl.fit(small, interactions="rater:item", covariates=covariates, prior="panel", halo="none")
+    assert fit.interactions.height > 0
+
+
 def test_more_cells_than_are_estimated_together(small, monkeypatch):
     monkeypatch.setattr(interaction_checks, "MOST_CELLS", 10)
     refused(small, "15 interactions are more than the 10 that are estimated together")

@@ -39,6 +39,8 @@ _ENOUGH_RATINGS = 100_000
 _RATING, _STUDENT_ITEM = 0.1, 0.1
 # A usual slope where votes are left aside.
 _UNVOTED = 3.0
+# Of an item whose students are nearly all of one category.
+_ONE_CATEGORY = 6.0
 # Slope of the true category on ability that the first grid is prepared for.
 _STEEP = 2.0
 
@@ -89,6 +91,12 @@ def estimate_latent_class(
         reached = np.array([optimum.value.objective for optimum, _ in climbed])
         if np.sum(_same(reached)) == ENOUGH and ratings.n_ratings > FEW_RATINGS:
             break
+    if ratings.n_ratings <= FEW_RATINGS and starts > 1:
+        for number in range(model.n_raters + 2):
+            other = _exchanged(model, climbed[0][0].parameters, number)
+            climbed.append((climb.near(other, "raters explained the other way"), 0))
+            climbed.sort(key=lambda end: -end[0].value.objective)
+        reached = np.array([optimum.value.objective for optimum, _ in climbed])
     best = climbed[0][0]
     if sample is not ratings:
         # The same start again, as the whole data have it: the end on the sample, where more raters happen never to
@@ -114,6 +122,21 @@ def estimate_latent_class(
         climb.problem.complete(best.parameters, nodes),
         reached,
     )
+
+
+def _exchanged(model: LatentClassModel, at: Array, number: int) -> Array:
+    """A rater who seems blind explained as a usual one, and the other way round; the spread of abilities; last, all
+    students of an item taken to be of one category."""
+    other, slope, sigma = at.copy(), model.blocks["slope"], model.blocks["sigma"]
+    if number < model.n_raters:
+        other[slope][number] = _UNVOTED if at[slope][number] < _UNVOTED / 2 else 0.0
+        other[model.blocks["bias"]][number] = 0.0
+    elif number == model.n_raters:
+        other[sigma] = np.where(at[sigma] < 1, 2.0, 0.3)
+    else:
+        other[sigma] = 0.3
+        other[model.blocks["difficulty"]] = np.copysign(_ONE_CATEGORY, at[model.blocks["difficulty"]])
+    return other
 
 
 def _same(reached: Array) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
-from raterlens.estimation.several_starts import FEW_RATINGS, MOST_RATINGS, WORTH_GOING, Maximum, maxima
+from raterlens.estimation.several_starts import FEW_RATINGS, MOST_RATINGS, Maximum, maxima, worth_going
 from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
@@ -175,8 +175,8 @@ def _best_of_several(method: Callable[["_Task"], FacetsEstimate], task: _Task) -
     others = maxima(
         found.problem, few_ratings, found.parameters, task.start, found.nodes, task.space, task.search
     )
-    if others[0].objective > found.value.objective + WORTH_GOING:
-        better = method(replace(task, start=others[0].parameters))
+    for other in worth_going(others, found.value.objective, found.parameters):
+        better = method(replace(task, start=other.parameters))
         found = max(found, better, key=lambda one: one.value.objective)
     record = replace(found.record, starts=sum(one.found for one in others), agreeing=others[0].found)
     return replace(found, record=record, maxima=others)

@@ -25,7 +25,7 @@ _NEAR = 0.1
 _IN_SIGHT = 1.0
 _MOST_ROUNDS = 8
 # Steps after which Newton's method takes over, on problems that are small enough for it.
-_PATIENCE, _FEW_PARAMETERS, _FEW_STUDENTS = 100, 120, 300
+_PATIENCE, _FEW_PARAMETERS, _FEW_STUDENTS = 100, 100, 60
 
 
 class Marginal(Protocol):

@@ -21,7 +21,9 @@ MOST_RATINGS = 3_000
 # So many starts that end at the best maximum are enough; but for raters with slopes of their own on so few ratings that
 # most starts may end at the same lower one. There each costs milliseconds.
 ENOUGH, FEW_RATINGS = 3, 300
-SAME_MAXIMUM = 0.02
+SAME_MAXIMUM, SAME_OF_FEW = 0.02, 2e-3
+# On the rough grid of climbs, maxima so near the best may be as good; so many are gone to.
+MAY_BE_BEST, MOST_GONE_TO = 0.1, 3
 # What is gained by going to another maximum has to be more than climbs leave open.
 WORTH_GOING = 5e-4
 # How long a climb may be, and within how many standard errors of a maximum it may end: nearer where there are so few
@@ -81,7 +83,7 @@ def maxima(
             tolerance=near,
         )
         if _discriminating(problem, end.parameters) >= min(2, _discriminating(problem, first)):
-            _count(found, end)
+            _count(found, end, SAME_OF_FEW if few else SAME_MAXIMUM)
 
     for start in _starts(problem, first, begin, space, search):
         climb(start)
@@ -100,6 +102,17 @@ def maxima(
     return tuple(found)
 
 
+def worth_going(found: tuple[Maximum, ...], height: float, first: Array) -> list[Maximum]:
+    """The maxima that may be higher than the first, whose height is known on a finer grid."""
+    near = [
+        one
+        for one in found
+        if one.objective > found[0].objective - MAY_BE_BEST and one.parameters is not first
+    ]
+    clearly = found[0].objective > height + WORTH_GOING
+    return near[:MOST_GONE_TO] if clearly or len(near) > 1 else []
+
+
 def _met(ratings: Ratings, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Array:
     """(raters,): the mean ability of the students that each rated."""
     ability = problem.moments(parameters, nodes).mean[ratings.student]
@@ -113,10 +126,10 @@ def _discriminating(problem: FacetsMarginal, parameters: Array) -> int:
     return int(np.count_nonzero(np.abs(model.slope(parameters[model.blocks["slope"]])) > _BLUNT))
 
 
-def _count(found: list[Maximum], end: Optimum) -> None:
+def _count(found: list[Maximum], end: Optimum, same: float) -> None:
     height = end.value.objective
     for place, known in enumerate(found):
-        if abs(known.objective - height) <= SAME_MAXIMUM:
+        if abs(known.objective - height) <= same:
             higher = max(
                 (known.objective, known.parameters), (height, end.parameters), key=lambda one: one[0]
             )

@@ -7,6 +7,7 @@ from raterlens.config.interacting_facets import facets_of
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.contexts import Contexts
 from raterlens.models.interaction_terms import ITEM, Interaction
+from raterlens.pipeline.incompatible import refuse_together
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
 from raterlens.text import Message, Option, counted
@@ -22,18 +23,31 @@ def check_interactions(ratings: Ratings, config: FitConfig) -> None:
     names = [ITEM, *(facet.name for facet in ratings.facets)]
     for facet in facets_of(config.interactions):
         choose("facet in interactions", facet, names, option="interactions")
-    for option, given in (
-        ("known", ratings.known is not None),
-        ("trusted", config.trusted is not None),
-        ("piece", ratings.piece is not None),
-    ):
-        if given:
-            raise OptionError(
-                Message(Option("interactions", config.interactions), " does not go with ", Option(option)),
-                "leave out one of them",
-                value=config.interactions,
-                option="interactions",
-            )
+    refuse_together(
+        Option("interactions", config.interactions),
+        (
+            (Option("known"), ratings.known is not None),
+            (Option("trusted"), config.trusted is not None),
+            (Option("piece"), ratings.piece is not None),
+        ),
+    )
+    if config.covariates is not None and config.prior != "panel":
+        raise OptionError(
+            Message(
+                Option("interactions", config.interactions),
+                " with ",
+                Option("covariates"),
+                ", which take the place of the raters' own severities: what a rater adds on all items alike would be "
+                "taken for interactions",
+            ),
+            Message(
+                "use ",
+                Option("prior", "panel"),
+                ", under which raters keep their own, or leave out one of them",
+            ),
+            value=config.interactions,
+            option="covariates",
+        )
     contexts = Contexts.of(ratings)
     terms = [Interaction.of(contexts, facet) for facet in facets_of(config.interactions)]
     cells = sum(term.size for term in terms)

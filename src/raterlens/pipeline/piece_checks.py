@@ -1,7 +1,8 @@
 """Pieces of work: whether they can be told apart, and what goes with them."""
 
 from raterlens.config import FitConfig
-from raterlens.errors import InputError, OptionError
+from raterlens.errors import InputError
+from raterlens.pipeline.incompatible import refuse_together
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.pieces import one_each, read_once
@@ -32,20 +33,16 @@ def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
         )
     if read_once(ratings):
         return False
-    for option, value, wrong in (
-        ("method", config.method, config.method != "mml"),
-        ("link", config.link, config.link == "log"),
-        ("covariance", config.covariance, config.covariance != OBSERVED),
-        ("ability", config.ability, config.ability == "smooth"),
-        ("known", None, ratings.known is not None),
-        ("trusted", None, config.trusted is not None),
-        ("client", None, run.client is not None),
-    ):
-        if wrong:
-            raise OptionError(
-                Message(Option("piece", ratings.piece.name), " does not go with ", Option(option, value)),
-                Message("leave out one of them"),
-                value=value,
-                option=option,
-            )
+    refuse_together(
+        Option("piece", ratings.piece.name),
+        (
+            (Option("method", config.method), config.method != "mml"),
+            (Option("link", config.link), config.link == "log"),
+            (Option("covariance", config.covariance), config.covariance != OBSERVED),
+            (Option("ability", config.ability), config.ability == "smooth"),
+            (Option("known"), ratings.known is not None),
+            (Option("trusted"), config.trusted is not None),
+            (Option("client"), run.client is not None),
+        ),
+    )
     return True

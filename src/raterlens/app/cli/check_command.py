@@ -99,11 +99,12 @@ def _check(file: str, config: ReadConfig, *, json: bool) -> int:
     from raterlens.app.cli.terminal import Terminal
     from raterlens.ratings.design import examine
     from raterlens.ratings.linking import examine_links
+    from raterlens.ratings.pairings import pairing_warnings
     from raterlens.reading.reader import checked, proposed
 
     ratings, proposal = proposed(file, config)
     ratings = checked(ratings, proposal.config.cut)
-    warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
+    warnings = (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
     command = Request(file=file, read=proposal.config).command()
     if json:
         sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}

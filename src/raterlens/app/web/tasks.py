@@ -28,6 +28,7 @@ from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
 from raterlens.ratings.linking import examine_links
+from raterlens.ratings.pairings import pairing_warnings
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.sheet_choice import ALL_SHEETS
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
@@ -94,7 +95,7 @@ def _seen(path: str, name: str, config: ReadConfig) -> dict[str, Any]:
 def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str, Any]:
     """What was understood, and who can be compared with whom."""
     ratings = _read(path, name, ReadConfig(**read))
-    warnings = (*examine(ratings).warnings, *examine_links(ratings).warnings)
+    warnings = (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
     return {
         "data": _size(ratings),
         "notes": [sentence(worded(note, label)) for note in ratings.notes],
