@@ -21,6 +21,14 @@ def test_expected_largest_of_independent_normals():
         np.testing.assert_allclose(found.weights, 1 / n, atol=0.03)
 
 
+def test_raters_far_below_do_not_count():
+    slope = np.concatenate([np.full(2, 30.0), np.full(40, 1.0)])
+    panel = Panel(slope, np.zeros(42), np.eye(84), np.zeros(42), ran=np.zeros(42, bool))
+    found = expected_largest(panel)
+    assert found.of(slope) - 30 == pytest.approx(0.5642, abs=0.03)
+    assert found.weights[2:].max() == 0
+
+
 def test_the_corrected_yardstick_takes_the_expected_excess_off():
     panel = panel_of(np.full(5, 5.0), np.eye(10))
     largest = Measure(0.0, np.eye(1, 5)[0])

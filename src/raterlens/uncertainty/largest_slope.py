@@ -10,6 +10,8 @@ from raterlens.types import Array, Mask
 
 _DRAWS, _MOST_NUMBERS = 4_000, 8_000_000
 _SEED = 20250212
+# In standard errors: who is so far below another is not the largest.
+_REACH = 5.0
 
 
 def expected_largest(panel: Panel) -> Measure:
@@ -17,13 +19,21 @@ def expected_largest(panel: Panel) -> Measure:
 
     Its derivative in a slope is the probability that this one is the largest.
     """
-    n = len(panel.slope)
+    n, size = len(panel.slope), np.abs(panel.slope)
     assert panel.covariance is not None
+    deviation = np.sqrt(np.maximum(panel.covariance.diagonal()[:n], 0.0))
+    might = panel.candidates & (
+        size + _REACH * deviation >= np.max((size - _REACH * deviation)[panel.candidates])
+    )
+    some = np.flatnonzero(might)
     if isinstance(panel.covariance, np.ndarray):
-        root = _root(panel.covariance[:n, :n])
+        root: Matrix = _root(panel.covariance[np.ix_(some, some)])
     else:
-        root = sparse.diags_array(np.sqrt(np.maximum(panel.covariance.diagonal()[:n], 0.0)))
-    return _largest(np.abs(panel.slope), panel.slope, root, panel.candidates)
+        root = sparse.diags_array(deviation[some])
+    found = _largest(size[some], panel.slope[some], root, np.full(len(some), True))
+    weights = np.zeros(n)
+    weights[some] = found.weights
+    return Measure(found.constant, weights)
 
 
 def likely_largest(panel: Panel) -> Measure:
