@@ -1,0 +1,104 @@
+"""Small panels with the panel prior and without, on fresh draws: `python -m benchmarks.small_panels 200`.
+
+One item, pass or fail. Panels of 3 to 20 raters and 50 to 500 students with at most 5 ratings each, and slopes that are
+log-normal around 1.5 (sd of the logarithm 0.4); 5 raters of 100 students, of whom one has slope 0 and the others 1.5;
+and 60 students with 3 ratings each by 5 raters. RMSE and rank correlation of kappa, coverage of 95 % intervals, and
+how often the upper limit of the planted rater's sharpness is below 0.5.
+"""
+
+import sys
+from time import process_time
+
+import numpy as np
+from scipy import stats
+
+import raterlens as rl
+from raterlens.simulation.simulate import Simulated
+from raterlens.types import Array
+
+FIRST = 110_000
+
+
+def panel(seed: int, kind: str) -> Simulated:
+    random = np.random.default_rng(seed)
+    raters, students, per_student = 5, {"planted": 100, "sparse": 60}.get(kind, 0), {"sparse": 3}.get(kind, 5)
+    if not students:
+        raters, students = int(random.choice([3, 5, 8, 12, 20])), int(random.choice([50, 100, 200, 500]))
+    slope = 1.5 * np.exp(0.4 * random.standard_normal(raters))
+    if kind == "planted":
+        slope = np.append(0.0, np.full(raters - 1, 1.5))
+    return rl.simulate(
+        students=students,
+        raters=raters,
+        items=1,
+        raters_per_student=min(per_student, raters),
+        slope=slope,
+        severity=0.7 * random.standard_normal(raters),
+        difficulty=0.0,
+        seed=seed,
+    )
+
+
+def measured(made: Simulated, prior: str | None) -> list[float]:
+    fit, truth = rl.fit(made.ratings, prior=prior), made.truth
+    raters, students = fit.table("raters"), fit.table("students")
+    best = float(truth.slope.max())
+    true = {
+        "kappa": rl.capability.gmf(rho=truth.slope / best, eta=truth.severity, sigma=best),
+        "sharpness": rl.capability.sharpness(slope=truth.slope, severity=truth.severity),
+    }
+    kappa = raters["kappa"].to_numpy()
+    held = {
+        name: (raters[f"{name}_low"].to_numpy() <= value + 1e-9)
+        & (value - 1e-9 <= raters[f"{name}_high"].to_numpy())
+        for name, value in true.items()
+    }
+
+    def within(table: object, name: str, value: Array) -> float:
+        found, error = (np.asarray(table[column]) for column in (name, f"{name}_se"))  # type: ignore[index]
+        return float(np.mean(np.abs(found - value) <= 1.96 * error))
+
+    alike = np.ptp(kappa) < 1e-12 or np.ptp(true["kappa"]) < 1e-12
+    return [
+        float(np.mean((kappa - true["kappa"]) ** 2)),
+        float("nan") if alike else float(stats.spearmanr(kappa, true["kappa"]).statistic),
+        float(held["kappa"].mean()),
+        float(held["sharpness"].mean()),
+        within(raters, "eta", truth.severity),
+        within(students, "theta", truth.ability),
+        float(held["sharpness"][0]),
+        float(raters["sharpness_high"][0] < 0.5),
+    ]
+
+
+def report(kind: str, panels: int) -> None:
+    made = [panel(FIRST + number, kind) for number in range(panels)]
+    weights = np.array([one.ratings.n_raters for one in made], float)
+    for prior in (None, "panel"):
+        begun = process_time()
+        rows = np.array([measured(one, prior) for one in made])
+        square, rank, first, named = rows[:, 0], rows[:, 1], rows[:, 6], rows[:, 7]
+        covered = np.average(rows[:, 2:6], axis=0, weights=weights)
+        error = rows[:, 2:6].std(axis=0) / np.sqrt(panels)
+        names = ("kappa", "sharpness", "severity", "ability")
+        text = ", ".join(
+            f"{name} {100 * share:.1f} ± {100 * se:.1f}"
+            for name, share, se in zip(names, covered, error, strict=True)
+        )
+        print(
+            f"{kind}, {panels} panels, prior {prior}: RMSE {np.sqrt(square.mean()):.3f} "
+            f"(mean of panels {np.sqrt(square).mean():.3f}), rank correlation {np.nanmean(rank):.3f}; covers {text}; "
+            f"{(process_time() - begun) / panels:.2f} CPU s",
+            flush=True,
+        )
+        if kind == "planted":
+            print(
+                f"  planted rater covered {100 * first.mean():.1f}, named {100 * named.mean():.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    for each in ("usual", "planted", "sparse"):
+        report(each, count if each != "sparse" else count // 2)
