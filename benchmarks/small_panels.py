@@ -8,9 +8,10 @@ how often the upper limit of the planted rater's sharpness is below 0.5.
 
 import sys
 from time import process_time
+from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special, stats
 
 import raterlens as rl
 from raterlens.simulation.simulate import Simulated
@@ -98,7 +99,37 @@ def report(kind: str, panels: int) -> None:
             )
 
 
+def known_others(panels: int) -> None:
+    """The planted rater's profile likelihood where all other raters are known: nobody can do better."""
+    t = np.linspace(-5, 5, 41)
+    named = []
+    for number in range(panels):
+        made = panel(FIRST + number, "planted")
+        slope, severity = made.truth.slope, made.truth.severity
+        passed = np.zeros((made.ratings.n_students, len(slope)))
+        passed[made.ratings.student, made.ratings.rater] = made.ratings.score
+        s = np.outer(slope[1:], t) - severity[1:, None]
+        rest = passed[:, 1:] @ special.log_expit(s) + (1 - passed[:, 1:]) @ special.log_expit(-s) - t**2 / 2
+
+        def fall(x: Array, rest: Array = rest, mine: Array = passed[:, :1]) -> float:
+            own = special.log_expit(np.where(mine > 0, 1, -1) * (x[0] * t - x[1]))
+            return float(-special.logsumexp(rest + own, axis=1).sum())
+
+        def at(blunt: float, fall: Any = fall) -> float:
+            return float(
+                optimize.minimize_scalar(lambda b: fall([blunt, b]), bounds=(-9, 9), method="bounded").fun
+            )
+
+        best = optimize.minimize(fall, [0.3, 0.0], method="L-BFGS-B", bounds=[(-3, 6), (-9, 9)])
+        half = optimize.brentq(
+            lambda a, b=severity[0]: float(rl.capability.sharpness(slope=a, severity=b)) - 0.5, 0.1, 5.0
+        )
+        named.append(best.x[0] < half and 2 * (at(half) - best.fun) > stats.chi2.ppf(0.95, 1))
+    print(f"planted, {panels} panels, all others known: named {100 * np.mean(named):.1f}", flush=True)
+
+
 if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     for each in ("usual", "planted", "sparse"):
         report(each, count if each != "sparse" else count // 2)
+    known_others(3 * count)
