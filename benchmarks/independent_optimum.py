@@ -11,6 +11,7 @@ the best of all starts. Maxima at which a single rater defines ability do not co
 
 import sys
 import time
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -117,20 +118,21 @@ def run(designs: int = 20, first: int = 0, each: int = len(KINDS)) -> None:
     names = list(KINDS)
     found: dict[str, list[tuple[float, float]]] = {kind: [] for kind in KINDS}
     refused, began = dict.fromkeys(KINDS, 0), time.process_time()
-    for seed in range(first, first + designs):
-        for turn in range(each):
-            kind = names[(seed + turn * len(names) // each) % len(names)]
-            model, scale = KINDS[kind]
-            difference = compared(drawn(seed, ordered=scale is not None), model, scale, seed)
-            if difference is None:
-                refused[kind] += 1
-                continue
-            found[kind].append(difference)
-            if abs(difference[0]) > CLOSE or difference[1] > CLOSE:
-                print(
-                    f"  {kind}, seed {seed}: likelihood off by {difference[0]:.4f}, missed {difference[1]:.4f}",
-                    flush=True,
-                )
+    with suppress(KeyboardInterrupt):  # what was compared until then is told
+        for seed in range(first, first + designs):
+            for turn in range(each):
+                kind = names[(seed + turn * len(names) // each) % len(names)]
+                model, scale = KINDS[kind]
+                difference = compared(drawn(seed, ordered=scale is not None), model, scale, seed)
+                if difference is None:
+                    refused[kind] += 1
+                    continue
+                found[kind].append(difference)
+                if abs(difference[0]) > CLOSE or difference[1] > CLOSE:
+                    print(
+                        f"  {kind}, seed {seed}: likelihood off by {difference[0]:.4f}, missed {difference[1]:.4f}",
+                        flush=True,
+                    )
     print("model | designs | refused | within 0.001 | largest miss | better by more | likelihoods differ by")
     for kind, differences in found.items():
         off, less = np.array(differences).reshape(-1, 2).T
