@@ -5,12 +5,17 @@
 >>> best = fit.raters.sort("kappa", descending=True)["rater"][0]
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from raterlens.version import __version__ as __version__
 
+# As that of `typing`, which takes longer to load than Python takes to start: until then an interrupt is a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from raterlens import capability, charts
     from raterlens.batch import fit_models
     from raterlens.capability.population import Window

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,23 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line() -> None:
         [sys.executable, "-c", INTERRUPTED_WHILE_LOADING, "fit", "x.csv"], capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (128 + signal.SIGINT, b"raterlens: interrupted\n")
+
+
+# Without what an environment loads at the start of Python.
+LOADED_BEFORE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+before = {*sys.modules}
+import raterlens.app.cli.start
+print(*(name for name in {*sys.modules} - before if not name.startswith(("raterlens", "importlib"))))
+"""
+
+
+def test_next_to_nothing_is_loaded_before_an_interrupt_is_answered() -> None:
+    place = str(Path(start.__file__).parents[3])
+    command = [sys.executable, "-S", "-c", LOADED_BEFORE, place]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {*done.stdout.split()} <= {"warnings", "__future__", "_weakrefset"}
 
 
 def test_the_command_starts_here() -> None:
