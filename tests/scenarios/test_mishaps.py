@@ -9,7 +9,7 @@ import pytest
 from polars.exceptions import PanicException
 
 from raterlens.app.cli import fit_command
-from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, INTERRUPTED, main
+from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, GATE_FAILED, INTERRUPTED, main
 from tests.support.command_line import RUN, Captured, small_table
 
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))"
@@ -106,13 +106,14 @@ def test_closed_stderr_leaves_stdout_alone(
     assert capsys.readouterr().out == ""
 
 
-def test_closed_pipe_is_quiet(table: Path) -> None:
-    for options in ([], ["--json"]):
-        command = [sys.executable, "-c", RUN, "fit", str(table), *options]
+def test_closed_pipe_is_quiet_and_keeps_the_exit_code(table: Path) -> None:
+    gate = ["check", "--min-ratings", "1000000", "--json"]
+    for words, code in ((["fit"], DONE), (["fit", "--json"], DONE), (gate, GATE_FAILED)):
+        command = [sys.executable, "-c", RUN, words[0], str(table), *words[1:]]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
         complaint = process.stderr.read()
         process.stderr.close()
-        assert (process.wait(timeout=120), complaint) == (DONE, b"")
+        assert (process.wait(timeout=120), complaint) == (code, b"")

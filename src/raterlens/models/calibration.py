@@ -236,6 +236,7 @@ class Calibration:
     @staticmethod
     def from_plain(content: dict[str, Any]) -> "Calibration":
         effects = {name: np.array(values, float) for name, values in content["effects"].items()}
+        _check_lengths(content, len(effects["severity"]), len(effects["difficulty"]))
         size = sum(len(effects[name]) for name in COVARYING if name in effects)
         spread: Array | sparse.csr_array | None = None
         if isinstance(content["covariance"], list):
@@ -268,6 +269,17 @@ class Calibration:
             if content.get("limits") is None
             else SlopeLimits(**{name: np.array(values, float) for name, values in content["limits"].items()}),
         )
+
+
+def _check_lengths(content: dict[str, Any], n_raters: int, n_items: int) -> None:
+    """Raise where something is not said of every rater or item."""
+    of_raters = {name: content.get(name) for name in ("falling", "at_limit", "apart", "extreme")}
+    of_raters["labels"] = content["labels"]["rater"]
+    for name, values in of_raters.items():
+        if values is not None and len(values) != n_raters:
+            raise ValueError(f"{name} of {len(values)} raters, where there are {n_raters}")
+    if len(content["labels"]["item"]) != n_items:
+        raise ValueError(f"labels of {len(content['labels']['item'])} items, where there are {n_items}")
 
 
 def _mask(values: list[bool] | None) -> Mask | None:

@@ -1,11 +1,14 @@
 """Figures for print: one style, written as SVG and PNG."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import polars as pl
+
+from raterlens.drafts import write_whole
 
 # Okabe and Ito (2008): distinct for any kind of colour vision, and in grey by the dashes that go with them.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
@@ -35,7 +38,7 @@ def save(figures: Mapping[str, Any], folder: Path) -> list[Path]:
         styled = with_style(chart)
         for ending, options in (("svg", {}), ("png", {"ppi": PIXELS_PER_INCH})):
             path = folder / f"{name}.{ending}"
-            styled.save(path, **options)
+            write_whole(path, partial(styled.save, **options))
             written.append(path)
     return written
 

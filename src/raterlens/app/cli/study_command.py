@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from raterlens.drafts import write_whole
 from raterlens.errors import OptionError, choose
 from raterlens.export.folder import check_folder
 from raterlens.studies.catalogue import FIGURES, STUDIES
@@ -114,7 +115,7 @@ def _study(name: str, runs: Runs, client: "Client | None") -> None:
         ) from None
     results = chosen.summarise(rows)
     for table, frame in results.tables.items():
-        frame.write_csv(out / f"{name}-{table}.csv")
+        write_whole(out / f"{name}-{table}.csv", frame.write_csv)
     save({name: chosen.draw(results)}, out)
     replace_text(out / f"{name}.md", results.markdown)
     print(f"Results: {out / f'{name}.md'}")
