@@ -150,12 +150,21 @@ def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> 
 
 
 def _used(pid: int) -> float:
-    """Processor time of a process and of those that it waited for, in seconds."""
+    """Processor time of a process and of its children at work, in seconds.
+
+    Not of those that have ended: a child of many cases would count for the one in which it ends.
+    """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ticks = sum(_ticks(pid)[:2]) + sum(sum(_ticks(int(child))) for child in children)
     except OSError:
         return 0.0
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(pid: int) -> list[int]:
+    """Of a process, in its own code and in the system's; then of the children that it waited for."""
+    return [int(part) for part in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 
 def _under_way(folder: Path) -> tuple[str, Case]:

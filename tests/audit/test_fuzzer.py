@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from audit import worker
 from audit.__main__ import Findings, command, fuzz
 from audit.__main__ import _smaller as smaller
+from audit.__main__ import _used as used
 from audit.damaged_files import KINDS, edited, whole
 from audit.damaged_files import check as check_file
 from audit.subject import Subject, refusal
@@ -135,3 +136,20 @@ def test_refusals_are_one_short_line() -> None:
 
 def test_shares_of_the_time_add_up() -> None:
     assert sum(subject.share for subject in SUBJECTS.values()) == pytest.approx(1.0)
+
+
+# As much time as a case may take, in a child that has ended; then it waits.
+AFTER_A_CHILD = """
+import subprocess, sys, time
+subprocess.run([sys.executable, "-c", "import time\\nwhile time.process_time() < 0.6: pass"])
+print(flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_time_of_children_that_have_ended_is_not_the_case_s() -> None:
+    with subprocess.Popen([sys.executable, "-S", "-c", AFTER_A_CHILD], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert used(process.pid) < 0.5
+        process.kill()
