@@ -23,7 +23,14 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
-from raterlens.estimation.several_starts import FEW_RATINGS, MOST_RATINGS, Maximum, maxima, worth_going
+from raterlens.estimation.several_starts import (
+    AS_GOOD,
+    FEW_RATINGS,
+    MOST_RATINGS,
+    Maximum,
+    maxima,
+    worth_going,
+)
 from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.models.capped_log import Capped
@@ -176,8 +183,9 @@ def _best_of_several(method: Callable[["_Task"], FacetsEstimate], task: _Task) -
         found.problem, few_ratings, found.parameters, task.start, found.nodes, task.space, task.search
     )
     for other in worth_going(others, found.value.objective, found.parameters):
-        better = method(replace(task, start=other.parameters))
-        found = max(found, better, key=lambda one: one.value.objective)
+        there = method(replace(task, start=other.parameters))
+        # Along a ridge, the first: a slope about which ratings say nothing is the usual one, not whatever was drawn.
+        found = there if there.value.objective > found.value.objective + AS_GOOD else found
     record = replace(found.record, starts=sum(one.found for one in others), agreeing=others[0].found)
     return replace(found, record=record, maxima=others)
 

@@ -26,6 +26,8 @@ SAME_MAXIMUM, SAME_OF_FEW = 0.02, 2e-3
 MAY_BE_BEST, MOST_GONE_TO = 0.1, 3
 # What is gained by going to another maximum has to be more than climbs leave open.
 WORTH_GOING = 5e-4
+# Two estimates that differ by less are as good.
+AS_GOOD = 1e-6
 # How long a climb may be, and within how many standard errors of a maximum it may end: nearer where there are so few
 # ratings that maxima are close to each other.
 _SHORT, _NEAR, _LONG, _NEARER = 60, 0.02, 100, 2e-3
