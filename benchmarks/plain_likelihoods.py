@@ -4,6 +4,7 @@ Facets models: a table of log-probabilities per (rater, item), score and ability
 student-item and node. Raters and items who only pass or only fail get half a rating of the other kind, as in a fit.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -147,7 +148,7 @@ class Facets:
         )
         return float(found.sum()), added, gradient
 
-    def _scores(self, a: Array, e: Array, grid: Grid):  # type: ignore[no-untyped-def]
+    def _scores(self, a: Array, e: Array, grid: Grid) -> tuple[Array, Callable[[Array], Array]]:
         """(contexts, scores, nodes): log-probabilities; and from expected counts of these to derivatives in the
         intercepts, (contexts, scores - 1, nodes)."""
         s = self.lever[:, None] * (a[:, None] * grid.points)[:, None] + e[..., None]
@@ -156,7 +157,7 @@ class Facets:
             s[np.arange(self.k) > self.top[self.item][:, None]] = -1e9
             logs = special.log_softmax(s, axis=1)
             p = np.exp(logs)
-            return logs, lambda n: (n - n.sum(axis=1, keepdims=True) * p)[:, 1:]
+            return logs, lambda n: np.asarray((n - n.sum(axis=1, keepdims=True) * p)[:, 1:])
         logs, density = self._cumulative(s)
 
         def rises(n: Array) -> Array:

@@ -55,8 +55,8 @@ def measured(made: Simulated, prior: str | None) -> list[float]:
         for name, value in true.items()
     }
 
-    def within(table: object, name: str, value: Array) -> float:
-        found, error = (np.asarray(table[column]) for column in (name, f"{name}_se"))  # type: ignore[index]
+    def within(table: Any, name: str, value: Array) -> float:
+        found, error = (np.asarray(table[column]) for column in (name, f"{name}_se"))
         return float(np.mean(np.abs(found - value) <= 1.96 * error))
 
     alike = np.ptp(kappa) < 1e-12 or np.ptp(true["kappa"]) < 1e-12

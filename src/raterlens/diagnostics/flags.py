@@ -167,10 +167,14 @@ def _in_errors(size: Array, se: Array) -> Array:
     return np.divide(size, se, out=np.full_like(size, np.nan), where=se > 0)
 
 
-def about_intervals(allowed_for: bool) -> str:
-    """What was done about halo."""
-    return (
+def halo_step(allowed_for: bool) -> str:
+    """What to do about halo, and what intervals do about it."""
+    intervals = (
         "intervals allow for it" if allowed_for else "intervals do not allow for it: fit with a common halo"
+    )
+    return (
+        "have each item marked across all students before the next, so that one impression does not carry over; "
+        + intervals
     )
 
 
@@ -184,8 +188,7 @@ def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterat
             *_interval(size[r], se[r]),
             p[r],
             f"scores of the same student correlate more than ability explains: residual correlation {size[r]:.2f}",
-            "have each item marked across all students before the next, so that one impression does not carry over; "
-            + about_intervals(allowed_for),
+            halo_step(allowed_for),
         )
 
 

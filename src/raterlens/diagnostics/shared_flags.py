@@ -5,7 +5,7 @@ Where half of all raters are noisier than the model expects, it is the model tha
 
 import polars as pl
 
-from raterlens.diagnostics.flags import about_intervals
+from raterlens.diagnostics.flags import halo_step
 
 MOST = 0.4
 """A fault that more than this share of at least `FEWEST` raters have is none of theirs."""
@@ -57,6 +57,6 @@ def _step(kind: str, allowed_for: bool) -> str:
     if kind in _STEPS:
         return _STEPS[kind]
     if kind == "halo":
-        return "have each item marked across all students before the next; " + about_intervals(allowed_for)
+        return halo_step(allowed_for)
     name = kind.removeprefix("bias on ")
     return f"agree with all raters on what each {name} asks for, and train on it together"

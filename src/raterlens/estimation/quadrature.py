@@ -113,10 +113,8 @@ def fit_mml(
 def _climbed(grid: "Grid", start: Array, space: Space, search: Search) -> Optimum:
     """The optimum on a grid. On few ratings a likelihood can have long level ridges (slopes near 0, difficulties that
     multiply them without bound), along which only Newton's method gets on: it takes over after so many steps."""
-    stage, few = (
-        "marginal likelihood",
-        len(start) <= _FEW_PARAMETERS and grid.problem.n_students <= _FEW_STUDENTS,
-    )
+    stage = "marginal likelihood"
+    few = len(start) <= _FEW_PARAMETERS and grid.problem.n_students <= _FEW_STUDENTS
     patient = replace(search, max_iterations=min(search.max_iterations, _PATIENCE)) if few else search
     found = maximise(grid.value, start, space, patient, stage=stage, on_iteration=grid.near)
     left = search.max_iterations - found.record.iterations

@@ -21,6 +21,7 @@ class _Compiling(event.Listener):
         notify(False)
 
 
+# Numba has no types.
 event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]
 
 
