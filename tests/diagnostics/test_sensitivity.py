@@ -1,5 +1,7 @@
 """Other choices: each is the fit that it says."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -28,6 +30,19 @@ def test_groups_are_left_out_in_turn(small):
     school = np.where(small.student % 2 == 0, "a", "b")
     table = sensitivity(rl.fit(small), small, links=(), models=(), groups={"school": school})
     assert {"without school a", "without school b"} <= set(table["change"])
+
+
+def test_raters_go_by_their_names(small):
+    """Ratings may come in another order of raters; those of strangers say nothing about the fit's raters."""
+    fit = rl.fit(small)
+    again = replace(small, raters=small.raters.reverse(), rater=small.n_raters - 1 - small.rater)
+    without = f"without {fit.raters.sort('rho')['rater'][-1]}"
+    found, expected = (sensitivity(fit, ratings, links=(), models=()) for ratings in (again, small))
+    assert other(found.sort("rater"), without) == pytest.approx(
+        other(expected.sort("rater"), without), abs=1e-6
+    )
+    with pytest.raises(rl.InputError, match="raters that the fit does not know"):
+        sensitivity(fit, replace(small, raters=small.raters + "?"))
 
 
 def other(table: pl.DataFrame, change: str) -> list[float]:

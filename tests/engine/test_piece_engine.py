@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, sparse, stats
 
-from raterlens.engine.piece_engine import SMALL, PieceEngine, fine_enough, kernel
+from raterlens.engine.piece_engine import SMALL, PieceEngine, fine_enough, kernel, points_of
 from raterlens.engine.protocol import Nodes, Tables
 
 NODES = Nodes.equally_spaced(-8.0, 8.0, 0.1)
@@ -20,7 +20,7 @@ def log_cells(psi):
 
 
 def tables(nodes, variance, shift=0.0):
-    points = kernel(nodes, variance).points
+    points = points_of(nodes, variance)
     cells = log_cells(points)
     cells[0] += shift
     return Tables(cells, LINEAR, variance)
@@ -93,3 +93,13 @@ def test_the_grid_is_fine_and_wide_enough_for_pieces():
     assert fine_enough(Nodes.equally_spaced(-5.0, 5.0, 0.5), 0.01).step == 0.5
     with pytest.raises(NotImplementedError):
         PieceEngine(COUNTS, SUMS, STUDENT).score_covariance(None, None, None)  # type: ignore[arg-type]
+
+
+def test_weights_are_normal_densities():
+    known, t = kernel(NODES, 0.36), NODES.points
+    weights = stats.norm.pdf(t, t[:, None], 0.6)
+    expected = weights / weights.sum(axis=1, keepdims=True)
+    assert known.weights / known.totals[:, None] == pytest.approx(expected, abs=1e-15)
+    assert known.totals == pytest.approx(known.weights.sum(axis=1), rel=1e-13)
+    higher = kernel(NODES, 0.36 + 1e-6)
+    assert known.by_variance == pytest.approx((higher.weights - known.weights) / 1e-6, abs=1e-5)

@@ -9,6 +9,7 @@ import polars as pl
 from raterlens.capability.yardstick import CORRECTED
 from raterlens.config import FitOptions
 from raterlens.errors import OptionError
+from raterlens.estimation.scoring import places_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of
 
@@ -32,14 +33,19 @@ def sensitivity(
             option="model",
         )
     own = fit.table("raters").select(pl.col("rater").cast(pl.String), "kappa")
-    parts = []
+    known, parts = places_of(ratings.raters, own["rater"], "raters"), []
     if fit.model == "gmf":
         yardstick = int(fit.table("raters")["rho"].arg_max() or 0)
         label = own["rater"][yardstick]
         # Whoever is left discriminates best in its place.
         reference = None if fit.config.reference == label else fit.config.reference
         parts.append(
-            _refit(f"without {label}", fit, ratings.subset(ratings.rater != yardstick), reference=reference)
+            _refit(
+                f"without {label}",
+                fit,
+                ratings.subset(known[ratings.rater] != yardstick),
+                reference=reference,
+            )
         )
     parts += [_refit(f"link {link}", fit, ratings, **_link(fit, link)) for link in links if link != fit.link]
     parts += [_refit(f"model {model}", fit, ratings, model=model) for model in models if model != fit.model]

@@ -24,7 +24,7 @@ STEP = 0.75
 """Nodes are at most so many omegas apart: the kernel is then off by 2e-12."""
 SMALL = 0.15
 """An omega below it is integrated by Gauss-Hermite points."""
-_POINTS = 9
+_HERMITE, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _LEAST_VARIANCE = 1e-8
 # Numbers in one block of pieces by points.
 _BLOCK = 2**19
@@ -32,14 +32,17 @@ _BLOCK = 2**19
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What a piece may be worth, given the ability of its student."""
+    """What a piece may be worth, given the ability of its student: in each row up to a factor."""
 
     points: Array
     """(points,): of psi."""
     weights: Array
-    """(nodes, points); by Gauss-Hermite (points per node,)."""
+    """(nodes, points), symmetric; by Gauss-Hermite (points per node,)."""
     by_variance: Array
-    """Derivatives of the logarithms of the weights in omega^2."""
+    """Derivatives of the weights in omega^2."""
+    totals: Array
+    """(nodes,) or a number: sums of the weights."""
+    totals_by_variance: Array
 
     @property
     def around(self) -> bool:
@@ -48,38 +51,55 @@ class Kernel:
 
     def averaged(self, given: Array) -> Array:
         """(pieces, points) -> (pieces, nodes)"""
-        if not self.around:
-            return given @ self.weights.T
-        return np.asarray(given.reshape(len(given), -1, len(self.weights)) @ self.weights)
+        return self._summed(given, self.weights) / self.totals
 
     def back(self, at_nodes: Array) -> Array:
         """(pieces, nodes) -> (pieces, points): what each point has to do with the nodes."""
+        shares = at_nodes / self.totals
         if not self.around:
-            return at_nodes @ self.weights
-        return np.asarray((at_nodes[..., None] * self.weights).reshape(len(at_nodes), -1))
+            return shares @ self.weights
+        return np.asarray((shares[..., None] * self.weights).reshape(len(shares), -1))
 
-    def rise(self, at_nodes: Array, given: Array) -> float:
+    def rise(self, at_nodes: Array, given: Array, averaged: Array) -> float:
         """Derivative of the log-likelihood in omega^2, of the pieces whose posteriors over nodes are `at_nodes` times
-        what is averaged."""
+        what is averaged of `given`."""
+        more = self._summed(given, self.by_variance) - self.totals_by_variance * averaged
+        return float(np.sum(at_nodes * more / self.totals))
+
+    def _summed(self, given: Array, weights: Array) -> Array:
         if not self.around:
-            return float(np.sum(self.weights * self.by_variance * (at_nodes.T @ given)))
-        by = (at_nodes[..., None] * given.reshape(*at_nodes.shape, -1)).sum(axis=(0, 1))
-        return float(by @ (self.weights * self.by_variance))
+            return given @ weights
+        return np.asarray(given.reshape(len(given), -1, len(weights)) @ weights)
+
+
+def points_of(nodes: Nodes, variance: float) -> Array:
+    """Where a piece's ratings have to be known: at the nodes, or at Gauss-Hermite points around each."""
+    omega = np.sqrt(max(variance, _LEAST_VARIANCE))
+    return nodes.points if omega >= SMALL else np.add.outer(nodes.points, omega * _HERMITE).ravel()
 
 
 def kernel(nodes: Nodes, variance: float) -> Kernel:
     """For the pieces of students at these nodes."""
-    variance = max(variance, _LEAST_VARIANCE)
-    omega, t = np.sqrt(variance), nodes.points
-    if omega < SMALL:
-        v, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
-        by_variance = (v**2 - 1) / (2 * variance)
-        return Kernel(np.add.outer(t, omega * v).ravel(), weights / weights.sum(), by_variance)
-    z = np.subtract.outer(t, t) ** 2 / variance
-    weights = np.exp(-0.5 * z)
-    weights /= weights.sum(axis=1, keepdims=True)
-    by_variance = (z - np.sum(weights * z, axis=1, keepdims=True)) / (2 * variance)
-    return Kernel(t, weights, by_variance)
+    points, variance = points_of(nodes, variance), max(variance, _LEAST_VARIANCE)
+    if len(points) > len(nodes.points):
+        rise = _HERMITE_WEIGHTS * (_HERMITE**2 - 1) / (2 * variance)
+        return Kernel(points, _HERMITE_WEIGHTS, rise, _HERMITE_WEIGHTS.sum(), rise.sum())
+    z = (points - points[0]) ** 2 / variance
+    density = np.exp(-0.5 * z)
+    by = (density, density * z / (2 * variance))
+    return Kernel(points, *map(_by_distance, by), *map(_summed_by_distance, by))
+
+
+def _by_distance(values: Array) -> Array:
+    """(nodes, nodes): equally spaced nodes as far apart share a value, so each is worked out once."""
+    both_ways = np.concatenate([values[:0:-1], values])
+    return np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(both_ways, len(values))[::-1])
+
+
+def _summed_by_distance(values: Array) -> Array:
+    """(nodes,): sums of its rows."""
+    up_to = np.cumsum(values)
+    return np.asarray(up_to + up_to[::-1] - values[0])
 
 
 def fine_enough(nodes: Nodes, variance: float) -> Nodes:
@@ -108,9 +128,9 @@ class PieceEngine:
         for block in self._blocks(tables, nodes, known):
             loglik += float(block.loglik.sum())
             share = block.share(known)
-            counts += self._counts[block.pieces].T @ share
+            counts += _rows(self._counts, block.pieces).T @ share
             mean[block.pieces] = share @ known.points
-            d_variance += known.rise(block.over, block.given)
+            d_variance += known.rise(block.over, block.given, block.averaged)
         linear = None if self._sums is None else self._sums.T @ mean
         return Expected(loglik, counts, linear, d_variance)
 
@@ -141,9 +161,9 @@ class PieceEngine:
         while start < self.n_students:
             stop = max(start + 1, int(np.searchsorted(edges, edges[start] + size, "right")) - 1)
             pieces = slice(int(edges[start]), int(edges[stop]))
-            given = self._counts[pieces] @ tables.cells
+            given = _rows(self._counts, pieces) @ tables.cells
             if self._sums is not None:
-                given += np.multiply.outer(self._sums[pieces] @ tables.linear, known.points)
+                given += np.multiply.outer(_rows(self._sums, pieces) @ tables.linear, known.points)
             top = given.max(axis=1)
             given -= top[:, None]
             np.exp(given, out=given)
@@ -159,8 +179,13 @@ class PieceEngine:
             joint /= total[:, None]
             whose = np.repeat(np.arange(stop - start), np.diff(edges[start : stop + 1]))
             over = joint[whose] / averaged
-            yield _Block(slice(start, stop), pieces, joint, highest + np.log(total), given, over)
+            yield _Block(slice(start, stop), pieces, joint, highest + np.log(total), given, averaged, over)
             start = stop
+
+
+def _rows(of: sparse.csr_array, pieces: slice) -> sparse.csr_array:
+    """SciPy takes longer to copy a small matrix than to multiply it."""
+    return of if pieces == slice(0, of.shape[0]) else of[pieces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +199,10 @@ class _Block:
     loglik: Array
     given: Array
     """(pieces, points): probability of the ratings, up to a factor."""
+    averaged: Array
+    """(pieces, nodes): the same, given ability."""
     over: Array
-    """(pieces, nodes): posterior of the student over what is averaged of `given`."""
+    """(pieces, nodes): posterior of the student over what is averaged."""
 
     def share(self, known: Kernel) -> Array:
         """(pieces, points): posterior of what the piece is worth."""

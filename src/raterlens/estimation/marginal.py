@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from raterlens.engine.cells import essays, rating_cells
-from raterlens.engine.piece_engine import PieceEngine, fine_enough, kernel
+from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of
 from raterlens.engine.protocol import Engine, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.estimation.checkpoint import Checkpoint
@@ -73,7 +73,7 @@ class FacetsMarginal:
         """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
         if not self.model.pieces:
             return nodes
-        points = kernel(nodes, self.model.piece_variance(parameters)).points
+        points = points_of(nodes, self.model.piece_variance(parameters))
         return Nodes(points, np.zeros_like(points))
 
     def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes:

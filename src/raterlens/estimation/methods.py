@@ -177,7 +177,9 @@ def _best_of_several(method: Callable[["_Task"], FacetsEstimate], task: _Task) -
     """The best of the maxima that several starts lead to."""
     found = _off_the_level(method, task)
     model = task.problem.model
-    few = task.ratings.n_ratings <= FEW_RATINGS and model.of_single_raters.shape[1] == 2
+    # An evaluation with pieces, reading effects or an estimated distribution takes too long for all starts.
+    plain = model.halo is None and not model.pieces and not model.smooth
+    few = plain and task.ratings.n_ratings <= FEW_RATINGS and model.of_single_raters.shape[1] == 2
     few_ratings = task.ratings if few else None
     others = maxima(
         found.problem, few_ratings, found.parameters, task.start, found.nodes, task.space, task.search
