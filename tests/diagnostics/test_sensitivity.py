@@ -8,6 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.sensitivity import sensitivity
+from raterlens.errors import InputError
 from tests.support.facets_models import ordered
 
 
@@ -41,7 +42,7 @@ def test_raters_go_by_their_names(small):
     assert other(found.sort("rater"), without) == pytest.approx(
         other(expected.sort("rater"), without), abs=1e-6
     )
-    with pytest.raises(rl.InputError, match="raters that the fit does not know"):
+    with pytest.raises(InputError, match="raters that the fit does not know"):
         sensitivity(fit, replace(small, raters=small.raters + "?"))
 
 
