@@ -93,7 +93,9 @@ def test_scores_of_several_kinds(scale):
     assert isinstance(fits[1].table("raters"), pl.DataFrame)
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("rating-scale", 25), ("graded", 25), ("dawid-skene", 29)])
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("rating-scale", 25), ("graded", 25), ("dawid-skene", 375), ("hrm", 14)]
+)
 def test_few_ratings_are_fitted_as_well_as_by_an_independent_optimiser(kind, seed):
     """Each has a maximum that most starts miss: a rater with few ratings who seems blind, or never to err."""
     model, scale = KINDS[kind]

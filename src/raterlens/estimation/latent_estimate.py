@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,8 @@ from scipy import special
 
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.estimate import Estimate
-from raterlens.estimation.grid import ROUGH_ACCURACY, first_nodes
+from raterlens.estimation.grid import ROUGH_ACCURACY, finer, first_nodes
+from raterlens.estimation.latent_em import promising
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, Complete, LatentClassMarginal
 from raterlens.estimation.newton import newton
@@ -23,9 +25,11 @@ from raterlens.types import Array
 
 # Two starts with log-likelihoods this close have reached the same maximum.
 SAME_MAXIMUM = 0.1
-# That many starts at the best maximum are enough; not on so few ratings that most may end at the same lower one, where
-# each costs milliseconds.
-ENOUGH, FEW_RATINGS = 3, 300
+# That many starts at the best maximum are enough; not on so few ratings that most may end at the same lower one. There
+# the starts are the most promising of so many times as many, begun side by side.
+ENOUGH, FEW_RATINGS, _SIDE_BY_SIDE = 3, 300, 10
+# Of their ends, so many that differ by more than the second number on a rough grid are gone to on a fine one.
+_MOST_TOPS, _DIFFERENT = 3, 3e-3
 # A dense matrix of this many parameters takes 200 MB and seconds: beyond it no Newton steps, no standard errors.
 MOST_PARAMETERS = 5_000
 # Fine enough to tell maxima apart, far from the last digits.
@@ -37,10 +41,6 @@ _MOST_GRIDS = 6
 _ENOUGH_RATINGS = 100_000
 # Information of one rating about its line and of one student-item about its predictor, averaged over a typical panel.
 _RATING, _STUDENT_ITEM = 0.1, 0.1
-# A usual slope where votes are left aside.
-_UNVOTED = 3.0
-# Of an item whose students are nearly all of one category.
-_ONE_CATEGORY = 6.0
 # Slope of the true category on ability that the first grid is prepared for.
 _STEEP = 2.0
 
@@ -84,19 +84,17 @@ def estimate_latent_class(
     """
     sample = _sample(ratings, enough_ratings, seed)
     climb = _Climb.on(sample, model, search)
+    few = ratings.n_ratings <= FEW_RATINGS and starts > 1
+    begun = _starting_values(climb.problem, 1 if few else starts, seed)
+    if few:
+        begun = chain(begun, promising(climb.problem, _SIDE_BY_SIDE * starts, starts - 1, seed))
     climbed: list[tuple[Optimum, int]] = []
-    for number, start in enumerate(_starting_values(climb.problem, starts, seed)):
+    for number, start in enumerate(begun):
         climbed.append((climb.near(start, f"start {number + 1} of up to {starts}"), number))
         climbed.sort(key=lambda end: -end[0].value.objective)
         reached = np.array([optimum.value.objective for optimum, _ in climbed])
-        if np.sum(_same(reached)) == ENOUGH and ratings.n_ratings > FEW_RATINGS:
+        if np.sum(_same(reached)) == ENOUGH and not few:
             break
-    if ratings.n_ratings <= FEW_RATINGS and starts > 1:
-        for number in range(model.n_raters + 2):
-            other = _exchanged(model, climbed[0][0].parameters, number)
-            climbed.append((climb.near(other, "raters explained the other way"), 0))
-            climbed.sort(key=lambda end: -end[0].value.objective)
-        reached = np.array([optimum.value.objective for optimum, _ in climbed])
     best = climbed[0][0]
     if sample is not ratings:
         # The same start again, as the whole data have it: the end on the sample, where more raters happen never to
@@ -105,12 +103,10 @@ def estimate_latent_class(
         first = min(number for (_, number), same in zip(climbed, _same(reached), strict=True) if same)
         start = list(_starting_values(climb.problem, starts, seed))[first]
         best = climb.near(start, "the best start", _LOOSE_TOLERANCE)
-    unknown = np.full(ratings.n_students, np.nan)
-    nodes, moments = climb.nodes, Moments(unknown, unknown)
-    if model.rasch:
-        best, nodes, moments = _refine(climb, best.parameters)
-    else:
-        best = climb.to_the_top(best.parameters, nodes)
+    ends = _apart([end for end, _ in climbed]) if few else [best]
+    best, nodes, moments = max(
+        (_refine(climb, end.parameters) for end in ends), key=lambda top: top[0].value.objective
+    )
     return LatentClassEstimate(
         climb.problem,
         best.parameters,
@@ -122,21 +118,6 @@ def estimate_latent_class(
         climb.problem.complete(best.parameters, nodes),
         reached,
     )
-
-
-def _exchanged(model: LatentClassModel, at: Array, number: int) -> Array:
-    """A rater who seems blind explained as a usual one, and the other way round; the spread of abilities; last, all
-    students of an item taken to be of one category."""
-    other, slope, sigma = at.copy(), model.blocks["slope"], model.blocks["sigma"]
-    if number < model.n_raters:
-        other[slope][number] = _UNVOTED if at[slope][number] < _UNVOTED / 2 else 0.0
-        other[model.blocks["bias"]][number] = 0.0
-    elif number == model.n_raters:
-        other[sigma] = np.where(at[sigma] < 1, 2.0, 0.3)
-    else:
-        other[sigma] = 0.3
-        other[model.blocks["difficulty"]] = np.copysign(_ONE_CATEGORY, at[model.blocks["difficulty"]])
-    return other
 
 
 def _same(reached: Array) -> NDArray[np.bool_]:
@@ -170,11 +151,11 @@ class _Climb:
         for _ in range(_MOST_GRIDS):
             optimum = quick(grid.value, start, on_iteration=grid.near)
             start = optimum.parameters
-            # On the way posteriors may have become narrower than the grid can tell.
-            grid.follow(start)
-            value = grid.value(start)
-            if abs(value.objective - optimum.value.objective) < SAME_MAXIMUM / 4:
+            # On the way posteriors may have become narrower than the grid can tell, or their flanks steeper.
+            value = self.problem.value(start, finer(grid.nodes))
+            if abs(value.objective - optimum.value.objective) < _DIFFERENT:
                 break
+            grid.refine(start)
         return replace(optimum, value=value)
 
     def to_the_top(self, start: Array, nodes: Nodes) -> Optimum:
@@ -197,8 +178,24 @@ def _sample(ratings: Ratings, enough: int, seed: int) -> Ratings:
     return ratings.subset(chosen[ratings.student], keep_levels=True)
 
 
+def _apart(ends: list[Optimum]) -> list[Optimum]:
+    """The best end, and others that may be as good on a finer grid."""
+    found = ends[:1]
+    for end in ends[1:]:
+        height = end.value.objective
+        if (
+            found[-1].value.objective - height > _DIFFERENT
+            and ends[0].value.objective - height < SAME_MAXIMUM
+        ):
+            found.append(end)
+    return found[:_MOST_TOPS]
+
+
 def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:
     """Climb to the top, on grids that follow the posteriors' widths until a finer one changes nothing."""
+    if not climb.problem.model.rasch:
+        unknown = np.full(climb.problem.n_students, np.nan)
+        return climb.to_the_top(parameters, climb.nodes), climb.nodes, Moments(unknown, unknown)
     grid = Grid(climb.problem, climb.nodes)
     grid.follow(parameters)
     for _ in range(_MOST_GRIDS):
@@ -247,15 +244,11 @@ def _starting_values(problem: LatentClassMarginal, starts: int, seed: int) -> It
     rng = np.random.default_rng(seed)
     positive = np.zeros(blocks.size, dtype=bool)
     positive[blocks["slope"]] = positive[blocks["sigma"]] = True
-    few = units.n.sum() <= FEW_RATINGS
-    for number in range(starts - 1):
+    for _ in range(starts - 1):
         # Slopes hardly above those of the votes: at a very large slope the likelihood is flat, and a start there stays.
         factor = rng.uniform(0.3, 1.5, blocks.size)
         noise = rng.standard_normal(blocks.size)
-        if number % 2 == 0 or not few:
-            yield np.where(positive, factor * first, first + 0.5 * noise)
-        else:  # whatever the votes say
-            yield np.where(positive, _UNVOTED * factor, 0.8 * noise)
+        yield np.where(positive, factor * first, first + 0.5 * noise)
 
 
 def _information(ratings: Ratings, problem: LatentClassMarginal) -> Array:

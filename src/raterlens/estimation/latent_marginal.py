@@ -61,7 +61,7 @@ class LatentClassMarginal:
         answers = _other_kind(ratings.rater, ratings.score, ratings.n_raters)
         self.extreme: Mask = answers.sum(axis=1) > 0
         """(raters,): who only passes, or only fails."""
-        self._pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
+        self.pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
         self._pseudo_truths = _other_kind(ratings.item, ratings.score, ratings.n_items).T
 
     def mixtures(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture]]:
@@ -103,7 +103,7 @@ class LatentClassMarginal:
         if self.model.rasch and compiling_pays(len(self.units.student) * _PASSES):
             return self._complete_compiled(parameters, nodes)
         loglik = 0.0
-        answers = self._pseudo_answers.copy()
+        answers = self.pseudo_answers.copy()
         truths = self.pseudo_truths(nodes)
         for part, mixture, expected in self.evaluations(parameters, nodes):
             loglik += expected.loglik
@@ -130,14 +130,14 @@ class LatentClassMarginal:
         both = np.stack(
             [np.bincount(units.cell, share, n_cells) for share in (1 - found.one, found.one)], axis=1
         )
-        answers = self._pseudo_answers + (units.members.T @ both).reshape(self._pseudo_answers.shape)
+        answers = self.pseudo_answers + (units.members.T @ both).reshape(self.pseudo_answers.shape)
         return Complete(found.loglik, answers, self.pseudo_truths(nodes) + found.at_nodes)
 
     def value(self, parameters: Array, nodes: Nodes) -> Value:
         complete = self.complete(parameters, nodes)
         responses = self.model.responses(parameters)
         prevalence = self.model.prevalence(parameters, nodes.points)
-        extra = np.sum(self._pseudo_answers * responses.log_prob)
+        extra = np.sum(self.pseudo_answers * responses.log_prob)
         extra += np.sum(self.pseudo_truths(nodes) * np.log(prevalence))
         gradient = self.model.pullback(
             np.sum(complete.answers * responses.first, axis=1),

@@ -13,6 +13,7 @@ import numpy as np
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
+from raterlens.estimation.starting_values import information_scale
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
 
@@ -31,10 +32,14 @@ AS_GOOD = 1e-6
 # How long a climb may be, and within how many standard errors of a maximum it may end: nearer where there are so few
 # ratings that maxima are close to each other.
 _SHORT, _NEAR, _LONG, _NEARER = 60, 0.02, 100, 2e-3
+# In how many legs a climb is made where the scale changes on the way, and to what share of the first one at most.
+_LEGS, _LEAST_OF_SCALE = 3, 1e-4
 # Of the grid of climbs: steep slopes, where a maximum may be, need one that the first maximum may not; and maxima can
 # be told apart on one that is rough.
 _FURTHEST, _FINEST, _COARSEST = 6.0, 0.15, 0.25
 _BLUNT = 0.05
+# How many standard deviations of ability an item may be away from all students, in a few starts.
+_FAR = 20.0
 # A usual slope; around it, the standard deviation of the logarithm, and the share of raters drawn as blind.
 _USUAL, _SPREAD, _BLIND, _SEVERITIES = (1.0, 3.0), 0.8, 0.2, 0.7
 
@@ -75,15 +80,24 @@ def maxima(
 
     found = [Maximum(problem.value(first, nodes).objective, first, 1)]
 
+    # Difficulties that slopes multiply are on another scale where slopes are: it is taken anew on the way.
+    legs = _LEGS if problem.model.difficulty_on_ability_scale else 1
+
     def climb(start: Array) -> None:
-        end = maximise(
-            lambda x: problem.value(x, nodes),
-            np.clip(start, *space.bounds),
-            space,
-            Search(longest),
-            stage="other starts",
-            tolerance=near,
-        )
+        start, scaled = np.clip(start, *space.bounds), space
+        for _ in range(legs):
+            end = maximise(
+                lambda x: problem.value(x, nodes),
+                start,
+                scaled,
+                Search(longest // legs),
+                stage="other starts",
+                tolerance=near,
+            )
+            start = end.parameters
+            if legs > 1:
+                own = information_scale(problem.model, start)
+                scaled = Space(np.maximum(own, _LEAST_OF_SCALE * space.information), space.bounds)
         if _discriminating(problem, end.parameters) >= min(2, _discriminating(problem, first)):
             _count(found, end, SAME_OF_FEW if few else SAME_MAXIMUM)
 
@@ -152,12 +166,19 @@ def _starts(
         yield other
         left -= 1
     random, usual = np.random.default_rng(search.seed), _usual(first[slope])
-    for _ in range(left):
+    for number in range(left):
         drawn = begin.copy()
         own = usual * np.exp(_SPREAD * random.standard_normal(n))
         drawn[slope] = np.where(random.random(n) < _BLIND, 0.0, own)
-        size = severity.stop - severity.start
-        drawn[severity] = random.random(size) * begin[severity] + _SEVERITIES * random.standard_normal(size)
+        far = model.difficulty_on_ability_scale and number % 4 == 3
+        for block in (severity, model.blocks["difficulty"]):
+            size = block.stop - block.start
+            # Around pass rates now and then, mostly whatever they say: those end at the maximum that is known.
+            share = random.random(size) if number % 4 == 0 else 0.0
+            drawn[block] = share * begin[block] + _SEVERITIES * random.standard_normal(size)
+        if far:  # items that no student's ability decides about, and raters who do not look at it
+            drawn[model.blocks["difficulty"]] *= _FAR
+            drawn[slope] /= np.where(random.random(n) < 0.5, _FAR, 1.0)
         yield drawn
 
 
