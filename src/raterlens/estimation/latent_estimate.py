@@ -139,7 +139,8 @@ class _Climb:
     def on(ratings: Ratings, model: LatentClassModel, search: Search) -> "_Climb":
         problem = LatentClassMarginal(ratings, model)
         widths = 1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student))
-        nodes = first_nodes(widths) if model.rasch else NO_ABILITY
+        begin = np.ones(model.blocks.size)
+        nodes = problem.fine_enough(first_nodes(widths), begin) if model.rasch else NO_ABILITY
         return _Climb(problem, Space(_information(ratings, problem), model.bounds()), nodes, search)
 
     def near(self, start: Array, stage: str, tolerance: float = _ROUGH_TOLERANCE) -> Optimum:

@@ -15,13 +15,18 @@ from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
 from raterlens.engine.student_items import Part, as_known, pool, split, student_items
 from raterlens.estimation.quasi_newton import Value
 from raterlens.kernels.break_even import compiling_pays
-from raterlens.models.signal_detection import LatentClassModel
+from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
 
 # Dawid-Skene has one ability for all: a single node with all the weight.
 NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))
 _HALF_A_RATING = 0.5
+# The logistic curve of slope sigma is smooth only as far as pi / sigma from the real line: on steps of h, a trapezoidal
+# sum is off by exp(-2 pi^2 / (sigma h)), here 3e-4.
+_STEEPEST_STEP = 2 * np.pi**2 / 8
+# Student-items on which a fine grid costs little.
+_FEW = 300
 # Nodes and evaluations of a typical fit from several starts: it goes over each student-item that often.
 _PASSES = 40 * 150
 
@@ -83,10 +88,13 @@ class LatentClassMarginal:
         """What the grid has to resolve."""
         return self.moments(parameters, nodes)
 
-    @staticmethod
-    def fine_enough(nodes: Nodes, parameters: Array) -> Nodes:
-        """As `FacetsMarginal.fine_enough`, where there is nothing finer to look at."""
-        return nodes
+    def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes:
+        """A grid that will do for wide posteriors, or a finer one that follows a steep prevalence, too; with few
+        student-items, even the steepest: on a grid that is too coarse for it, it may seem the likeliest."""
+        sigma = max(float(parameters[self.model.blocks["sigma"]].sum()), 1.0)
+        if len(self.units.student) <= _FEW:
+            sigma = LARGEST_SIGMA
+        return Nodes.equally_spaced(nodes.low, nodes.high, min(nodes.step, _STEEPEST_STEP / sigma))
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
         found = [
