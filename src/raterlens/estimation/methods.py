@@ -9,6 +9,7 @@ import numpy as np
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.engine.protocol import Moments, Nodes
+from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.estimate import Estimate
@@ -23,6 +24,7 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.quadrature import fit_mml
+from raterlens.estimation.quasi_newton import Value
 from raterlens.estimation.several_starts import (
     AS_GOOD,
     FEW_RATINGS,
@@ -41,6 +43,7 @@ from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
+from raterlens.text import Message, Option
 from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
 # peaks.
 _MOST_SHAPED = 10_000
 _SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
+# Enough to see how likely ratings are without ability: iterations, and standard errors from the maximum.
+_FEW_STEPS, _ROUGHLY = 60, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,11 +359,40 @@ def _hierarchical(task: _Task) -> FacetsEstimate:
     nodes = nodes_for(found.moments)
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
     value = task.problem.value(found.parameters, nodes)
+    if found.record.converged:
+        _refuse_chance(task, found.parameters, value, nodes)
     parameters = centre(model, found.parameters)
     at_limit = model.at_limit(found.parameters)
     return FacetsEstimate(
         task.problem, parameters, value, nodes, found.moments, found.record, task.held, at_limit
     )
+
+
+def _refuse_chance(task: _Task, parameters: Array, value: Value, nodes: Nodes) -> None:
+    """Raise where the hierarchical likelihood, which knows no uncertainty of abilities, found some with which the
+    ratings are less likely than with none at all."""
+    model, slope = task.problem.model, task.problem.model.blocks["slope"]
+    if not isinstance(model.slope, Linear):
+        return
+    lower, upper = (bound.copy() for bound in task.space.bounds)
+    lower[slope] = upper[slope] = 0.0
+    space = Space(information_scale(model, parameters), (lower, upper))
+    without = maximise(
+        lambda x: task.problem.value(x, nodes),
+        parameters,
+        space,
+        Search(_FEW_STEPS),
+        stage="without ability",
+        tolerance=_ROUGHLY,
+    ).value.loglik
+    if without > value.loglik + _ROUGHLY:
+        raise OptionError(
+            "method 'hl' takes chance for ability here: with the abilities that it finds, the ratings have a "
+            f"log-likelihood of {value.loglik:.1f}, with none at all {without:.1f}",
+            Message("use ", Option("method", "mml")),
+            value="hl",
+            option="method",
+        )
 
 
 METHODS: dict[str, Callable[[_Task], FacetsEstimate]] = {

@@ -106,13 +106,13 @@ def maxima(
         if found[0].found == ENOUGH and not few:
             break
     if ratings is not None:
-        for rater in range(ratings.n_raters):
+        for which in _together(ratings, problem, found[0].parameters):
             best = found[0].parameters
             # As if the curve of the rater were steepest at the students it met: pass rates of so few do not say.
             centred = begin.copy()
             usual = _usual(best[problem.model.blocks["slope"]])
             centred[problem.model.blocks["severity"]] = usual * _met(ratings, problem, best, nodes)
-            other = _exchanged(problem, best, centred, space, np.arange(ratings.n_raters) == rater)
+            other = _exchanged(problem, best, centred, space, which)
             if other is not None:
                 climb(other)
     return tuple(found)
@@ -133,6 +133,19 @@ def _met(ratings: Ratings, problem: FacetsMarginal, parameters: Array, nodes: No
     """(raters,): the mean ability of the students that each rated."""
     ability = problem.moments(parameters, nodes).mean[ratings.student]
     return np.asarray(np.bincount(ratings.rater, ability) / np.bincount(ratings.rater))
+
+
+def _together(ratings: Ratings, problem: FacetsMarginal, best: Array) -> Iterator[Mask]:
+    """Raters to be explained the other way: each alone, and those of a student who seem blind, who may only seem so
+    because each of the others does."""
+    every = np.arange(ratings.n_raters)
+    for rater in every:
+        yield every == rater
+    blind = best[problem.model.blocks["slope"]] <= _BLUNT
+    met = np.zeros((ratings.n_students, ratings.n_raters), dtype=bool)
+    met[ratings.student, ratings.rater] = True
+    groups = np.unique(met & blind, axis=0)
+    yield from groups[groups.sum(axis=1) > 1]
 
 
 def _discriminating(problem: FacetsMarginal, parameters: Array) -> int:

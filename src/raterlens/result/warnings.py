@@ -15,13 +15,9 @@ from raterlens.capability.yardstick import (
     Yardstick,
 )
 from raterlens.engine.protocol import MOST_NODES
-from raterlens.estimation.hierarchical import ALTERNATION
 from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
-from raterlens.estimation.optimiser import Search, Space, maximise
-from raterlens.estimation.starting_values import information_scale
 from raterlens.models.calibration import Calibration
 from raterlens.models.capped_log import Capped
-from raterlens.models.effects import Linear
 from raterlens.models.population_shift import POPULATION
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option, listed, shortened
@@ -33,8 +29,6 @@ _SHIFTED = 0.1
 
 # Log-likelihoods this close are about equally good, and sharpness that differs by so much says something else.
 _AS_GOOD, _SOMETHING_ELSE = 2.0, 0.4
-# Enough to see how likely ratings are without ability: iterations, and standard errors from the maximum.
-_FEW, _NEAR = 60, 0.01
 
 
 def facets_warnings(
@@ -50,7 +44,7 @@ def facets_warnings(
             "the average severity; collect more of their ratings before trusting their kappa"
         )
     yield from _two_stories(ratings, found)
-    if found.model.without_ability(found.parameters) or _better_without(found):
+    if found.model.without_ability(found.parameters):
         yield (
             "these ratings hold no information about ability: no rater can be seen to tell students apart, so "
             "capability cannot be estimated, whatever the table of raters shows. Have each student rated by more "
@@ -79,26 +73,6 @@ def facets_warnings(
             f"something undetermined: standard errors are up to {1 - (1 + spread.steadied) ** -0.5:.1%} too small. "
             "`raterlens check` names raters with few ratings and weak links; leave them out, or have them rate more"
         )
-
-
-def _better_without(found: FacetsEstimate) -> bool:
-    """Whether the hierarchical likelihood, which knows no uncertainty of abilities, found some with which the ratings
-    are less likely than with none at all."""
-    model, slope = found.model, found.model.blocks["slope"]
-    if found.record.name != ALTERNATION or not isinstance(model.slope, Linear):
-        return False
-    lower, upper = model.bounds(allow_reversed=False)
-    lower[slope] = upper[slope] = 0.0
-    space = Space(information_scale(model, found.parameters), (lower, upper))
-    without = maximise(
-        lambda x: found.problem.value(x, found.nodes),
-        found.parameters,
-        space,
-        Search(_FEW),
-        stage="without ability",
-        tolerance=_NEAR,
-    )
-    return without.value.loglik > found.loglik
 
 
 def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[str]:
