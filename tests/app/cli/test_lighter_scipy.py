@@ -1,15 +1,34 @@
-"""NumPy's Fortran interface is there when asked for, and only then."""
+"""What SciPy loads without need is there when asked for, and only then."""
 
 import subprocess
 import sys
 
+LIGHT = "import sys; from raterlens.app.cli.lighter_scipy import lighten_scipy; lighten_scipy(); lighten_scipy(); "
 
-def test_fortran_is_loaded_when_asked_for_and_not_with_scipy() -> None:
-    probe = (
-        "import sys; from raterlens.app.cli.lighter_scipy import defer_fortran; defer_fortran(); defer_fortran(); "
-        "import numpy, scipy.special; before = 'numpy.f2py.crackfortran' in sys.modules; "
-        "include = numpy.f2py.get_include(); "
-        "sys.exit(0 if not before and include and 'numpy.f2py.crackfortran' in sys.modules else 1)"
+
+def run(probe: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT + probe], capture_output=True, timeout=60, check=False, text=True
     )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_fortran_and_tests_are_loaded_when_asked_for_and_not_with_scipy() -> None:
+    assert run(
+        "import numpy, scipy.special; "
+        "print(*(name in sys.modules for name in ('numpy.f2py.crackfortran', 'numpy.testing.overrides')), end=' '); "
+        "numpy.f2py.get_include(); numpy.testing.assert_equal(1, 1); "
+        "print(*(name in sys.modules for name in ('numpy.f2py.crackfortran', 'numpy.testing.overrides')))"
+    ) == ("False False True True")
+
+
+def test_functions_do_what_they_do() -> None:
+    """All of what is used, and a package that is loaded only later."""
+    assert run(
+        "from scipy import linalg, optimize, sparse, special, stats; import numpy as np; "
+        "print(special.expit(0.0), special.logsumexp([0.0, 0.0]).round(6), linalg.cholesky([[4.0]])[0, 0], "
+        "optimize.brentq(lambda x: x - 1, 0, 3), stats.norm.cdf(0.0), sparse.eye_array(2).sum(), "
+        "np.ma.masked_array([1, 2], [0, 1]).sum(), np.fft.fft([1.0]).real[0], "
+        "np.polynomial.polynomial.polyval(2.0, [1, 1]))"
+    ) == ("0.5 0.693147 2.0 1.0 0.5 2.0 1 1.0 3.0")

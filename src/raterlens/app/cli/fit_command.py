@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raterlens.app.cli.lighter_scipy import defer_fortran
+from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -52,7 +52,7 @@ def fit(
     output: Output = ON_SCREEN,
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
-    defer_fortran()
+    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.export.folder import check_folder
     from raterlens.grading.asked_decisions import AskedDecisions

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.check_command import GATE_FAILED, ON_SCREEN, PASSED, GateOutput, write_text
 from raterlens.app.cli.fit_command import read_study, set_groups_aside
+from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -94,6 +95,7 @@ def judge(
 
 
 def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput) -> "Judgement":
+    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.diagnostics.true_pass_rates import pass_rate

@@ -1,18 +1,32 @@
-"""SciPy without NumPy's Fortran interface.
+"""SciPy without what a command has no use for.
 
-SciPy goes over everything that NumPy has when it is loaded, and so loads `numpy.f2py`, which takes longer than SciPy's
-own functions. Here it is loaded if somebody asks for something in it.
+When it is loaded, SciPy goes over everything that NumPy has, and so loads packages for tests, masked arrays and
+Fortran; and it adds to the documentation of its own functions. Together they take as long as the functions. Here
+those packages are loaded if somebody asks for something in them, and functions keep no documentation.
 """
 
 import sys
+from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
+from typing import Any
 
-FORTRAN = "numpy.f2py"
+DEFERRED = ("char", "ctypeslib", "f2py", "fft", "ma", "polynomial", "rec", "strings", "testing")
+"""Packages of NumPy."""
+DOCUMENTATION = "scipy._lib._docscrape"
 
 
-def defer_fortran() -> None:
+def lighten_scipy() -> None:
     """To be called before SciPy is loaded."""
-    spec = None if FORTRAN in sys.modules else find_spec(FORTRAN)
+    if "scipy" in sys.modules:
+        return
+    for name in DEFERRED:
+        _defer(name)
+    _leave_undocumented()
+
+
+def _defer(name: str) -> None:
+    whole = f"numpy.{name}"
+    spec = None if whole in sys.modules else find_spec(whole)
     if spec is None or spec.loader is None:
         return
     # heavy, so not before it is needed
@@ -20,6 +34,20 @@ def defer_fortran() -> None:
 
     spec.loader = LazyLoader(spec.loader)
     module = module_from_spec(spec)
-    sys.modules[FORTRAN] = module
-    setattr(np, FORTRAN.partition(".")[2], module)
+    sys.modules[whole] = module
+    setattr(np, name, module)
     spec.loader.exec_module(module)
+
+
+def _leave_undocumented() -> None:
+    if find_spec(DOCUMENTATION) is None:  # in other versions of SciPy
+        return
+    parser: Any = import_module(DOCUMENTATION)
+
+    class Undocumented(parser.FunctionDoc):  # type: ignore[misc]
+        """What there is to say about a function: nothing."""
+
+        def __init__(self, function: Any = None, *_: Any, **__: Any) -> None:
+            super().__init__(function, doc="")
+
+    parser.FunctionDoc = Undocumented

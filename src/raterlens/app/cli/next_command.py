@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config
 from raterlens.drafts import write_whole
 
@@ -35,6 +36,7 @@ def next(
     out: Annotated[Path | None, Parameter(help="csv file for the readings.")] = None,
 ) -> None:
     """What should whom mark next, so that every rater is known best?"""
+    lighten_scipy()
     config = read_config(columns)
     # heavy, so not before it is needed
     from raterlens.planning.next_marks import next_marks

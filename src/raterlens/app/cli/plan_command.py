@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import one_of
 from raterlens.app.cli.writing import print_json
 from raterlens.text import counted
@@ -94,6 +95,7 @@ def plan(
     ] = False,
 ) -> None:
     """Plan the marking: who marks what, and the standard errors to expect."""
+    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.planning.plan import plan as planned
 
