@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy import integrate, sparse, stats
 
-from raterlens.engine.piece_engine import SMALL, PieceEngine, fine_enough, kernel, points_of
+from raterlens.engine.piece_engine import (
+    MOST_IN_MATRIX,
+    SMALL,
+    ByDistance,
+    Convolution,
+    PieceEngine,
+    fine_enough,
+    kernel,
+    points_of,
+)
 from raterlens.engine.protocol import Nodes, Tables
 
 NODES = Nodes.equally_spaced(-8.0, 8.0, 0.1)
@@ -96,10 +105,29 @@ def test_the_grid_is_fine_and_wide_enough_for_pieces():
 
 
 def test_weights_are_normal_densities():
-    known, t = kernel(NODES, 0.36), NODES.points
+    known, t, one = kernel(NODES, 0.36), NODES.points, np.eye(len(NODES.points))
     weights = stats.norm.pdf(t, t[:, None], 0.6)
-    expected = weights / weights.sum(axis=1, keepdims=True)
-    assert known.weights / known.totals[:, None] == pytest.approx(expected, abs=1e-15)
-    assert known.totals == pytest.approx(known.weights.sum(axis=1), rel=1e-13)
-    higher = kernel(NODES, 0.36 + 1e-6)
-    assert known.by_variance == pytest.approx((higher.weights - known.weights) / 1e-6, abs=1e-5)
+    assert pytest.approx(weights / weights.sum(axis=1, keepdims=True), abs=1e-15) == known.averaged(one).T
+    step = 1e-6
+    higher = kernel(NODES, 0.36 + step)
+    more = (higher.weights.over_points(one) - known.weights.over_points(one)) / step
+    assert known.by_variance.over_points(one) == pytest.approx(more, abs=1e-5)
+
+
+def test_a_convolution_is_the_product_with_the_matrix():
+    values, given = np.exp(-((0.1 * np.arange(300)) ** 2)), np.random.default_rng(1).random((4, 300))
+    matrix, convolution = ByDistance(values), Convolution(values)
+    assert convolution.over_points(given) == pytest.approx(matrix.over_points(given), rel=1e-12)
+    assert convolution.over_nodes(given) == pytest.approx(matrix.over_nodes(given), rel=1e-12)
+    assert matrix.totals == pytest.approx(matrix.over_points(np.ones((1, 300)))[0], rel=1e-12)
+    assert convolution.totals == pytest.approx(matrix.totals, rel=1e-12)
+
+
+def test_many_nodes_are_convolved_and_few_in_a_matrix():
+    """To the same log-likelihood and derivatives."""
+    fine = Nodes.equally_spaced(-8.0, 8.0, 16 / (2 * MOST_IN_MATRIX))
+    assert isinstance(kernel(fine, 0.36).weights, Convolution)
+    engine = PieceEngine(COUNTS, SUMS, STUDENT)
+    few, many = (engine.evaluate(tables(nodes, 0.36), nodes) for nodes in (NODES, fine))
+    assert many.loglik == pytest.approx(few.loglik, abs=1e-10)
+    assert many.d_piece == pytest.approx(few.d_piece, abs=1e-8)

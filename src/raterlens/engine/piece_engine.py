@@ -12,8 +12,10 @@ to 1; or, where omega is small beside any step, Gauss-Hermite points around each
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
@@ -26,50 +28,105 @@ SMALL = 0.15
 """An omega below it is integrated by Gauss-Hermite points."""
 _HERMITE, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _LEAST_VARIANCE = 1e-8
+MOST_IN_MATRIX = 1_000
+"""Nodes by nodes."""
+# What rounding leaves of a convolution, relative to its largest value.
+_ROUNDING = 1e-15
 # Numbers in one block of pieces by points.
 _BLOCK = 2**19
 
 
-@dataclass(frozen=True, slots=True)
+class Weights(Protocol):
+    """What each point counts at each node."""
+
+    @property
+    def totals(self) -> Array:
+        """(nodes,) or a number: sums over points."""
+
+    def over_points(self, given: Array) -> Array:
+        """(pieces, points) -> (pieces, nodes)"""
+
+    def over_nodes(self, at_nodes: Array) -> Array:
+        """(pieces, nodes) -> (pieces, points)"""
+
+
+class ByDistance:
+    """Between equally spaced nodes, which are the points, too: a matrix whose entries depend on how far apart."""
+
+    def __init__(self, values: Array) -> None:
+        """`values` of 0, 1, 2, ... steps."""
+        up_to, both_ways = np.cumsum(values), np.concatenate([values[:0:-1], values])
+        self.totals: Array = up_to + up_to[::-1] - values[0]
+        self._matrix = np.ascontiguousarray(sliding_window_view(both_ways, len(values))[::-1])
+
+    def over_points(self, given: Array) -> Array:
+        return np.asarray(given @ self._matrix)
+
+    def over_nodes(self, at_nodes: Array) -> Array:
+        return np.asarray(at_nodes @ self._matrix)
+
+
+class Convolution(ByDistance):
+    """The same of so many nodes that a matrix would fill memory."""
+
+    def __init__(self, values: Array) -> None:
+        size, up_to = len(values), np.cumsum(values)
+        self.totals = up_to + up_to[::-1] - values[0]
+        # Around a circle so long that no end meets the other.
+        self._length = 1 << (2 * size - 1).bit_length()
+        gap = np.zeros(self._length - 2 * size + 1)
+        self._spectrum = np.fft.rfft(np.concatenate([values, gap, values[:0:-1]])).real
+
+    def over_points(self, given: Array) -> Array:
+        around = np.fft.irfft(np.fft.rfft(given, self._length) * self._spectrum, self._length)
+        found = around[:, : given.shape[1]]
+        return np.asarray(np.maximum(found, _ROUNDING * found.max(axis=1, keepdims=True)))
+
+    def over_nodes(self, at_nodes: Array) -> Array:
+        return self.over_points(at_nodes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """Of points around each node, the same for all."""
+
+    values: Array
+    """(points per node,)"""
+
+    @property
+    def totals(self) -> Array:
+        return np.asarray(self.values.sum())
+
+    def over_points(self, given: Array) -> Array:
+        return np.asarray(given.reshape(len(given), -1, len(self.values)) @ self.values)
+
+    def over_nodes(self, at_nodes: Array) -> Array:
+        return np.asarray((at_nodes[..., None] * self.values).reshape(len(at_nodes), -1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """What a piece may be worth, given the ability of its student: in each row up to a factor."""
+    """What a piece may be worth, given the ability of its student."""
 
     points: Array
     """(points,): of psi."""
-    weights: Array
-    """(nodes, points), symmetric; by Gauss-Hermite (points per node,)."""
-    by_variance: Array
+    weights: Weights
+    by_variance: Weights
     """Derivatives of the weights in omega^2."""
-    totals: Array
-    """(nodes,) or a number: sums of the weights."""
-    totals_by_variance: Array
-
-    @property
-    def around(self) -> bool:
-        """Whether each node has points of its own."""
-        return self.weights.ndim == 1
 
     def averaged(self, given: Array) -> Array:
         """(pieces, points) -> (pieces, nodes)"""
-        return self._summed(given, self.weights) / self.totals
+        return np.asarray(self.weights.over_points(given) / self.weights.totals)
 
     def back(self, at_nodes: Array) -> Array:
         """(pieces, nodes) -> (pieces, points): what each point has to do with the nodes."""
-        shares = at_nodes / self.totals
-        if not self.around:
-            return shares @ self.weights
-        return np.asarray((shares[..., None] * self.weights).reshape(len(shares), -1))
+        return self.weights.over_nodes(at_nodes / self.weights.totals)
 
     def rise(self, at_nodes: Array, given: Array, averaged: Array) -> float:
         """Derivative of the log-likelihood in omega^2, of the pieces whose posteriors over nodes are `at_nodes` times
         what is averaged of `given`."""
-        more = self._summed(given, self.by_variance) - self.totals_by_variance * averaged
-        return float(np.sum(at_nodes * more / self.totals))
-
-    def _summed(self, given: Array, weights: Array) -> Array:
-        if not self.around:
-            return given @ weights
-        return np.asarray(given.reshape(len(given), -1, len(weights)) @ weights)
+        more = self.by_variance.over_points(given) - self.by_variance.totals * averaged
+        return float(np.sum(at_nodes * more / self.weights.totals))
 
 
 def points_of(nodes: Nodes, variance: float) -> Array:
@@ -83,23 +140,11 @@ def kernel(nodes: Nodes, variance: float) -> Kernel:
     points, variance = points_of(nodes, variance), max(variance, _LEAST_VARIANCE)
     if len(points) > len(nodes.points):
         rise = _HERMITE_WEIGHTS * (_HERMITE**2 - 1) / (2 * variance)
-        return Kernel(points, _HERMITE_WEIGHTS, rise, _HERMITE_WEIGHTS.sum(), rise.sum())
+        return Kernel(points, Around(_HERMITE_WEIGHTS), Around(rise))
     z = (points - points[0]) ** 2 / variance
     density = np.exp(-0.5 * z)
-    by = (density, density * z / (2 * variance))
-    return Kernel(points, *map(_by_distance, by), *map(_summed_by_distance, by))
-
-
-def _by_distance(values: Array) -> Array:
-    """(nodes, nodes): equally spaced nodes as far apart share a value, so each is worked out once."""
-    both_ways = np.concatenate([values[:0:-1], values])
-    return np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(both_ways, len(values))[::-1])
-
-
-def _summed_by_distance(values: Array) -> Array:
-    """(nodes,): sums of its rows."""
-    up_to = np.cumsum(values)
-    return np.asarray(up_to + up_to[::-1] - values[0])
+    weights = ByDistance if len(points) <= MOST_IN_MATRIX else Convolution
+    return Kernel(points, weights(density), weights(density * z / (2 * variance)))
 
 
 def fine_enough(nodes: Nodes, variance: float) -> Nodes:

@@ -119,7 +119,8 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
         covariance=spread[np.ix_(kept, kept)],
         falling=np.zeros(n),
     )
-    found = measured(calibration, Yardstick(reference), np.zeros(1), np.ones(1)).raters()
+    where = measured(calibration, Yardstick(reference), np.zeros(1), np.ones(1))
+    found = where.raters(with_intervals=False)
     return np.stack([found.eta_se, found.sharpness_se, found.kappa_se])
 
 

@@ -149,8 +149,10 @@ def measure(panel: Panel, yardstick: Measure, origin: Measure, *, is_most: bool)
     )
 
 
-def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
-    """Capability of every rater."""
+def rater_estimates(
+    panel: Panel, on: Measured, index: Index, *, with_intervals: bool = True
+) -> RaterEstimates:
+    """Capability of every rater; intervals take most of the time."""
     a, eta, sigmas, halos = on.a, on.eta, on.sigmas, on.halos
     rho, rho_gradient = index.rho(a, sigmas)
     rho_se = eta_se = kappa_se = sharpness_se = np.full_like(a, np.nan)
@@ -168,13 +170,15 @@ def rater_estimates(panel: Panel, on: Measured, index: Index) -> RaterEstimates:
         sharpness_se = _standard_error(index.sharpness_gradient(a, eta, halos), on.joint)
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
+    if on.joint is not None and with_intervals:
         low, high = _intervals(on, indices)
         if on.is_most:
             high[0] = np.maximum(high[0], _if_the_best(on, index))
         if on.is_most and on.sigma == 0:
             # Shares of nothing: anything is possible.
-            rho_se = kappa_se = np.full_like(a, np.nan)
             low[0], high[0] = 0.0, 1.0
+    if on.is_most and on.sigma == 0:
+        rho_se = kappa_se = np.full_like(a, np.nan)
     return RaterEstimates(
         slope=panel.slope,
         rho=rho,

@@ -59,8 +59,8 @@ class Measurement:
     absolute: bool
     """Severities are counted from none of the raters."""
 
-    def raters(self) -> RaterEstimates:
-        return rater_estimates(self.panel, self.on, self.index)
+    def raters(self, *, with_intervals: bool = True) -> RaterEstimates:
+        return rater_estimates(self.panel, self.on, self.index, with_intervals=with_intervals)
 
     def standards(self) -> Standards:
         """How many students pass where the average rater (or the one that the origin stands for) passes half."""

@@ -64,3 +64,7 @@ def test_a_database_that_is_cut_short_or_damaged_is_refused(tmp_path: Path) -> N
     path.write_bytes(whole[:8192] + bytes(4096) + whole[12288:])
     with pytest.raises(InputError, match="cannot be read as a database"):
         read(path)
+    # SQLite quotes what it does not understand, and Python cannot decode the quotation.
+    path.write_bytes(whole.replace(b"CREATE TABLE", b"CREATE T\xe5BLE"))
+    with pytest.raises(InputError, match="cannot be read as a database"):
+        read(path)

@@ -105,6 +105,19 @@ def test_an_spss_file_in_utf8_keeps_every_letter(tmp_path: Path) -> None:
     assert sorted(found.raters) == ["Zoé", "日本"]
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_an_spss_file_that_claims_more_rows_than_it_has_bytes_makes_no_room_for_them(
+    tmp_path: Path, compressed: bool
+) -> None:
+    write_sav(FRAME.to_pandas(), path := tmp_path / "ratings.sav", compress=compressed)
+    assert read(path).n_ratings == FRAME.height  # however well it is compressed
+    content = bytearray(path.read_bytes())
+    content[83] |= 0x20  # the highest byte of the number of rows
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"said to hold 536,870,9\d\d rows, but has [0-9,]+ bytes"):
+        read(path)
+
+
 def test_a_stata_file_that_claims_more_rows_than_it_has_bytes_makes_no_room_for_them(tmp_path: Path) -> None:
     path = FILES["dta"](FRAME, tmp_path)
     content = path.read_bytes()

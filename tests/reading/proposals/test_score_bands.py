@@ -19,3 +19,8 @@ def test_every_band_has_scores_and_the_cut_has_both_sides(counts: dict[float, in
 def test_round_numbers() -> None:
     assert suggested_bands({float(n): 1 for n in range(30, 91)}) == [40.0, 55.0, 65.0, 80.0]
     assert suggested_cut({0.12: 1, 0.48: 5, 0.9: 1}) == 0.5
+
+
+def test_scores_next_to_each_other_and_at_both_ends_of_what_is_a_number() -> None:
+    assert suggested_cut({0.0: 1, 5e-324: 1}) == 5e-324
+    assert -1.7e308 < suggested_cut({-1.7e308: 1, 0.0: 2, 1.7e308: 1}) <= 1.7e308

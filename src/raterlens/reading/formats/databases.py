@@ -24,7 +24,7 @@ def read_sqlite(path: Path, config: ReadConfig) -> Table:
             with closing(sqlite3.connect(address, uri=True)) as connection:
                 cursor = connection.execute(query)
                 return [column[0] for column in cursor.description], cursor.fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _damaged(path, error) from error
 
     _check_whole(path)

@@ -16,6 +16,8 @@ from raterlens.reading.formats.optional_packages import require
 from raterlens.text import Message, Option
 
 END_OF_STATA = b"</stata_dta>"
+_ZSAV, _ZLIB_AT_MOST = b"$FL3", 1_032
+"""Compressed files of SPSS, and how far they are compressed at most."""
 BYTES = "latin1"
 """An encoding in which every byte is a letter: nothing is lost."""
 
@@ -63,8 +65,11 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
             f"{path.name!r} is damaged: a column has no name", "copy it again, or save it as csv"
         )
 
-    # Stata writes at least a byte for each number; the library makes room for all rows before it looks for them.
-    if suffix_of(path, config) == ".dta" and about.number_rows * about.number_columns > path.stat().st_size:
+    # Each number takes at least a byte; the library makes room for all rows before it looks for them.
+    with path.open("rb") as file:
+        compressed = file.read(len(_ZSAV)) == _ZSAV
+    most = path.stat().st_size * (_ZLIB_AT_MOST if compressed else 1)
+    if (about.number_rows or 0) * about.number_columns > most:
         raise InputError(
             f"{path.name!r} is damaged: it is said to hold {about.number_rows:,} rows, but has "
             f"{path.stat().st_size:,} bytes",

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 import numpy as np
 
 BANDS = 5
+# A range of scores below which powers of ten are no longer numbers.
+_NARROWEST = 1e-300
 
 
 def suggested_bands(counts: Mapping[float, int], bands: int = BANDS) -> list[float]:
@@ -20,7 +22,7 @@ def suggested_bands(counts: Mapping[float, int], bands: int = BANDS) -> list[flo
     times = np.array([counts[value] for value in values])
     shares = np.cumsum(times) / times.sum()
     wanted = [float(values[np.searchsorted(shares, part / bands)]) for part in range(1, bands)]
-    step = _round_step(float(values[-1] - values[0]))
+    step = _round_step(float(values[-1]) - float(values[0]))
     edges: list[float] = []
     for edge in (round(round(value / step) * step, 10) for value in wanted):
         below = edges[-1] if edges else -math.inf
@@ -40,7 +42,7 @@ def suggested_cut(counts: Mapping[float, int]) -> float:
     values = np.array(sorted(counts))
     times = np.array([counts[value] for value in values])
     median = float(values[np.searchsorted(np.cumsum(times), times.sum() / 2)])
-    step = _round_step(float(values[-1] - values[0]))
+    step = _round_step(float(values[-1]) - float(values[0]))
     edge = round(round(median / step) * step, 10)
     if not values[0] < edge <= values[-1]:
         edge = float(values[1]) if len(values) > 1 else float(values[0])
@@ -49,7 +51,7 @@ def suggested_cut(counts: Mapping[float, int]) -> float:
 
 def _round_step(width: float) -> float:
     """1, 2 or 5 times a power of ten, about a twentieth of the width."""
-    if width <= 0:
+    if not _NARROWEST < width < math.inf:
         return 1.0
     power = 10.0 ** math.floor(math.log10(width / 20))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= width / 20)
