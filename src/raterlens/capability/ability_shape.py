@@ -27,13 +27,19 @@ _END, _STEP = 10.0, 0.02
 _QUARTILES = special.ndtr([-1.0, 0.0, 1.0])
 # Five points of Gauss's rule on [0, 1] leave nothing within a step.
 _GAUSS = tuple(part / 2 for part in (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])))
+# From the middle of a step, each of Newton's squares what is left: 1e-2, 1e-5, 1e-10, 1e-20.
+_NEWTON = 3
 # Of differences of first derivatives.
 _DIFFERENCE = 3e-6
 
 
+def _levelled(t: Array) -> Array:
+    return np.asarray(_LEVEL * np.tanh(t / _LEVEL))
+
+
 def _polynomials(t: Array) -> tuple[Array, Array]:
     """(2, ...): He₃ and He₄ of x, and their derivatives in t."""
-    x = _LEVEL * np.tanh(t / _LEVEL)
+    x = _levelled(t)
     rise = 1 - (x / _LEVEL) ** 2
     value = np.stack([x**3 - 3 * x, x**4 - 6 * x**2 + 3])
     return value, np.stack([3 * x**2 - 3, 4 * x**3 - 12 * x]) * rise
@@ -131,12 +137,12 @@ class _Terms(NamedTuple):
 
     def quantiles(self, on_grid: Array) -> tuple[Array, Array]:
         """Where shares Φ(−1), 1/2 and Φ(1) lie below, and (2, 3) how these places move with c₃ and c₄."""
-        rows, slopes = self._rows(on_grid, _GRID, *_ON_GRID)
+        rows, slopes = self._rows(on_grid)
         # The trapezoidal rule is exact but for the end of the range (Euler and Maclaurin).
         below = _STEP * (np.cumsum(rows, axis=1) - rows / 2) - _STEP**2 / 12 * slopes
         cell = np.searchsorted(below[0], _QUARTILES) - 1
         start, beyond = _GRID[cell], np.full(len(_QUARTILES), _STEP / 2)
-        for _ in range(4):
+        for _ in range(_NEWTON):
             within = self._at(start[:, None] + beyond[:, None] * _GAUSS[0])
             reached = below[:, cell] + beyond * (within @ _GAUSS[1])
             here = self._at(start + beyond)[0]
@@ -144,15 +150,16 @@ class _Terms(NamedTuple):
         return start + beyond, -reached[1:] / here
 
     def _at(self, t: Array) -> Array:
-        value, rise = _polynomials(t)
-        log = -(t**2) / 2 + np.tensordot(self.c, value, 1) - self.log_total
-        return self._rows(np.exp(log), t, value, rise)[0]
+        x = _levelled(t)
+        third, fourth = x**3 - 3 * x, x**4 - 6 * x**2 + 3
+        density = np.exp(-(t**2) / 2 + self.c[0] * third + self.c[1] * fourth - self.log_total)
+        return np.stack([density, density * (third - self.mean[0]), density * (fourth - self.mean[1])])
 
-    def _rows(self, density: Array, t: Array, value: Array, rise: Array) -> tuple[Array, Array]:
-        """(3, ...): the terms, and their derivatives in t."""
-        off = value - _column(self.mean, t)
-        rows = np.concatenate([density[None], density * off])
-        slopes = rows * (np.tensordot(self.c, rise, 1) - t)
+    def _rows(self, density: Array) -> tuple[Array, Array]:
+        """(3, grid): the terms, and their derivatives in t."""
+        value, rise = _ON_GRID
+        rows = np.concatenate([density[None], density * (value - self.mean[:, None])])
+        slopes = rows * (self.c @ rise - _GRID)
         slopes[1:] += density * rise
         return rows, slopes
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,7 @@ from raterlens.estimation.several_starts import (
     AS_GOOD,
     FEW_RATINGS,
     MOST_RATINGS,
+    WORTH_GOING,
     Maximum,
     maxima,
     worth_going,
@@ -56,6 +58,8 @@ _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
 # peaks.
 _MOST_SHAPED = 10_000
 _SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
+# How long a climb from one of them may be, and within how many standard errors of a maximum it may end.
+_SHAPED_STEPS, _SHAPED_NEAR = 100, 2e-3
 # Enough to see how likely ratings are without ability: iterations, and standard errors from the maximum.
 _FEW_STEPS, _ROUGHLY = 60, 0.01
 
@@ -235,8 +239,20 @@ def _shaped(
         height = [found.problem.value(start, found.nodes).objective for start in starts]
         best = int(np.argmax(height))
         starts = [starts[best]] if height[best] > found.value.objective else []
-    others = [method(replace(task, start=start)) for start in starts]
-    return max(found, *others, key=lambda one: one.value.objective) if others else found
+    for start in starts:
+        # Most lead back to where the estimate is, and a short climb shows it.
+        end = maximise(
+            partial(found.problem.value, nodes=found.nodes),
+            start,
+            task.space,
+            Search(_SHAPED_STEPS, task.search.on_progress),
+            stage="other shapes",
+            tolerance=_SHAPED_NEAR,
+        )
+        if end.value.objective > found.value.objective + WORTH_GOING:
+            there = method(replace(task, start=end.parameters))
+            found = max(found, there, key=lambda one: one.value.objective)
+    return found
 
 
 def _upright(
