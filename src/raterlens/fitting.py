@@ -168,7 +168,7 @@ def fit(
             value=columns[name],
             option=name,
         )
-    with suited_to(ratings.n_raters + ratings.n_items):
+    with suited_to(ratings):
         found, said = fitted(ratings, config, run), []
         if client is None and checkpoint is None:
             if (p := halo_test.clear_halo(found, ratings)) is not None:
@@ -186,7 +186,7 @@ def fit_as_clear(
 
     Last, the test of the distribution where it was made, for a diagnosis not to make it again.
     """
-    with suited_to(ratings.n_raters + ratings.n_items):
+    with suited_to(ratings):
         return _fit_as_clear(ratings, config, run)
 
 

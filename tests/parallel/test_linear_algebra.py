@@ -1,5 +1,7 @@
 """Threads of NumPy's linear algebra: one for small models, and afterwards as before."""
 
+from types import SimpleNamespace
+
 from threadpoolctl import threadpool_info
 
 import raterlens as rl
@@ -12,10 +14,10 @@ def threads() -> list[int]:
 
 def test_small_models_take_one_thread_and_large_ones_all():
     before = threads()
-    with suited_to(20):
+    with suited_to(SimpleNamespace(n_raters=16, n_items=4)):
         assert set(threads()) <= {1}
     assert threads() == before
-    with suited_to(5_000):
+    with suited_to(SimpleNamespace(n_raters=790, n_items=11)):
         assert threads() == before
 
 

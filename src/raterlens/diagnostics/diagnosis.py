@@ -164,7 +164,7 @@ def diagnose(
     shape: ability_test.AbilityTest | None = None,
 ) -> Diagnosis:
     """Look for what the model does not foresee: `Fit.diagnose`. `shape`: the test of abilities, where it was made."""
-    with suited_to(ratings.n_raters + ratings.n_items):
+    with suited_to(ratings):
         return _diagnose(fit, ratings, time, groups or {}, shape)
 
 

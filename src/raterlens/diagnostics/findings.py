@@ -38,7 +38,7 @@ class Findings:
 
 def find(fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None) -> Findings:
     """All of it; without ratings, what the estimates alone say."""
-    with suited_to(fit.n_raters + fit.n_items):
+    with suited_to(fit):
         if diagnosis is None and ratings is not None:
             diagnosis = fit.diagnose(ratings)
         return Findings(consequences(fit, ratings), differences(fit, ratings, diagnosis), diagnosis)

@@ -8,7 +8,7 @@ on the clock where other work is under way.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -17,10 +17,20 @@ if TYPE_CHECKING:
 _SMALL = 800
 
 
+class Panel(Protocol):
+    """Ratings, or a fit of them."""
+
+    @property
+    def n_raters(self) -> int: ...
+
+    @property
+    def n_items(self) -> int: ...
+
+
 @contextmanager
-def suited_to(n_levels: int) -> Iterator[None]:
+def suited_to(panel: Panel) -> Iterator[None]:
     """Linear algebra of a model with so many raters and items: on one thread, or as everywhere else in this process."""
-    if n_levels > _SMALL:
+    if panel.n_raters + panel.n_items > _SMALL:
         yield
     else:
         with _controller().limit(limits=1, user_api="blas"):

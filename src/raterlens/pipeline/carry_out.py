@@ -23,7 +23,7 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
-    with suited_to(ratings.n_raters + ratings.n_items):
+    with suited_to(ratings):
         task = _task(ratings, config, run)
         run.enter("fitting")
         estimate = task.estimate()
