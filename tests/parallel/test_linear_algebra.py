@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import scipy.linalg  # noqa: F401  its threads count, too
 from threadpoolctl import threadpool_info
 
 import raterlens as rl

@@ -40,7 +40,7 @@ def suited_to(panel: Panel) -> Iterator[None]:
 @cache
 def _controller() -> "ThreadpoolController":
     """Kept: looking for libraries takes as long as a small fit's evaluations."""
-    import numpy.linalg  # noqa: F401  what is not loaded is not found
+    import scipy.linalg  # noqa: F401  with NumPy's: what is not loaded is not found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
