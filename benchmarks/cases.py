@@ -67,7 +67,7 @@ OURS = (
 )
 PEER = "mirt tfm"
 PEERS = (PEER, "RaschPy tfm")
-SLOW = ("lme4 tfm", "glmmTMB tfm", "TAM tfm", "sirt tfm")
+SLOW = ("lme4 tfm", "glmmTMB tfm", "TAM tfm", "sirt tfm", "mirt of R tfm")
 LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 

@@ -1,4 +1,4 @@
-# Rscript peers.R lme4|glmmTMB|TAM|sirt ratings.csv OUT: the three-facets model, with a random student.
+# Rscript peers.R lme4|glmmTMB|TAM|sirt|mirt ratings.csv OUT: the three-facets model, with a random student.
 given <- commandArgs(trailingOnly = TRUE)
 ratings <- read.csv(given[2], stringsAsFactors = TRUE)
 ratings$student <- factor(ratings$student)
@@ -32,6 +32,22 @@ fitted <- switch(given[1],
       maxiter = 1000, PEM = FALSE
     ))
     setNames(fit$rater$b, fit$rater$rater)
+  },
+  mirt = {
+    # A column per rater and item; what they have in common is the design of the columns.
+    by <- interaction(ratings$rater, ratings$item, drop = TRUE)
+    table <- reshape(
+      data.frame(ratings[, c("student", "score")], by), direction = "wide", idvar = "student", timevar = "by"
+    )[, -1]
+    cell <- ratings[match(sub("score.", "", names(table), fixed = TRUE), by), c("rater", "item")]
+    rownames(cell) <- names(table)
+    clock(function() mirt::mirt(
+      table, 1, itemtype = "Rasch", itemdesign = cell, item.formula = ~ 0 + rater + item, TOL = 1e-6, verbose = FALSE
+    ))
+    logLik <- function(fit) mirt::extract.mirt(fit, "logLik")
+    values <- mirt::mod2values(fit)
+    effect <- values[values$item == names(table)[1] & grepl("^(rater|item)", values$name), ]
+    setNames(effect$value, effect$name)
   }
 )
 write.csv(data.frame(name = names(fitted), estimate = fitted), file.path(given[3], "effects.csv"))

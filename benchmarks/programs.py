@@ -166,6 +166,7 @@ PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
     "glmmTMB tfm": lambda path, out: r_package(path, out, "glmmTMB"),
     "TAM tfm": lambda path, out: r_package(path, out, "TAM"),
     "sirt tfm": lambda path, out: r_package(path, out, "sirt"),
+    "mirt of R tfm": lambda path, out: r_package(path, out, "mirt"),
 }
 
 

@@ -83,7 +83,7 @@ def versions() -> dict[str, str]:
             found[name] = "not installed"
     try:
         r = (
-            'cat(R.version$major, R.version$minor, sep = "."); for (p in c("lme4", "glmmTMB", "TAM", "sirt")) '
+            'cat(R.version$major, R.version$minor, sep = "."); for (p in c("lme4", "glmmTMB", "TAM", "sirt", "mirt")) '
             + (
                 'cat("", p, if (requireNamespace(p, quietly = TRUE)) format(packageVersion(p)) else "not installed")'
             )
