@@ -31,6 +31,17 @@ def test_it_equals_the_readable_engine(threads, linear, arrange):
     np.testing.assert_allclose(moments.sd, twin.sd, **CLOSE)
 
 
+def test_students_whose_products_leave_the_range_of_numbers_are_counted_too():
+    """Every tenth has hundreds of ratings, as who calibrates raters has."""
+    counts, sums, tables, nodes = random_problem()
+    many = sparse.csr_array(counts.toarray() * np.where(np.arange(300) % 10, 1, 700)[:, None])
+    expected, found = (
+        engine.evaluate(tables, nodes) for engine in (NumpyEngine(many, sums), CompiledEngine(many, sums))
+    )
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
+
+
 def test_students_without_ratings_keep_the_prior():
     nodes = Nodes.equally_spaced(-8, 8, 0.25)
     engine, tables = CompiledEngine(sparse.csr_array((3, 1))), Tables(np.zeros((1, len(nodes.points))))

@@ -25,6 +25,7 @@ def test_the_other_ability_in_the_first_place() -> None:
     turned = nodes.turned()
     np.testing.assert_array_equal(turned.points, nodes.z)
     np.testing.assert_array_equal(turned.turned().points, nodes.points)
+    np.testing.assert_allclose(turned.finer().steps, [0.25, 0.2])
 
 
 def test_finer_grids_have_half_the_steps_and_no_grid_grows_beyond_bounds() -> None:

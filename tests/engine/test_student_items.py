@@ -2,6 +2,7 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
+from raterlens.engine import student_items
 from raterlens.engine.student_items import as_known, known_categories
 from tests.support.latent_class import (
     long,
@@ -39,3 +40,12 @@ def test_a_category_is_known_where_its_own_answer_is():
     assert known_categories(plain, student, item).tolist() == [-1] * 10
     log_given = as_known(np.zeros((10, 2)), found)
     assert np.argwhere(np.isinf(log_given)).tolist() == [[3, 0], [6, 1], [7, 0]]
+
+
+def test_parts_hold_their_students_and_nobody_else(monkeypatch):
+    """Whole ones, and the last with those that are left."""
+    monkeypatch.setattr(student_items, "_PART", 3)
+    rows = [(student, rater, "I1", (student + rater) % 2) for student in range(8) for rater in range(2)]
+    parts = problem_on(long([(f"S{s}", f"R{r}", item, score) for s, r, item, score in rows])).parts
+    assert [part.engine.n_students for part in parts] == [3, 3, 2]
+    assert [(part.students.start, part.students.stop) for part in parts] == [(0, 3), (3, 6), (6, 8)]
