@@ -12,7 +12,12 @@ import numpy as np
 
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.curves import Curve, PassCurve
-from raterlens.capability.perfect_rater import sharpness_gradient, sharpness_of, standard_of
+from raterlens.capability.perfect_rater import (
+    rate_and_sharpness,
+    sharpness_gradient,
+    sharpness_of,
+    standard_of,
+)
 from raterlens.capability.population import Population, over_readings
 from raterlens.types import Array
 
@@ -57,6 +62,13 @@ class Index:
     def kappa(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Mean capability kappa-bar."""
         return self._at(partial(self.population.rate, self.curve), a, eta, halo) / self.best(sigma)
+
+    def kappa_and_sharpness(
+        self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
+    ) -> tuple[Array, Array]:
+        """Both, in less time than one after the other."""
+        rate, sharpness = self._at(partial(rate_and_sharpness, self.curve, self.population), a, eta, halo)
+        return rate / self.best(sigma), sharpness
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Capability at one ability."""

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from raterlens.capability.arguments import normal_students, number, plain
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.links import get_link
-from raterlens.capability.population import Population
+from raterlens.capability.population import Normal, Population
 from raterlens.types import Array
 
 # Of a central difference, relative: truncation and rounding are both below 1e-8.
@@ -62,9 +62,23 @@ def sharpness_of(
         # Where nearly everybody passes, the few fails that the slope adds count for much, however flat it is. Against
         # the perfect rater at the best severity, sharpness goes to 0 with the slope, as for every other link.
         return np.asarray(np.sign(a) * _at_best_severity(curve, population, np.abs(a)))
+    return _share_of_most(curve, population, *population.follows(curve, a, eta, halo))
+
+
+def rate_and_sharpness(
+    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+) -> Array:
+    """(2, ...): how fast scores rise with ability, and sharpness, which of normal abilities follows from that."""
+    of_log_link = isinstance(curve, PassCurve) and curve.link.name == "log"
+    if not isinstance(population, Normal) or of_log_link:
+        return np.stack([population.rate(curve, a, eta, halo), sharpness_of(curve, population, a, eta, halo)])
     share, follows = population.follows(curve, a, eta, halo)
+    return np.stack([follows / population.sd**2, _share_of_most(curve, population, share, follows)])
+
+
+def _share_of_most(curve: Curve, population: Population, share: Array, follows: Array) -> Array:
     most = np.tensordot(curve.step_weights, population.top(share), 1)
-    ratio = np.divide(follows, most, out=np.zeros(a.shape), where=most > 0)
+    ratio = np.divide(follows, most, out=np.zeros(follows.shape), where=most > 0)
     return np.asarray(np.clip(ratio, -1.0, 1.0))
 
 

@@ -159,11 +159,7 @@ def rater_estimates(
     low = high = np.full((2, len(a)), np.nan)
     sigma_se = np.nan
 
-    def indices(a: Array, eta: Array, sigma: Array, halo: Array | float) -> Iterator[Array]:
-        yield index.kappa(a, eta, sigma, halo)
-        yield index.sharpness(a, eta, halo)
-
-    kappa, sharpness = indices(a, eta, sigmas, halos)
+    kappa, sharpness = index.kappa_and_sharpness(a, eta, sigmas, halos)
     if on.joint is not None:
         rho_se = _standard_error(rho_gradient, on.joint)
         kappa_se = _standard_error(index.gradient(a, eta, sigmas, halos), on.joint)
@@ -171,7 +167,7 @@ def rater_estimates(
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
     if on.joint is not None and with_intervals:
-        low, high = _intervals(on, indices)
+        low, high = _intervals(on, index.kappa_and_sharpness)
         if on.is_most:
             high[0] = np.maximum(high[0], _if_the_best(on, index))
         if on.is_most and on.sigma == 0:
