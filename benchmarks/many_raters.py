@@ -4,7 +4,8 @@
 student, three items: 55 ratings per rater), fits it with and without the panel prior against the perfect rater, and
 says how often the 95 % intervals of capability and severity cover the truth, how many standard errors are 0, what slope
 the sharpest rater has, time and memory. `python -m benchmarks.many_raters exact [RATERS]` compares the standard
-errors of large panels with the exact ones, on a panel for which both can be computed.
+errors of large panels with the exact ones, on a panel for which both can be computed. `python -m benchmarks.many_raters
+several [RATERS] [PANELS]` has the coverage with the panel prior on several panels, and the spread of slopes it learns.
 """
 
 import resource
@@ -49,7 +50,7 @@ def panel(raters: int, students: int, seed: int = 0) -> tuple[rl.Ratings, pl.Dat
     return ratings, truth.filter(pl.col("rater").is_in(np.unique(rater)))
 
 
-def _covers(fit: rl.Fit, truth: pl.DataFrame) -> str:
+def _covered(fit: rl.Fit, truth: pl.DataFrame) -> dict[str, float]:
     """How many raters, in percent, have intervals that hold the truth."""
     rows = fit.table("raters").with_columns(pl.col("rater").cast(pl.Int64))
     rows = rows.join(truth.rename({"slope": "true_slope"}), on="rater", maintain_order="left")
@@ -59,7 +60,7 @@ def _covers(fit: rl.Fit, truth: pl.DataFrame) -> str:
         "kappa": (rows["kappa_low"].to_numpy() <= kappa) & (kappa <= rows["kappa_high"].to_numpy()),
         "severity": np.abs(rows["eta"].to_numpy() - severity) <= NORMAL * rows["eta_se"].to_numpy(),
     }
-    return ", ".join(f"{name} covers {100 * held.mean():.1f} %" for name, held in shares.items())
+    return {name: 100 * float(held.mean()) for name, held in shares.items()}
 
 
 def _perfect(slope: np.ndarray, severity: np.ndarray) -> np.ndarray:
@@ -83,7 +84,8 @@ def large(raters: int = 11_000, students: int = 100_000) -> None:
         by_largest = fit.capability(reference="max")["rho"].to_numpy()
         sigma = np.median(np.abs(fit.calibration.effects["slope"])) / np.median(by_largest)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"prior {prior}: {_covers(fit, truth)}; sigma {sigma:.2f}; zeros: {zeros}", end="; ")
+        covers = ", ".join(f"{name} covers {share:.1f} %" for name, share in _covered(fit, truth).items())
+        print(f"prior {prior}: {covers}; sigma {sigma:.2f}; zeros: {zeros}", end="; ")
         print(f"{wall:.0f} s, CPU {cpu:.0f} s, peak {memory:.2f} GiB")
 
 
@@ -104,9 +106,33 @@ def exact(raters: int = 1_000) -> None:
             )
 
 
+def several(raters: int = 1_500, panels: int = 8) -> None:
+    rows = []
+    for seed in range(panels):
+        ratings, truth = panel(raters, raters * 100 // 11, seed)
+        fit = rl.fit(ratings, prior="panel", reference="perfect", halo="none", ability="normal")
+        assert fit.calibration is not None
+        learnt, slope = fit.calibration.spread, truth["slope"].to_numpy()
+        assert learnt is not None
+        assert learnt.slope is not None
+        rows.append(
+            {
+                **_covered(fit, truth),
+                "learnt": learnt.slope / learnt.mean_slope,
+                "true": float(slope.std() / slope.mean()),
+            }
+        )
+        print("  " + ", ".join(f"{name} {value:.3g}" for name, value in rows[-1].items()), flush=True)
+    for name in rows[0]:
+        values = np.array([row[name] for row in rows])
+        print(f"{name}: {values.mean():.3g}, standard error {values.std(ddof=1) / np.sqrt(panels):.2g}")
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
     if words[:1] == ["exact"]:
         exact(*map(int, words[1:]))
+    elif words[:1] == ["several"]:
+        several(*map(int, words[1:]))
     else:
         large(*map(int, words))

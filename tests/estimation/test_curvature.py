@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.curvature import own_curvature
+from raterlens.estimation.curvature import as_bent, own_curvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.models.build import Options, build
@@ -72,3 +72,20 @@ def test_explained_raters_have_no_blocks():
     ratings = rl.simulate(students=200, raters=6, items=3, seed=7).ratings
     years = {"rater": ratings.raters.to_list(), "years": [1.0, 2.0, 3.0, 4.0, 5.0, 7.0]}
     assert rl.fit(ratings, covariates=pl.DataFrame(years)).converged
+
+
+def test_scaled_blocks_are_the_likelihoods_own_on_average():
+    """Two raters per student: far more is missing than normal posteriors say."""
+    ratings = rl.simulate(students=900, raters=100, items=3, raters_per_student=2, seed=8).ratings
+    link = get_link("logit")
+    model, response = build(ratings, Options(facets_spec("gmf"), link))
+    found = estimate(ratings, model, response, link, "mml")
+    begin = found.parameters.copy()
+    begin[model.blocks["slope"]] = 1.2
+    information = information_scale(model, begin)
+    own = own_curvature(found.problem, begin, information, found.nodes, found.moments)
+    scaled = as_bent(own, found.problem, begin, found.nodes)
+    exact = in_full(observed_information(found.problem, ratings, begin, found.nodes)).diagonal()[own.own]
+    before, after = (blocks.diagonal(axis1=1, axis2=2).sum(axis=0) for blocks in (own.blocks, scaled))
+    np.testing.assert_allclose(after, exact.sum(axis=0), rtol=0.05)
+    assert before[0] > 1.3 * exact[:, 0].sum()

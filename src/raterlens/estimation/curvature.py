@@ -23,6 +23,8 @@ _MISSING = 0.9
 _MOST_NODES = 2_000
 # A rater with less information than this, relative to what was expected of its ratings, is not rescaled.
 _LEAST = 1e-3
+# Random directions in which the likelihood's own bend is taken, by differences of so much, and what it may be.
+_PROBES, _PROBE, _CREDIBLE = 2, 1e-3, (0.2, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +49,25 @@ class OwnCurvature:
         values = np.concatenate([np.linalg.inv(blocks).ravel(), 1 / information[rest]])
         places = (np.concatenate([rows.ravel(), rest]), np.concatenate([columns.ravel(), rest]))
         return sparse.csr_array((values, places), shape=(size, size))
+
+
+def as_bent(found: OwnCurvature, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Array:
+    """(raters, own, own): the blocks, scaled so that on average over raters they are the likelihood's own.
+
+    With few ratings per student, far more is missing than normal posteriors say: of two raters with three ratings each,
+    0.6 of the information about slopes is left. For random signs v, v' H v is the sum of the diagonal of H, but for
+    noise that averages out over many raters.
+    """
+    plain, random, scale = problem.under(None), np.random.default_rng(0), np.ones(found.own.shape[1])
+    for place, own in enumerate(found.own.T):
+        bends = 0.0
+        for _ in range(_PROBES):
+            step = np.zeros_like(parameters)
+            step[own] = _PROBE * random.choice([-1.0, 1.0], len(own))
+            ahead, back = (plain.value(parameters + sign * step, nodes).gradient for sign in (1, -1))
+            bends -= float((ahead - back) @ step) / (2 * _PROBE**2 * _PROBES)
+        scale[place] = np.sqrt(np.clip(bends / found.blocks[:, place, place].sum(), *_CREDIBLE))
+    return np.asarray(found.blocks * scale[:, None] * scale)
 
 
 def own_curvature(

@@ -23,7 +23,7 @@ _SETTLED = 1e-5
 # Relative to a usual slope: no panel is so alike, or so unlike.
 LEAST_SPREAD, LARGEST_SPREAD = 0.02, 4.0
 # Raters from which on tails are learnt, and what they may be; the last is all but a normal distribution.
-_ENOUGH_FOR_TAILS, _TAILS = 200, (FREEDOM, 4.0, 8.0, 100.0)
+ENOUGH_FOR_TAILS, _TAILS = 200, (FREEDOM, 4.0, 8.0, 100.0)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(25)
 
 
@@ -61,7 +61,7 @@ def learned(prior: PanelPrior, parameters: Array, gradient: Array, blocks: Array
 
 def _likeliest(top: Array, error: Array, means: Array) -> tuple[float, Array, float]:
     """The spread, where raters are under it, and the tails."""
-    if len(top) < _ENOUGH_FOR_TAILS:
+    if len(top) < ENOUGH_FOR_TAILS:
         return *_spread(top, error, means, FREEDOM), FREEDOM
     found = [(*_spread(top, error, means, freedom), freedom) for freedom in _TAILS]
     return max(found, key=lambda one: _height(top, error, means, *one))

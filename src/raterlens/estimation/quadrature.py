@@ -2,19 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.estimation.curvature import own_curvature
+from raterlens.estimation.curvature import OwnCurvature, as_bent, own_curvature
 from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
 from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.estimation.panel_spread import learned
+from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
 from raterlens.estimation.quasi_newton import News, Value
 from raterlens.estimation.starting_values import information_of_halo
 from raterlens.types import Array
@@ -24,6 +26,8 @@ _NEAR = 0.1
 # And within which the curvature is about that at the optimum.
 _IN_SIGHT = 1.0
 _MOST_ROUNDS = 8
+# Relative: spreads that differ by less change no interval that one would notice.
+_SAME_SPREAD = 0.03
 # Steps after which Newton's method takes over, on problems that are small enough for it.
 _PATIENCE, _FEW_PARAMETERS, _FEW_STUDENTS = 100, 100, 60
 
@@ -79,17 +83,13 @@ def fit_mml(
         if found is None:
             return None
         if problem.prior is not None:
-            prior = learned(problem.prior, parameters, found.gradient, found.blocks)
+            prior = _learned(problem, problem.prior, found, parameters, grid.nodes)
             grid.problem = problem = problem.under(prior)
         if worth_joining(problem.model):
             return joint_inverse(problem, parameters, information, grid.nodes, found)
         return found.inverse(information, problem.prior, parameters)
 
-    def first_curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
-        if not worth_joining(problem.model):
-            return None
-        return joint_inverse(problem, parameters, space.information, grid.nodes)
-
+    first_curvature = partial(_first_inverse, problem, space.information)
     grid = Grid(problem, first_nodes(widths), first_curvature=first_curvature, curvature=curvature)
     evaluations = iterations = 0
     for _ in range(_MOST_ROUNDS):
@@ -101,13 +101,52 @@ def fit_mml(
             grid.follow(start)
             continue
         evaluations += 1
-        if grid.fine_enough(optimum) or optimum.record.iterations >= search.max_iterations:
+        if optimum.record.iterations >= search.max_iterations:
             break
-        grid.refine(start)
+        if not grid.fine_enough(optimum):
+            grid.refine(start)
+            continue
+        prior = _learned_again(grid, problem, start, space.information)
+        if prior is None:
+            break
+        grid.problem = problem = problem.under(prior)
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )
     return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start), problem)
+
+
+def _first_inverse(
+    problem: FacetsMarginal, information: Array, grid: "Grid", parameters: Array
+) -> sparse.csr_array | None:
+    if not worth_joining(problem.model):
+        return None
+    return joint_inverse(problem, parameters, information, grid.nodes)
+
+
+def _learned(
+    problem: FacetsMarginal, prior: PanelPrior, found: OwnCurvature, parameters: Array, nodes: Nodes
+) -> PanelPrior:
+    """What ratings say of raters in general; very many do not leave even rough errors to themselves."""
+    many = prior.n_raters >= ENOUGH_FOR_TAILS
+    blocks = as_bent(found, problem, parameters, nodes) if many else found.blocks
+    return learned(prior, parameters, found.gradient, blocks)
+
+
+def _learned_again(
+    grid: "Grid", problem: FacetsMarginal, parameters: Array, information: Array
+) -> PanelPrior | None:
+    """The prior of a large panel as it looks from the optimum under the one that was learnt on the way, where all
+    raters may have seemed alike; None where it is the same, or nothing is learnt."""
+    prior = problem.prior
+    if prior is None or prior.slopes is None or prior.n_raters < ENOUGH_FOR_TAILS:
+        return None
+    found = own_curvature(problem, parameters, information, grid.nodes, grid.moments(parameters))
+    if found is None:
+        return None
+    again = _learned(problem, prior, found, parameters, grid.nodes)
+    moved = abs(np.log(again.slope_spread / prior.slope_spread))
+    return again if moved > _SAME_SPREAD else None
 
 
 def _climbed(grid: "Grid", start: Array, space: Space, search: Search) -> Optimum:
