@@ -125,13 +125,7 @@ class RaterComparison:
         return lines
 
 
-def compare_raters(
-    fit: "Result",
-    *,
-    k: int | None = None,
-    alpha: float = 0.05,
-    target_se: float = 0.05,
-) -> RaterComparison:
+def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: float) -> RaterComparison:
     """Who differs from whom and from the panel's mean, and who is among the best: `Fit.compare_raters`."""
     where = _measured(fit)
     table = fit.table("raters")
