@@ -48,7 +48,7 @@ SET_ASIDE = {
     "<= _FULL * (rows.nnz / rows.shape[0]) ** 2": "the same",
     "if now == self._placed_on or any(": "whether parts are looked for where they are already",
     "self._work += numbers if numbers >= _LEAST_PASS": "how soon compiling pays: the sums are the same",
-    "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again: where it moves little, it ends the same",
+    "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again where it hardly moves",
     "length /= 3": "how fast a step shrinks: the place it leads to is the same",
     "ratio = np.clip(sd * steepest / np.pi": "more terms of a series than it needs",
 }
