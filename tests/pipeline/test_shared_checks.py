@@ -11,10 +11,10 @@ from tests.support.shared_panels import panel
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior": "panel"}, "shared='yes': it does not go with prior='panel'; leave out prior="),
-        ({"covariance": "sandwich"}, "it does not go with covariance='sandwich'"),
-        ({"link": "cauchit"}, "it does not go with link 'cauchit'"),
-        ({"item_slopes": True}, "it does not go with item_slopes=True"),
+        ({"prior": "panel"}, "shared='yes' does not go with prior='panel'; leave out one of them"),
+        ({"covariance": "sandwich"}, "does not go with covariance='sandwich'"),
+        ({"link": "cauchit"}, "does not go with link='cauchit'"),
+        ({"item_slopes": True}, "does not go with item_slopes=True"),
         ({"trusted": ["r00", "r01", "r02", "r03"]}, "6 raters, 4 of them trusted, are too few"),
     ],
 )

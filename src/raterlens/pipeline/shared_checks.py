@@ -7,6 +7,7 @@ import polars as pl
 
 from raterlens.config import FitConfig
 from raterlens.errors import OptionError
+from raterlens.pipeline.incompatible import refuse_together
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.text import Message, Option, counted
@@ -36,7 +37,12 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
     """Whether a shared dimension is to be tried; raises where it is asked for and cannot be had."""
     if config.shared == "no" or (config.shared == "auto" and ratings.known is None and not config.trusted):
         return False
-    found = _of_request(config) or _of_ratings(ratings, config)
+    clashes = _clashes(config)
+    if config.shared == "yes":
+        refuse_together(Option("shared", "yes"), clashes)
+    if any(given for _, given in clashes):
+        return False
+    found = _of_ratings(ratings, config)
     if config.shared == "auto" and not config.trusted and len(ratings.known or ()) < ENOUGH_KNOWN:
         return False  # what raters share is then as likely to be taken for the truth as the other way round
     if found is not None and config.shared == "yes":
@@ -49,29 +55,19 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
     return found is None
 
 
-def _of_request(config: FitConfig) -> Obstacle | None:
-    for option, value, usual in (
-        ("method", config.method, ("mml",)),
-        ("covariance", config.covariance, ("observed",)),
-        ("prior", config.prior, ("none",)),
-        ("halo", config.halo, (None, "none")),
-        ("ability", config.ability, (None, "normal")),
-        ("anchors", config.anchors, (None,)),
-        ("covariates", config.covariates, (None,)),
-        ("item_slopes", config.item_slopes, (False,)),
-    ):
-        if value not in usual:
-            shown = "" if option in ("anchors", "covariates") else value
-            return Obstacle(
-                Message("it does not go with ", Option(option, shown or None)),
-                Message("leave out ", Option(option)),
-                option,
-            )
-    if config.link in ("log", "cauchit"):
-        return Obstacle(
-            f"it does not go with link {config.link!r}", Message("use ", Option("link", "logit")), "link"
-        )
-    return None
+def _clashes(config: FitConfig) -> list[tuple[Option, bool]]:
+    """What a shared dimension does not go with, each with whether it is given."""
+    return [
+        (Option("method", config.method), config.method != "mml"),
+        (Option("covariance", config.covariance), config.covariance != "observed"),
+        (Option("prior", config.prior), config.prior != "none"),
+        (Option("halo", config.halo), config.halo not in (None, "none")),
+        (Option("ability", config.ability), config.ability not in (None, "normal")),
+        (Option("anchors"), config.anchors is not None),
+        (Option("covariates"), config.covariates is not None),
+        (Option("item_slopes", config.item_slopes), config.item_slopes),
+        (Option("link", config.link), config.link in ("log", "cauchit")),
+    ]
 
 
 def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:

@@ -15,6 +15,8 @@ def test_a_form_asks_for_a_fit() -> None:
     form = {"model": "tfm", "method": "laplace", "link": "default", "scale": "graded", "prior": "panel"}
     assert chosen_config(form) == FitConfig(model="tfm", method="laplace", scale="graded", prior="panel")
     assert chosen_config({}) == FitConfig()
+    boxes = chosen_config({"item_slopes": "yes", "interactions": "yes"})
+    assert boxes == FitConfig(item_slopes=True, interactions=["rater:item"])
     for name in ("model", "method", "link"):
         with pytest.raises(OptionError, match=f"unknown {name} 'x'"):
             chosen_config({name: "x"})

@@ -26,6 +26,7 @@ from tests.support.web_clients import LONG, send, visiting
         (Option("method", "hl"), "the method “hl”"),
         (Option("scale", "graded"), "the scale “graded”"),
         (Option("prior", "none"), "the prior “none”"),
+        (Option("interactions", "rater:item"), "“Let raters be stricter on some items than on others”"),
         (Option("model", "dawid-skene"), "the model “True verdict without ability” (dawid-skene)"),
         (Option("model", "unheard of"), "--model 'unheard of' on the command line"),
         (Option("format", "csv"), "--format csv on the command line"),

@@ -26,6 +26,7 @@ FILES = {
     "items": "items.csv",
     "students": "students.csv",
     "flags": "flags.csv",
+    "interactions": "interactions.csv",
     "decisions": "decisions.csv",
     "remark": "remark.csv",
     "fit": "fit.json",
@@ -117,7 +118,8 @@ async def compare(request: Request) -> Response:
 
 
 _CHOICES = ("model", "method", "link", "scale", "prior")
-_SWITCHES = ("item_slopes",)
+_SWITCHES = {"item_slopes": True, "interactions": ("rater:item",)}
+"""What a box that is ticked asks for."""
 _TYPED = ("decide", "remark")
 DEFAULT_MODEL = FitConfig().model
 DEFAULT = "default"
@@ -128,7 +130,7 @@ def chosen_config(form: dict[str, str]) -> FitConfig:
     """What a form asks for; what it leaves out is at its default."""
     choose("model", form.get("model", DEFAULT_MODEL), MODELS)
     chosen: dict[str, Any] = {name: form[name] for name in _CHOICES if form.get(name, DEFAULT) != DEFAULT}
-    return FitConfig(**chosen | {name: True for name in _SWITCHES if form.get(name)})
+    return FitConfig(**chosen | {name: value for name, value in _SWITCHES.items() if form.get(name)})
 
 
 def chosen_decisions(form: dict[str, str]) -> tuple[str | None, int | None]:

@@ -6,7 +6,7 @@ from raterlens.text import Option
 
 _CHOICES = {"method": "methods", "link": "links", "scale": "scales", "prior": "priors"}
 _TYPED = ("cut", "wide", "bands", "map", "decide")
-_SWITCHES = ("item_slopes",)
+_SWITCHES = ("item_slopes", "interactions")
 _ROLES = {
     "student": "student",
     "rater": "rater",
