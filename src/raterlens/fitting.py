@@ -80,7 +80,7 @@ def fit(
         Severity relative to the `"average"` rater (the default, as in the paper) or `"absolute"`, with the actual
         difficulty for an average student (eta - alpha; the default for model `probit`).
     prior
-        `"panel"` takes raters for a sample of raters: slopes come from a t distribution with 2 degrees of freedom,
+        `"panel"` takes raters for a sample of raters: slopes come from a t distribution with 3 degrees of freedom,
         severities from a normal one, and how much raters differ is estimated with the rest (`fit.spread`), with what is
         not known about it in every interval. Errors are smaller and rankings better, most of all in small panels and
         where raters have few ratings; slopes may be negative, and sigma is the largest slope on average over what is

@@ -5,6 +5,7 @@ import pytest
 from scipy import optimize, special
 
 import raterlens as rl
+from raterlens.estimation.panel_prior import FREEDOM
 from raterlens.uncertainty import panel_posterior
 from raterlens.uncertainty.panel_posterior import _around, _At, _quantiles
 
@@ -26,13 +27,13 @@ def written_out(made, spread: float, of_severities: float):
         np.add.at(total, ratings.student, log)
         loglik = special.logsumexp(total, b=weight, axis=1).sum()
         spread_out = optimize.minimize_scalar(
-            lambda m: np.log1p(((x[:n] - m) / (spread * np.hypot(x[:n].mean(), 0.1))) ** 2 / 2).sum(),
+            lambda m: np.log1p(((x[:n] - m) / (spread * np.hypot(x[:n].mean(), 0.1))) ** 2 / FREEDOM).sum(),
             bounds=(-5, 5),
             method="bounded",
             options={"xatol": 1e-9},
         )
         severities = x[n:] - x[n:].mean()
-        return -loglik + 1.5 * spread_out.fun + severities @ severities / (2 * of_severities**2)
+        return -loglik + (FREEDOM + 1) / 2 * spread_out.fun + severities @ severities / (2 * of_severities**2)
 
     start = np.concatenate([np.ones(n), np.zeros(n)])
     return optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-5}).x

@@ -27,7 +27,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread
 from raterlens.types import Array, Indices
 
-FREEDOM = 2.0
+FREEDOM = 3.0
 """ν where nothing else is learnt: tails so heavy that one rater unlike the others is hardly drawn to them."""
 _MOST_ROUNDS = 200
 # Up to so many raters the uncertainty of γ and β is carried; beyond, it is next to none, and matrices stay sparse.

@@ -23,7 +23,7 @@ _SETTLED = 1e-5
 # Relative to a usual slope: no panel is so alike, or so unlike.
 LEAST_SPREAD, LARGEST_SPREAD = 0.02, 4.0
 # Raters from which on tails are learnt, and what they may be; the last is all but a normal distribution.
-ENOUGH_FOR_TAILS, _TAILS = 200, (FREEDOM, 4.0, 8.0, 100.0)
+ENOUGH_FOR_TAILS, _TAILS = 200, (2.0, 4.0, 8.0, 100.0)
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(25)
 
 

@@ -3,8 +3,9 @@
 On a small panel the ratings say little about how much raters differ. For each of several spreads of slopes s the mode
 is found; there the log-likelihood is nearly quadratic, so that over the spread of severities v everything is known in
 closed form. Each pair (s, v) is weighted by the likelihood marginal over all parameters (Laplace) times a density
-proportional to s v exp(-s - v / m), m the usual slope: neither spread collapses to 0, and neither runs away where
-raters are few. The mean and covariance of this mixture are the estimates and their uncertainty.
+proportional to s v exp(-2 s - v / m), m the usual slope: neither spread collapses to 0, and neither runs away where
+raters are few. That of s is highest at half a usual slope, which is also what two raters are taken to differ by. The
+mean and covariance of this mixture are the estimates and their uncertainty.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,8 +32,8 @@ _STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5
 _NO_MATTER = 4.5
 # Spreads of severities that are looked at, from so many standard deviations of log v below to as many above.
 _SEVERITY_SPREADS, _AROUND = 9, 3.0
-# The spread of two raters' slopes, relative to a usual one: two differ by an unknown share of it.
-_OF_TWO = 0.5
+# The likeliest spreads before anything is known, relative to a usual slope. Slopes of two raters are taken to have it.
+_OF_SLOPES, _OF_SEVERITIES = 0.5, 1.0
 _MOST_CLIMBS = 40
 # A step that promises less than the square of this is not worth taking.
 _ARRIVED = 1e-3
@@ -117,7 +118,7 @@ class _Panel:
         first = in_full(self.first.matrix)
         if prior.slopes is None or prior.n_raters == 2:
             if prior.slopes is not None:
-                prior = prior.at(_OF_TWO, prior.severity_spread)
+                prior = prior.at(_OF_SLOPES, prior.severity_spread)
             yield self._at(prior, start, first)
             return
         here = self._at(prior, start, first)
@@ -241,7 +242,7 @@ class _Quadratic:
             - float(off @ off) / (2 * spread**2)
             - (prior.n_raters - prior.severity_means.shape[1]) * np.log(spread)
             - determinant / 2
-            + _of_spread(spread / prior.usual_slope(self.mode))
+            + _of_spread(spread / prior.usual_slope(self.mode), _OF_SEVERITIES)
         )
         return height, np.clip(self.mode + move, *self.bounds), matrix
 
@@ -260,14 +261,16 @@ class _Quadratic:
         return matrix - excess.T @ excess, 2 * float(np.log(np.diag(factor[0])).sum())
 
 
-def _of_spread(relative: float) -> float:
-    """Log density of a spread, relative to the usual slope, per unit of its logarithm."""
-    return float(2 * np.log(relative) - relative)
+def _of_spread(relative: float, usual: float) -> float:
+    """Log density of a spread, relative to the usual slope, per unit of its logarithm; it is highest at `usual`."""
+    return float(2 * np.log(relative) - relative / usual)
 
 
 def _slope_height(prior: PanelPrior, mode: Array) -> float:
     """What a spread of slopes adds to the logarithm of its weight."""
-    return 0.0 if prior.slopes is None else prior.slope_height(mode) + _of_spread(prior.slope_spread)
+    return (
+        0.0 if prior.slopes is None else prior.slope_height(mode) + _of_spread(prior.slope_spread, _OF_SLOPES)
+    )
 
 
 def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
