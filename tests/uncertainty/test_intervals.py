@@ -75,6 +75,15 @@ def test_coverage_in_a_normal_world():
     assert held[4] / runs > 0.9
 
 
+def test_whoever_might_be_the_best_and_neither_strict_nor_lenient_reaches_1():
+    found = estimates(panel_of([1.4, 1.5, 1.5, 0.3], [0.2, 0.0, 0.9, 0.0], 0.3))
+    np.testing.assert_allclose(found.kappa_high[:2], 1.0, atol=1e-6)
+    # Severities are drawn with a standard deviation of 0.15: the nearest to 0 is the lower end of the interval.
+    lowest = rl.capability.gmf(rho=1.0, eta=0.9 - 1.96 * 0.15, sigma=1.5)
+    assert found.kappa_high[2] == pytest.approx(float(lowest), abs=0.01)
+    assert found.kappa_high[3] < 0.9
+
+
 def test_sharpness_and_standards_hold_in_a_normal_world():
     """Their intervals cover, and do not depend on the yardstick's noise."""
     slope, severity, se = np.array([0.6, 1.2, 2.0]), np.array([-1.0, 0.2, 0.8]), 0.15

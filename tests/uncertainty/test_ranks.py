@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import raterlens as rl
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
@@ -11,7 +12,16 @@ from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import Measure
 from raterlens.models.panel import Panel
 from raterlens.uncertainty.intervals import measure
-from raterlens.uncertainty.ranks import against_mean, each_pair, holm, kappa_covariance, ranks, ratings_needed
+from raterlens.uncertainty.measurement import measured_fit
+from raterlens.uncertainty.ranks import (
+    _drawn,
+    against_mean,
+    each_pair,
+    holm,
+    kappa_covariance,
+    ranks,
+    ratings_needed,
+)
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())
 # Of 2,000 draws.
@@ -130,3 +140,18 @@ def test_ratings_needed():
     assert ratings_needed(given[:1], np.array([0.08]), np.array([0.082]), 0.05)[0] == pytest.approx(
         194, abs=1
     )
+
+
+def test_draws_reach_as_far_as_the_intervals_where_a_slope_ran_to_its_limit():
+    """Of a rater who seems never to err, standard errors say nothing; comparisons know what its interval says."""
+    raters = {"slope": [3.0, 1.0, 1.2], "severity": [0.2, 0.0, -0.2]}
+    ratings = rl.simulate(students=40, raters=3, items=1, difficulty=0.0, seed=10, **raters).ratings
+    fit = rl.fit(ratings, reference=3.0)
+    where = measured_fit(fit, fit.yardstick)
+    own = where.panel, where.on, where.origin, where.index
+    kappa = np.concatenate(list(_drawn(*own)))
+    ends = np.quantile(kappa, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose(ends, fit.raters.select("kappa_low", "kappa_high").to_numpy().T, atol=0.08)
+    np.testing.assert_allclose(kappa_covariance(*own), np.cov(kappa, rowvar=False))
+    steep = int(np.flatnonzero(fit.calibration.at_limit)[0])
+    assert fit.compare_raters().raters["rank_high"][steep] > 1

@@ -44,6 +44,12 @@ class SlopeLimits:
     """By how much the severity differs from its estimate where the slope is at its lower limit; from the average."""
     severity_high: Array
 
+    @property
+    def severity_unheld(self) -> Array:
+        """(raters,): by how much the severity differs where a slope that ran to a limit is at its other one; else 0."""
+        either = np.where(self.severity_low == 0, self.severity_high, self.severity_low)
+        return np.where((self.severity_low == 0) | (self.severity_high == 0), either, 0.0)
+
     def of(self, rows: slice | Indices) -> "SlopeLimits":
         return SlopeLimits(self.low[rows], self.high[rows], self.severity_low[rows], self.severity_high[rows])
 

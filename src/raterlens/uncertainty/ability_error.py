@@ -27,6 +27,7 @@ from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.halo_information import halo_scores
+from raterlens.uncertainty.intervals import AT_LIMIT
 from raterlens.uncertainty.sandwich import summed_scores
 from raterlens.uncertainty.shared_information import ability_gradient
 from raterlens.uncertainty.slope_limits import Reach
@@ -35,9 +36,9 @@ from raterlens.uncertainty.slope_limits import Reach
 MOST_RATINGS = 100_000
 _BLOCK = 4_096
 # In standard errors.
-_STEP, _AT_LIMITS = 0.1, 1.96
-# How far a slope is from the limit that it ran to, on average, as a share of how far it could be: E|z| / 1.96.
-_HALF_WAY = 0.407
+_STEP = 0.1
+# How far a slope is from the limit that it ran to, on average, as a share of how far it could be: E|z| / 2.4.
+_HALF_WAY = np.sqrt(2 / np.pi) / AT_LIMIT
 
 
 def ability_errors(
@@ -60,7 +61,7 @@ def ability_errors(
     if reach is not None:
         for there in reach.unheld:
             moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
-            added += ((moved.mean - found.moments.mean) / _AT_LIMITS) ** 2
+            added += ((moved.mean - found.moments.mean) / AT_LIMIT) ** 2
             added += _HALF_WAY * (moved.sd**2 - posterior**2)
     return np.asarray(np.sqrt(posterior**2 + np.maximum(added, 0.0)))
 

@@ -22,14 +22,17 @@ from raterlens.uncertainty.slope_scale import between, skewed
 
 _LEVEL = 0.95
 _TWO_SIDED = 1.96
-# Whoever is estimated at 0 had bad luck: up to 1.96 standard errors, intervals covered 84 % of such raters of Study 1.
-AT_ZERO = 2.4
+# Whoever is estimated at 0, or ran to the largest slope, was unlucky or lucky: up to 1.96 standard errors, intervals
+# covered 84 % of such raters of Study 1.
+AT_LIMIT = 2.4
 _DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
 _BLOCK = 1_000
 # With reading effects, every so many draws do for a rater whose severity has a standard error beyond this: next to
 # nothing is known of it, and no table of Chebyshev's reaches so far.
 _THINNED, _VAGUE = 10, 100.0
+# Severities from one end of an interval to the other.
+_WITHIN = np.linspace(0.0, 1.0, 33)
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
 
@@ -164,7 +167,8 @@ def rater_estimates(
         rho_se = _standard_error(rho_gradient, on.joint)
         kappa_se = _standard_error(index.gradient(a, eta, sigmas, halos), on.joint)
         sharpness_se = _standard_error(index.sharpness_gradient(a, eta, halos), on.joint)
-        eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0))
+        unheld = 0.0 if on.limits is None else (on.limits.severity_unheld / AT_LIMIT) ** 2
+        eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0) + unheld)
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
     if on.joint is not None and with_intervals:
         low, high = _intervals(on, index.kappa_and_sharpness)
@@ -330,7 +334,7 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
         if on.sampled:
             a = skewed(on.a[rows, None], a)
         elif on.limits is not None:
-            a, eta = _within_limits(on, rows, draws, normal)
+            a, eta = within_limits(on, rows, draws[..., 0], eta, normal[:, 0])
         sigma = np.abs(draws[..., 2])
         if on.is_most:
             sigma = np.maximum(np.abs(a), sigma)
@@ -340,39 +344,54 @@ def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array |
     return of
 
 
-def _within_limits(on: Measured, rows: slice, draws: Array, normal: Array) -> tuple[Array, Array]:
-    """Slopes and severities of draws that reach as far as profile likelihood says, severities following slopes."""
+def within_limits(
+    on: Measured, rows: slice, slopes: Array, severities: Array, normal: Array
+) -> tuple[Array, Array]:
+    """Slopes and severities of draws (raters, draws) that reach as far as profile likelihood says, severities following
+    slopes; a slope that is held has no error of its own, and follows the standard normal numbers instead."""
     assert on.joint is not None
     assert on.limits is not None
     limits, joint, a = on.limits.of(rows), on.joint[rows], on.a[rows, None]
     deviation = np.sqrt(np.maximum(joint[:, :1, 0], 0.0))
-    # A slope that is held has no error of its own: its eigenvector is the first, and nothing else depends on that.
-    z = np.divide(draws[..., 0] - a, deviation, out=np.tile(normal[:, 0], (len(a), 1)), where=deviation > 0)
+    spare = np.broadcast_to(normal, slopes.shape).copy()
+    z = np.divide(slopes - a, deviation, out=spare, where=deviation > 0)
     along = np.divide(joint[:, :1, 1], deviation, out=np.zeros_like(deviation), where=deviation > 0)
     low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
     follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / _TWO_SIDED
-    return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), draws[..., 1] + (follows - along) * z
+    return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), severities + (follows - along) * z
 
 
 def _if_the_best(on: Measured, index: Index) -> Array:
     """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; none of the others.
 
-    Whoever is the best has rho = 1 at its own slope. In draws a rater is the best only where its slope was drawn large,
-    which makes its severity cost more.
+    Whoever is the best has rho = 1 at its own slope, and the severity of its interval at which kappa is highest. Draws
+    come close to that severity only: their quantiles would stay just below 1, where the best rater is.
     """
     tail, upper = (1 - _LEVEL) / 2, np.full_like(on.a, -np.inf)
     drawn = _draws(on)
     for first in range(0, len(on.a), _BLOCK):
-        a, eta, sigma, halo = drawn(slice(first, first + _BLOCK))
+        a, eta, sigma, _ = drawn(slice(first, first + _BLOCK))
         known = on.a[first : first + _BLOCK] > _FLATTEST
         might = np.flatnonzero(known & (np.mean(np.abs(a) >= sigma, axis=1) > tail))
         if not len(might):
             continue
-        own = on.a[first + might, None]
-        own, eta = np.broadcast_arrays(own, eta[might])
-        kappa = index.kappa(own, eta, own, halo[might] if isinstance(halo, np.ndarray) else halo)
-        upper[first + might] = np.quantile(kappa, 1 - tail, axis=1)
+        ends = np.quantile(eta[might], [tail, 1 - tail], axis=1)[..., None]
+        within = ends[0] + (ends[1] - ends[0]) * _WITHIN
+        own = np.broadcast_to(on.a[first + might, None], within.shape)
+        halo = 0.0 if on.halo is None else on.halo[first + might, None]
+        upper[first + might] = _peak(index.kappa(own, within, own, halo))
     return upper
+
+
+def _peak(kappa: Array) -> Array:
+    """(raters,): the highest of evenly spaced values, or that of the parabola through it and its neighbours."""
+    rows = np.arange(len(kappa))
+    top = np.clip(np.argmax(kappa, axis=1), 1, kappa.shape[1] - 2)
+    before, at, after = (kappa[rows, top + step] for step in (-1, 0, 1))
+    bend = np.maximum(2 * at - before - after, 0.0)
+    rise = np.divide((after - before) ** 2, 8 * bend, out=np.zeros_like(at), where=bend > 0)
+    inside = (at >= before) & (at >= after)
+    return np.asarray(np.minimum(np.where(inside, at + rise, kappa.max(axis=1)), 1.0))
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:
@@ -382,5 +401,5 @@ def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:
     """
     assert on.joint is not None
     g, variance = np.maximum(on.falling[zero], 0.0), on.joint[zero, 0, 0]
-    highest = AT_ZERO**2 / (np.sqrt(g**2 + AT_ZERO**2 / np.maximum(variance, 1e-12)) + g)
+    highest = AT_LIMIT**2 / (np.sqrt(g**2 + AT_LIMIT**2 / np.maximum(variance, 1e-12)) + g)
     return np.asarray(np.minimum(highest, on.most))

@@ -2,9 +2,10 @@
 
 All on one yardstick, which scales every difference alike and so decides nothing:
 kappa_i - kappa_j = (T_i - T_j) / Delta, with T the sensitivity of a rater's scores to ability. The covariance of all
-slopes and severities is carried.
+slopes and severities is carried. Where intervals reach as far as profile likelihood says, draws of all raters do, too.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure
 from raterlens.models.panel import Panel
 from raterlens.types import Array
-from raterlens.uncertainty.intervals import Measured
+from raterlens.uncertainty.intervals import Measured, within_limits
 
 _SEED = 20250212
 _DRAWS = 2_000
@@ -60,8 +61,11 @@ class Ranks:
 
 
 def kappa_covariance(panel: Panel, on: Measured, origin: Measure, index: Index) -> Array | sparse.csr_array:
-    """(raters, raters): covariance of all kappas by the delta method, the yardstick and halos taken as given."""
+    """(raters, raters): covariance of all kappas, the yardstick and halos taken as given: by the delta method, or over
+    draws where standard errors say too little."""
     n = len(on.a)
+    if on.limits is not None:
+        return np.asarray(np.cov(np.concatenate(list(_drawn(panel, on, origin, index))), rowvar=False))
     by_slope, by_severity, *_ = index.gradient(on.a, on.eta, on.sigmas, on.halos)
     slopes, severities = sparse.diags_array(by_slope), sparse.diags_array(by_severity)
     assert panel.covariance is not None
@@ -93,21 +97,13 @@ def each_pair(kappa: Array, covariance: Array) -> tuple[NDArray[np.int64], NDArr
 
 
 def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> Ranks:
-    """Ranks over joint draws of all raters' slopes and severities from their normal approximation."""
-    n, random = len(on.a), np.random.default_rng(_SEED)
-    kappa = index.kappa(on.a, on.eta, on.sigmas, on.halos)
+    """Ranks over joint draws of all raters' slopes and severities."""
+    n, kappa = len(on.a), index.kappa(on.a, on.eta, on.sigmas, on.halos)
     drawn = np.empty((_DRAWS, n), dtype=np.int64)
-    root = _root(panel)
-    reversible = on.sampled or bool((on.a < 0).any())
-    step = max(1, _BLOCK // n)
-    for first in range(0, _DRAWS, step):
-        size = min(step, _DRAWS - first)
-        moved = np.asarray(root @ random.standard_normal((2 * n, size))).T
-        a = on.a + moved[:, :n]
-        eta = on.eta + moved[:, n:] - moved[:, n:] @ origin.weights[:, None]
-        slope = a if reversible else np.maximum(a, 0.0)
-        value = index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), on.halos)
-        drawn[first : first + size] = stats.rankdata(-value, axis=1, method="ordinal")
+    first = 0
+    for value in _drawn(panel, on, origin, index):
+        drawn[first : first + len(value)] = stats.rankdata(-value, axis=1, method="ordinal")
+        first += len(value)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
     return Ranks(
         stats.rankdata(-kappa, method="min").astype(np.int64),
@@ -116,6 +112,23 @@ def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> 
         np.asarray((drawn <= k).mean(axis=0)),
         np.asarray((drawn > n - k).mean(axis=0)),
     )
+
+
+def _drawn(panel: Panel, on: Measured, origin: Measure, index: Index) -> Iterator[Array]:
+    """(draws, raters), some at a time: kappas of joint draws from the normal approximation, or within the limits."""
+    n, random, root = len(on.a), np.random.default_rng(_SEED), _root(panel)
+    reversible = on.sampled or bool((on.a < 0).any())
+    step = max(1, _BLOCK // n)
+    for first in range(0, _DRAWS, step):
+        size = min(step, _DRAWS - first)
+        moved = np.asarray(root @ random.standard_normal((2 * n, size))).T
+        a = on.a + moved[:, :n]
+        eta = on.eta + moved[:, n:] - moved[:, n:] @ origin.weights[:, None]
+        slope = a if reversible else np.maximum(a, 0.0)
+        if on.limits is not None:
+            within = within_limits(on, slice(None), a.T, eta.T, random.standard_normal((n, size)))
+            slope, eta = (part.T for part in within)
+        yield index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), on.halos)
 
 
 def ratings_needed(given: NDArray[np.int64], own: Array, total: Array, target: float) -> Array:
