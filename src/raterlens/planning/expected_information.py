@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from raterlens.engine.protocol import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
-from raterlens.planning.reading_tables import ReadingTables, reading_tables
+from raterlens.planning.reading_tables import ReadingTables, reading_tables, sum_variance
 from raterlens.types import Array, Indices
 
 MOST_OUTCOMES = 1_300
@@ -28,6 +28,8 @@ MOST_OUTCOMES = 1_300
 _BLOCK = 4_000_000
 # Of abilities: beyond, one in five million.
 _REACH = 5.25
+# Abilities at which readings are asked how much they tell at most; of slopes beyond 20, more.
+_LOOKS, _MOST_LOOKS = 201, 2_001
 _WIDEST_STEP = 0.15
 # In the smallest standard deviation of a posterior: the trapezoidal rule is then exact to six digits.
 _STEP = 1.2
@@ -106,8 +108,9 @@ def design_information(
 
 def _nodes(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> Nodes:
     """A lattice with the cut half-way between two nodes, as fine as the narrowest posterior needs."""
-    # A score has at most the variance of one that is the lowest or the highest with equal chances.
-    most = panel.n_items * panel.steps**2 / 4 * (panel.slope[raters] ** 2).sum(axis=1).max()
+    looks = int(min(_LOOKS * max(1.0, np.abs(panel.slope).max() / 20), _MOST_LOOKS))
+    told = panel.slope**2 * sum_variance(panel, np.linspace(-_REACH, _REACH, looks)).max(axis=1)
+    most = told[raters].sum(axis=1).max()
     step = min(_WIDEST_STEP, _STEP / np.sqrt(1 + most))
     first = int(np.floor((-_REACH - cut) / step))
     points = cut + (first + 0.5 + np.arange(int(2 * _REACH / step) + 2)) * step

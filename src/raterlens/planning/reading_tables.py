@@ -32,19 +32,8 @@ class ReadingTables:
 def reading_tables(panel: AssumedPanel, nodes: Nodes) -> ReadingTables:
     """Of every rater of the panel."""
     t, weight = nodes.points, np.exp(nodes.log_weights)
-    base = panel.slope[:, None] * t - panel.severity[:, None]
-    logits = base[:, None] - panel.difficulty[:, None]  # (raters, items, Q)
-    tau = np.zeros((1, 1)) if panel.thresholds is None else panel.thresholds
-    tau = np.broadcast_to(tau, (panel.n_items, panel.steps))
-    steps = np.cumsum(logits[:, :, None] - tau[..., None], axis=2)
-    steps = np.concatenate([np.zeros_like(steps[:, :, :1]), steps], axis=2)
-    partition = np.logaddexp.reduce(steps, axis=2)
-    chance = np.exp(steps - partition[:, :, None])  # (raters, items, categories, Q)
-    at_least = np.cumsum(chance[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
+    partition, chance, at_least = _scores(panel, t)
     score = at_least.sum(axis=2)
-    # Cov(1[y >= j], 1[y >= k]) = P(y >= max(j, k)) - P(y >= j) P(y >= k)
-    larger = np.maximum.outer(np.arange(panel.steps), np.arange(panel.steps))
-    covariance = at_least[:, :, larger] - at_least[:, :, :, None] * at_least[:, :, None, :]
     shared = score
     if panel.thresholds is not None:
         own = at_least.reshape(panel.n_raters, -1, len(t))
@@ -55,10 +44,34 @@ def reading_tables(panel: AssumedPanel, nodes: Nodes) -> ReadingTables:
         _log_chance_of_sums(chance),
         partition.sum(axis=1),
         score.sum(axis=1),
-        covariance.sum(axis=(1, 2, 3)),
+        _variance(at_least),
         shared,
-        _complete(panel, covariance, t, weight),
+        _complete(panel, at_least, t, weight),
     )
+
+
+def sum_variance(panel: AssumedPanel, t: Array) -> Array:
+    """(raters, abilities): of the sum of scores."""
+    return _variance(_scores(panel, t)[2])
+
+
+def _scores(panel: AssumedPanel, t: Array) -> tuple[Array, Array, Array]:
+    """Log partition (raters, items, Q), the chance of each category, and that of each step or more."""
+    base = panel.slope[:, None] * t - panel.severity[:, None]
+    logits = base[:, None] - panel.difficulty[:, None]  # (raters, items, Q)
+    tau = np.zeros((1, 1)) if panel.thresholds is None else panel.thresholds
+    tau = np.broadcast_to(tau, (panel.n_items, panel.steps))
+    steps = np.cumsum(logits[:, :, None] - tau[..., None], axis=2)
+    steps = np.concatenate([np.zeros_like(steps[:, :, :1]), steps], axis=2)
+    partition = np.logaddexp.reduce(steps, axis=2)
+    chance = np.exp(steps - partition[:, :, None])
+    return partition, chance, np.cumsum(chance[:, :, ::-1], axis=2)[:, :, ::-1][:, :, 1:]
+
+
+def _variance(at_least: Array) -> Array:
+    """E y^2 = sum_j (2 j - 1) P(y >= j)"""
+    squared = np.einsum("j,rijq->riq", 2 * np.arange(at_least.shape[2]) + 1.0, at_least)
+    return np.asarray((squared - at_least.sum(axis=2) ** 2).sum(axis=1))
 
 
 def _log_chance_of_sums(chance: Array) -> Array:
@@ -71,9 +84,19 @@ def _log_chance_of_sums(chance: Array) -> Array:
     return np.asarray(np.log(np.maximum(total, 1e-300)))
 
 
-def _complete(panel: AssumedPanel, covariance: Array, t: Array, weight: Array) -> Array:
-    """Of each item's steps x the score is B x, B = t (slope), -1 (severity and its difficulty), -e_j (thresholds)."""
+def _complete(panel: AssumedPanel, at_least: Array, t: Array, weight: Array) -> Array:
+    """Of each item's steps x the score is B x, B = t (slope), -1 (severity and its difficulty), -e_j (thresholds).
+
+    The steps' covariance is Cov(1[y >= j], 1[y >= k]) = P(y >= max(j, k)) - P(y >= j) P(y >= k).
+    """
     steps, items = panel.steps, panel.n_items
+    larger = np.maximum.outer(np.arange(steps), np.arange(steps))
+
+    def moment_of(power: int) -> Array:
+        """(raters, items, steps, steps): the covariance times a power of ability, averaged over abilities."""
+        weighted = at_least * (weight * t**power)
+        return np.asarray(weighted.sum(axis=-1)[..., larger] - weighted @ at_least.swapaxes(-1, -2))
+
     size = 2 + panel.n_shared
     found = np.zeros((panel.n_raters, size, size))
     constant, linear = np.zeros((items, size, steps)), np.zeros((items, size, steps))
@@ -84,7 +107,7 @@ def _complete(panel: AssumedPanel, covariance: Array, t: Array, weight: Array) -
         if panel.thresholds is not None:
             first = 2 + items + (item * steps if len(panel.thresholds) > 1 else 0)
             constant[item, first : first + steps] = -np.eye(steps)
-    powers = [np.einsum("rijkq,q->rijk", covariance, weight * t**power, optimize=True) for power in (0, 1, 2)]
+    powers = [moment_of(power) for power in (0, 1, 2)]
     for left, right, moment in (
         (constant, constant, 0),
         (constant, linear, 1),
