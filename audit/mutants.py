@@ -49,6 +49,8 @@ SET_ASIDE = {
     "if now == self._placed_on or any(": "whether parts are looked for where they are already",
     "self._work += numbers if numbers >= _LEAST_PASS": "how soon compiling pays: the sums are the same",
     "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again where it hardly moves",
+    "(_ONE_SIDED / np.maximum(error, 1e-12))": "only where an error is exactly 0",
+    "yardstick.weights * np.sign(panel.slope), nothing, nothing": "a sign is its own inverse",
     "length /= 3": "how fast a step shrinks: the place it leads to is the same",
     "ratio = np.clip(sd * steepest / np.pi": "more terms of a series than it needs",
 }

@@ -17,17 +17,12 @@ NEAR = {
     "uncertainty": ("tests/uncertainty",),
 }
 LONG = (
-    *(
-        "test_coverage_in_a_normal_world",
-        "hold_in_a_normal_world",
-        "errors_of_small_panels_are_the_true_ones",
-    ),
-    *(
-        "leave_most_standard_errors_right",
-        "with_any_number_of_workers",
-        "a_replicate_is_the_fit_s_own_request",
-    ),
-    *("test_fits_of_students_marked_once", "do_not_cost_the_others_their_standard_errors"),
+    "test_coverage_in_a_normal_world",
+    "hold_in_a_normal_world",
+    "errors_of_small_panels_are_the_true_ones",
+    "with_any_number_of_workers",
+    "a_replicate_is_the_fit_s_own_request",
+    "test_fits_of_students_marked_once",
 )
 """Tests that take seconds and are left out: what they alone would notice counts as not noticed."""
 

@@ -126,6 +126,10 @@ def test_wrong_options_say_what_to_do(fit, ratings):
         fit.bootstrap(ratings, replicates=1)
     with pytest.raises(OptionError, match="unknown kind"):
         fit.bootstrap(ratings, kind="jackknife")
+    with pytest.raises(OptionError, match="model 'gmf' with covariates or anchors"):
+        rl.fit(ratings, anchors=fit).bootstrap(ratings)
+    with pytest.raises(OptionError, match="model 'dawid-skene'; bootstrap"):
+        rl.fit(ratings, "dawid-skene").bootstrap(ratings)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class _Candidates:
         return _Candidates(self.student[rows], self.item[rows], self.chance[rows], self.gains[rows])
 
 
-def worth_knowing(fit: "Result", ratings: Ratings, n: int = 10) -> pl.DataFrame:
+def worth_knowing(fit: "Result", ratings: Ratings, n: int) -> pl.DataFrame:
     """The `n` unknown answers to look up first: `Fit.worth_knowing`."""
     calibration = fit.calibrated("nothing tells what an answer would tell")
     if calibration.covariance is None or "halo" in calibration.effects:
