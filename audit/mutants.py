@@ -51,6 +51,11 @@ SET_ASIDE = {
     "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again where it hardly moves",
     "(_ONE_SIDED / np.maximum(error, 1e-12))": "only where an error is exactly 0",
     "yardstick.weights * np.sign(panel.slope), nothing, nothing": "a sign is its own inverse",
+    "np.where(total <= target, 0.0, needed)": "where enough is known, none is needed either way",
+    "np.maximum(halo + sign * by_halo, 0.0) for sign in (1, -1)": "both ends of a difference change places",
+    "len(some) - int(some[::-1].argmax())": "cells at the end that hold nobody",
+    "(below - below[0]) / (below[-1] - below[0])": "a sum that begins next to 0",
+    "np.flatnonzero(~(off <= _CLOSE))": "equality of an error with its bound",
     "length /= 3": "how fast a step shrinks: the place it leads to is the same",
     "ratio = np.clip(sd * steepest / np.pi": "more terms of a series than it needs",
 }

@@ -149,6 +149,11 @@ def test_tfm_is_gmf_with_equal_slopes():
     assert capability.tfm(eta=0.0, theta=0.0) == pytest.approx(0.25 / 0.2066209641, abs=1e-8)
 
 
+def test_a_probit_rater_tells_most_at_its_threshold():
+    at = capability.probit(noise=0.5, threshold=0.8, theta=[-0.8, 0.3, 0.8, 1.3])
+    np.testing.assert_allclose(at, stats.norm.pdf([3.2, 1.0, 0.0, 1.0]) * np.sqrt(2 * np.pi) / 0.5)
+
+
 @pytest.mark.parametrize("noise", [0.05, 0.75, 1.25, 4.0])
 @pytest.mark.parametrize("threshold", [-5.0, 0.0, 0.4, 2.0])
 def test_probit_rater_by_its_closed_form_and_by_integration(noise, threshold):
