@@ -1,4 +1,4 @@
-"""Small panels with the panel prior and without, on fresh draws: `python -m benchmarks.small_panels 200`.
+"""Small panels with the panel prior and without, on fresh draws: `python -m benchmarks.small_panels 200 310000`.
 
 One item, pass or fail. Panels of 3 to 20 raters and 50 to 500 students with at most 5 ratings each, and slopes that are
 log-normal around 1.5 (sd of the logarithm 0.4); 5 raters of 100 students, of whom one has slope 0 and the others 1.5;
@@ -19,7 +19,6 @@ from benchmarks.known_prior import SEVERITY, SPREAD, USUAL, Posterior
 from raterlens.simulation.simulate import Simulated
 from raterlens.types import Array
 
-FIRST = 110_000
 _DRAWS = 800
 
 
@@ -81,13 +80,13 @@ def measured(made: Simulated, prior: str | None) -> list[float]:
     ]
 
 
-def report(kind: str, panels: int) -> None:
-    made = [panel(FIRST + number, kind) for number in range(panels)]
+def report(kind: str, panels: int, first: int) -> None:
+    made = [panel(first + number, kind) for number in range(panels)]
     weights = np.array([one.ratings.n_raters for one in made], float)
     for prior in (None, "panel"):
         begun = process_time()
         rows = np.array([measured(one, prior) for one in made])
-        square, rank, first, named = rows[:, 0], rows[:, 1], rows[:, 6], rows[:, 7]
+        square, rank, held, named = rows[:, 0], rows[:, 1], rows[:, 6], rows[:, 7]
         covered = np.average(rows[:, 2:6], axis=0, weights=weights)
         error = rows[:, 2:6].std(axis=0) / np.sqrt(panels)
         names = ("kappa", "sharpness", "severity", "ability")
@@ -103,16 +102,16 @@ def report(kind: str, panels: int) -> None:
         )
         if kind == "planted":
             print(
-                f"  planted rater covered {100 * first.mean():.1f}, named {100 * named.mean():.1f}",
+                f"  planted rater covered {100 * held.mean():.1f}, named {100 * named.mean():.1f}",
                 flush=True,
             )
 
 
-def known_prior(panels: int) -> None:
+def known_prior(panels: int, first: int) -> None:
     """Whoever knows what raters are like in general: on average nobody can be nearer, or rank better."""
     square, rank = [], []
     for number in range(panels):
-        made = panel(FIRST + number, "usual")
+        made = panel(first + number, "usual")
         true = relative(made.truth.slope, made.truth.severity)
         kappa = relative(*Posterior(made.ratings).draws(_DRAWS, number))
         square.append(np.mean((kappa.mean(axis=0) - true) ** 2))
@@ -125,12 +124,12 @@ def known_prior(panels: int) -> None:
     )
 
 
-def known_others(panels: int) -> None:
+def known_others(panels: int, first: int) -> None:
     """The planted rater's profile likelihood where all other raters are known: nobody can do better."""
     t = np.linspace(-5, 5, 41)
     named = []
     for number in range(panels):
-        made = panel(FIRST + number, "planted")
+        made = panel(first + number, "planted")
         slope, severity = made.truth.slope, made.truth.severity
         passed = np.zeros((made.ratings.n_students, len(slope)))
         passed[made.ratings.student, made.ratings.rater] = made.ratings.score
@@ -155,8 +154,8 @@ def known_others(panels: int) -> None:
 
 
 if __name__ == "__main__":
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    count, seed = (int(word) for word in (*sys.argv[1:], *("200", "310000")[len(sys.argv) - 1 :]))
     for each in ("usual", "planted", "sparse"):
-        report(each, count if each != "sparse" else count // 2)
-    known_prior(count)
-    known_others(3 * count)
+        report(each, count if each != "sparse" else count // 2, seed)
+    known_prior(count, seed)
+    known_others(3 * count, seed)
