@@ -1,5 +1,6 @@
 """The decisions of a report: words, picture and tables, and nothing where nothing was decided."""
 
+import polars as pl
 import pytest
 
 import raterlens as rl
@@ -65,3 +66,16 @@ def test_one_cut_is_a_pass(study):
     assert found["lead"] == "A student passes from a mean score of 1 by the average rater."
     assert found["plan"] == []
     assert "remark" not in decision_tables(only)
+
+
+def test_everybody_with_the_same_result_has_a_picture():
+    """Two raters who contradict each other on every student: the cut is where all of them are."""
+    passed_by_a = [0, 1, 1, 1]
+    rows = [(f"S{s}", "A", a) for s, a in enumerate(passed_by_a)] + [
+        (f"S{s}", "B", 1 - a) for s, a in enumerate(passed_by_a)
+    ]
+    ratings = rl.read(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))
+    fit = rl.fit(ratings)
+    found = decision_section(Document(decisions=fit.decisions(ratings, cut=0.5)), (960,))
+    assert found is not None
+    assert "nan" not in found["picture"][0]

@@ -1,6 +1,7 @@
 """How abilities move with the estimates of raters and items, against finite differences."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 import raterlens as rl
@@ -58,3 +59,12 @@ def test_stated_errors_of_small_panels_are_the_true_ones():
         covered.append(np.mean(np.abs(z) < 1.96))
     assert np.mean(squares) == pytest.approx(1.05, abs=0.12)
     assert np.mean(covered) > 0.92
+
+
+def test_no_error_is_larger_than_that_of_knowing_nothing_but_the_population():
+    """Of raters who contradict each other on every student next to nothing is known."""
+    rows = [
+        (f"S{s}", r, score if r == "A" else 1 - score) for s, score in enumerate([0, 1, 1, 1]) for r in "AB"
+    ]
+    found = rl.fit(rl.read(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))).students
+    assert (found["theta_se"] <= np.sqrt(1 + found["theta"] ** 2) + 1e-9).all()

@@ -78,7 +78,8 @@ def _drawn(found: "Decisions", width: int) -> Plot:
             (data["theta"].min(), data["theta"].max(), found.cuts.ability),
         )
     ]
-    (left, right), (low, high) = ((a - 0.04 * (b - a), b + 0.04 * (b - a)) for a, b in ends)
+    # Where all have the same result, the picture still has a width.
+    (left, right), (low, high) = ((a - 0.04 * (b - a or 1.0), b + 0.04 * (b - a or 1.0)) for a, b in ends)
     x = scale(left, right, words.AXES["raw"], 10 if width >= 480 else 5, grid=True)
     y = scale(low, high, words.AXES["theta"], 8, grid=True)
     present = set(data["kind"])

@@ -63,7 +63,12 @@ def ability_errors(
             moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
             added += ((moved.mean - found.moments.mean) / AT_LIMIT) ** 2
             added += _HALF_WAY * (moved.sd**2 - posterior**2)
-    return np.asarray(np.sqrt(posterior**2 + np.maximum(added, 0.0)))
+    total = posterior**2 + np.maximum(added, 0.0)
+    # Whoever knows nothing of a student but the population is off by no more.
+    of_all = POPULATION in found.model.blocks
+    mean, sd = population_of(found.model, found.parameters) if of_all else (0.0, 1.0)
+    most = np.maximum(posterior**2, sd**2 + (found.moments.mean - mean) ** 2)
+    return np.asarray(np.sqrt(np.minimum(total, most)))
 
 
 def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
