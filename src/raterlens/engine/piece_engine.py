@@ -51,39 +51,39 @@ class Weights(Protocol):
 
 
 class ByDistance:
-    """Between equally spaced nodes, which are the points, too: a matrix whose entries depend on how far apart."""
+    """Between equally spaced nodes, which are the points, too: a symmetric matrix whose entries depend on how far
+    apart."""
 
     def __init__(self, values: Array) -> None:
         """`values` of 0, 1, 2, ... steps."""
-        up_to, both_ways = np.cumsum(values), np.concatenate([values[:0:-1], values])
+        up_to = np.cumsum(values)
         self.totals: Array = up_to + up_to[::-1] - values[0]
+        self._prepare(values)
+
+    def _prepare(self, values: Array) -> None:
+        both_ways = np.concatenate([values[:0:-1], values])
         self._matrix = np.ascontiguousarray(sliding_window_view(both_ways, len(values))[::-1])
 
     def over_points(self, given: Array) -> Array:
         return np.asarray(given @ self._matrix)
 
     def over_nodes(self, at_nodes: Array) -> Array:
-        return np.asarray(at_nodes @ self._matrix)
+        return self.over_points(at_nodes)
 
 
 class Convolution(ByDistance):
     """The same of so many nodes that a matrix would fill memory."""
 
-    def __init__(self, values: Array) -> None:
-        size, up_to = len(values), np.cumsum(values)
-        self.totals = up_to + up_to[::-1] - values[0]
+    def _prepare(self, values: Array) -> None:
         # Around a circle so long that no end meets the other.
-        self._length = 1 << (2 * size - 1).bit_length()
-        gap = np.zeros(self._length - 2 * size + 1)
+        self._length = 1 << (2 * len(values) - 1).bit_length()
+        gap = np.zeros(self._length - 2 * len(values) + 1)
         self._spectrum = np.fft.rfft(np.concatenate([values, gap, values[:0:-1]])).real
 
     def over_points(self, given: Array) -> Array:
         around = np.fft.irfft(np.fft.rfft(given, self._length) * self._spectrum, self._length)
         found = around[:, : given.shape[1]]
         return np.asarray(np.maximum(found, _ROUNDING * found.max(axis=1, keepdims=True)))
-
-    def over_nodes(self, at_nodes: Array) -> Array:
-        return self.over_points(at_nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

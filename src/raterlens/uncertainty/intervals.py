@@ -10,11 +10,13 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.capability.index import Gradient, Index
+from raterlens.capability.peak import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
 from raterlens.models.panel import Panel, SlopeLimits
 from raterlens.types import Array
@@ -31,8 +33,8 @@ _BLOCK = 1_000
 # With reading effects, every so many draws do for a rater whose severity has a standard error beyond this: next to
 # nothing is known of it, and no table of Chebyshev's reaches so far.
 _THINNED, _VAGUE = 10, 100.0
-# Severities from one end of an interval to the other.
-_WITHIN = np.linspace(0.0, 1.0, 33)
+# Severities of an interval that are tried before the best of them is refined.
+_CANDIDATES = 33
 # A yardstick's slope in a draw; no rater's slope matters below it.
 _FLATTEST = 1e-6
 
@@ -161,7 +163,6 @@ def rater_estimates(
     rho_se = eta_se = kappa_se = sharpness_se = np.full_like(a, np.nan)
     low = high = np.full((2, len(a)), np.nan)
     sigma_se = np.nan
-
     kappa, sharpness = index.kappa_and_sharpness(a, eta, sigmas, halos)
     if on.joint is not None:
         rho_se = _standard_error(rho_gradient, on.joint)
@@ -375,23 +376,15 @@ def _if_the_best(on: Measured, index: Index) -> Array:
         might = np.flatnonzero(known & (np.mean(np.abs(a) >= sigma, axis=1) > tail))
         if not len(might):
             continue
-        ends = np.quantile(eta[might], [tail, 1 - tail], axis=1)[..., None]
-        within = ends[0] + (ends[1] - ends[0]) * _WITHIN
-        own = np.broadcast_to(on.a[first + might, None], within.shape)
-        halo = 0.0 if on.halo is None else on.halo[first + might, None]
-        upper[first + might] = _peak(index.kappa(own, within, own, halo))
+        low, high = np.quantile(eta[might], [tail, 1 - tail], axis=1)
+        own, halo = on.a[first + might], 0.0 if on.halo is None else on.halo[first + might]
+        _, top = peaks(partial(_as_the_best, index, own, halo), low, high, _CANDIDATES)
+        upper[first + might] = np.minimum(top, 1.0)
     return upper
 
 
-def _peak(kappa: Array) -> Array:
-    """(raters,): the highest of evenly spaced values, or that of the parabola through it and its neighbours."""
-    rows = np.arange(len(kappa))
-    top = np.clip(np.argmax(kappa, axis=1), 1, kappa.shape[1] - 2)
-    before, at, after = (kappa[rows, top + step] for step in (-1, 0, 1))
-    bend = np.maximum(2 * at - before - after, 0.0)
-    rise = np.divide((after - before) ** 2, 8 * bend, out=np.zeros_like(at), where=bend > 0)
-    inside = (at >= before) & (at >= after)
-    return np.asarray(np.minimum(np.where(inside, at + rise, kappa.max(axis=1)), 1.0))
+def _as_the_best(index: Index, own: Array, halo: Array | float, eta: Array) -> Array:
+    return index.kappa(own, eta, own, halo)
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:

@@ -44,6 +44,7 @@ def _leave_undocumented() -> None:
         return
     parser: Any = import_module(DOCUMENTATION)
 
+    # SciPy has no types.
     class Undocumented(parser.FunctionDoc):  # type: ignore[misc]
         """What there is to say about a function: nothing."""
 
