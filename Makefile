@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # reach the packages: it does not read pip.conf.
 UV := $(shell command -v uv 2>/dev/null)
 comma := ,
+# Installing compiles the kernels, so a change of these installs again.
+INSTALLED_FROM := pyproject.toml hatch_build.py $(wildcard src/raterlens/kernels/c/*)
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 with-uv = VIRTUAL_ENV=$(VENV) $(or $(UV),$(BIN)/uv) pip install --quiet --compile-bytecode --editable '$(1)'
 install = $(if $(UV),$(call with-uv,$(1)),{ $(PIP) uv && $(call with-uv,$(1)); } 2>/dev/null || $(PIP) --editable '$(1)')
@@ -99,22 +101,22 @@ $(BIN)/python:
 	  || { echo "Raterlens needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(if $(UV),$(UV) venv --quiet --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: $(INSTALLED_FROM) | $(BIN)/python
 	@echo 'Installing into $(VENV) ...'
-	@$(call install,.[charts$(comma)large])
+	@$(call install,.[charts])
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: $(INSTALLED_FROM) | $(BIN)/python
 	@echo 'Installing into $(VENV) ...'
 	@$(call install,.[dev])
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-docs: $(INSTALLED_FROM) | $(BIN)/python
 	@echo 'Installing into $(VENV) ...'
 	@$(call install,.[all$(comma)docs])
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-bench: $(INSTALLED_FROM) | $(BIN)/python
 	@echo 'Installing into $(VENV) ...'
 	@$(call install,.[dev$(comma)bench])
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev

@@ -4,13 +4,28 @@
 operation on numbers in its nearest cache, measured in the same run.
 """
 
+import ctypes
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from raterlens.kernels.library import Doubles, Integer
+
 STUDENTS, RATERS, CELLS, NODES = 50_000, 1_000, 2, 64
 _REPEATS = 60
+_REPEATED = """
+void repeated(double *restrict rows, const double *restrict others, long size, long times) {
+    for (long n = 0; n < times; n++) {
+        for (long q = 0; q < size; q++)
+            rows[q] += 0.5 * others[q];
+        __asm__ volatile("" ::: "memory");  /* or several rounds would become one */
+    }
+}
+"""
 
 
 def operations() -> int:
@@ -20,18 +35,15 @@ def operations() -> int:
 
 def rate() -> float:
     """Multiply-adds per second on one core, on rows as long as a posterior."""
-    from raterlens.kernels.compiling import compiled
-
-    @compiled("contract", "reassoc", "nsz")
-    def repeated(rows, others, times):  # type: ignore[no-untyped-def]
-        for _ in range(times):
-            for row in range(len(rows)):
-                for q in range(NODES):
-                    rows[row, q] += 0.5 * others[row, q]
-
     rows, others, times = np.zeros((8, NODES)), np.ones((8, NODES)), 20_000
-    repeated(rows, others, 1)
-    return times * rows.size / _shortest(lambda: repeated(rows, others, times))
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "rate.c", Path(folder) / "rate.so"
+        source.write_text(_REPEATED)
+        flags = ["-O3", "-march=native", "-shared", "-fPIC"]
+        subprocess.run(["cc", *flags, "-o", str(library), str(source)], check=True)
+        repeated = ctypes.CDLL(str(library)).repeated
+    known = *map(Doubles.from_param, (rows, others)), Integer(rows.size), Integer(times)
+    return times * rows.size / _shortest(lambda: repeated(*known))
 
 
 def evaluation() -> float:

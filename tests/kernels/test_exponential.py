@@ -1,22 +1,35 @@
 import numpy as np
 
-from raterlens.kernels.exponential import exponentials, padded
+from raterlens.kernels.exponential import exponentials, logarithms, padded
 
 
 def test_exponentials_are_exact_to_rounding():
     x = np.concatenate([np.linspace(-700, 3, 4001), [3.0, 3.0 - 1e-9]])
     expected = np.exp(x - 3.0)
-    rounded, scale = np.empty_like(x), np.empty_like(x)
-    exponentials(x, 3.0, rounded, rounded.view(np.int64), scale, scale.view(np.int64))
+    exponentials(x, 3.0)
+    np.testing.assert_allclose(x, expected, rtol=4e-16)
+
+
+def test_exponentials_of_a_whole_range_of_doubles():
+    x = np.linspace(-700, 700, 2801)
+    expected = np.exp(x)
+    exponentials(x, 0.0)
     np.testing.assert_allclose(x, expected, rtol=4e-16)
 
 
 def test_what_vanishes_beside_the_largest_stays_finite():
-    x = np.array([0.0, -1e5])
-    rounded, scale = np.empty(2), np.empty(2)
-    exponentials(x, 0.0, rounded, rounded.view(np.int64), scale, scale.view(np.int64))
+    x = np.array([0.0, -1e5, -np.inf])
+    exponentials(x, 0.0)
     assert x[0] == 1
-    assert 0 <= x[1] < 1e-300
+    assert np.all((x[1:] >= 0) & (x[1:] < 1e-300))
+
+
+def test_logarithms_are_exact_to_rounding():
+    near_one = 1 + np.linspace(-0.5, 1.0, 3001)
+    x = np.concatenate([near_one, 10.0 ** np.linspace(-307, 308, 4001), np.sqrt([0.5, 2.0]), [1.0]])
+    expected = np.log(x)
+    logarithms(x)
+    np.testing.assert_allclose(x, expected, rtol=6e-16, atol=1e-17)
 
 
 def test_arrays_are_padded_to_whole_vectors():

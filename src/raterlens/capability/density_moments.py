@@ -198,7 +198,7 @@ LOGISTIC_MIXTURE = _VARIANCES, _WEIGHTS = _logistic_mixture()
 
 def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
     if order == 0 and compiling_pays(a.size * _PER_VALUE):
-        from raterlens.kernels.mixture_density import mean_density  # loads the compiler
+        from raterlens.kernels.mixture_density import mean_density  # may be missing
 
         return mean_density(a, eta, _VARIANCES, _WEIGHTS / _ROOT_2PI)[None]
     out = np.empty((order + 1, a.size))

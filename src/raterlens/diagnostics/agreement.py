@@ -84,12 +84,12 @@ def _sums(ratings: Ratings, units: Groups, paired: PairedRatings | None) -> dict
 def _of_students(ratings: Ratings, units: Groups) -> dict[str, Array]:
     k = ratings.n_categories
     if large(ratings.n_ratings):
-        from raterlens.kernels.diagnostic_sums import add_unit_sums  # loads the compiler
+        from raterlens.kernels.diagnostic_sums import add_unit_sums  # may be missing
 
         names = ["units", "ratings", "squares", "pairs", "same", "share", "total", "between", "within"]
         names += [f"score {a}" for a in range(k)] + [f"pair {a} {b}" for a in range(k) for b in range(a, k)]
         sums = np.zeros((ratings.n_students, len(names)))
-        add_unit_sums((units.first, units.order), (ratings.student, ratings.score), np.zeros(k), sums)
+        add_unit_sums((units.first, units.order), (ratings.student, ratings.score), k, sums)
         return dict(zip(names, sums.T, strict=True))
     count = np.bincount(units.of_row * k + ratings.score, minlength=len(units) * k).reshape(-1, k)
     shared = units.size > 1

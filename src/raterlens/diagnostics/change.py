@@ -97,9 +97,9 @@ def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_t
     first = np.cumsum(count) - count
     cell = np.empty(len(order), np.int64)
     if large(len(order)):
-        from raterlens.kernels.diagnostic_sums import fill_steps  # loads the compiler
+        from raterlens.kernels.diagnostic_sums import fill_steps  # may be missing
 
-        fill_steps(order, rater, time, first, count, STEPS, cell)
+        fill_steps((order, rater, time), first, count, STEPS, cell)
         return _Timeline(order, cell)
     whose, moment = rater[order].astype(np.int64), time[order]
     # Between equal times the order is arbitrary: they are of one step.
@@ -173,7 +173,7 @@ def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: 
     """(5, size): of the ratings in each cell the information, with ability and with its square, and the scores in
     severity and slope, without what raters have `common` in a stretch of time: a shift and a stretch of abilities."""
     if large(len(cell)):
-        from raterlens.kernels.diagnostic_sums import add_step_sums  # loads the compiler
+        from raterlens.kernels.diagnostic_sums import add_step_sums  # may be missing
 
         sums = np.zeros((size, 5))
         add_step_sums(

@@ -40,7 +40,7 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
 
 
 def _compiled_sums(found: Residuals) -> dict[str, Array]:
-    from raterlens.kernels.diagnostic_sums import add_context_sums  # loads the compiler
+    from raterlens.kernels.diagnostic_sums import add_context_sums  # may be missing
 
     names = ["squared", "variance", "standardised", "infit", "outfit", "infit_squared", "outfit_squared"]
     names += ["x", "y", "m", "xx", "yy", "mm", "xy", "xm", "noise", "n"]

@@ -54,7 +54,7 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     array([1, 3, 0, 2])
     """
     if large(len(codes)):
-        from raterlens.kernels.counting_sort import sorted_rows  # loads the compiler
+        from raterlens.kernels.counting_sort import sorted_rows  # may be missing
 
         return sorted_rows(codes, n)
     rows = np.arange(len(codes))
@@ -71,7 +71,7 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     array([1, 0, 3, 2])
     """
     if large(len(one)):
-        from raterlens.kernels.counting_sort import sorted_by_two  # loads the compiler
+        from raterlens.kernels.counting_sort import sorted_by_two  # may be missing
 
         return sorted_by_two(one, n_one, two, n_two)
     if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
@@ -91,7 +91,7 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     """
     order = order_of_two(one, n_one, two, n_two)
     if large(len(one)):
-        from raterlens.kernels.counting_sort import runs  # loads the compiler
+        from raterlens.kernels.counting_sort import runs  # may be missing
 
         return Groups(order, *runs(order, one, two))
     first, second = one[order], two[order]

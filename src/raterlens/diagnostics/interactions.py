@@ -137,7 +137,7 @@ def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
 
 
 def _compiled_sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
-    from raterlens.kernels.diagnostic_sums import add_level_sums  # loads the compiler
+    from raterlens.kernels.diagnostic_sums import add_level_sums  # may be missing
 
     pairs, n_raters = found.pairs, found.ratings.n_raters
     of_cell, of_rater = np.zeros((n_raters * n_levels, 9)), np.zeros((n_raters, 4))

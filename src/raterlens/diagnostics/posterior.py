@@ -203,19 +203,20 @@ def sweep_for(n_ratings: int) -> Sweep:
 
 
 def _compiled_sweep(work: Pass, block: Block) -> Array:
-    from raterlens.kernels import residual_sweep  # loads the compiler
+    from raterlens.kernels import residual_sweep  # may be missing
 
-    tables, nodes = work.tables, work.nodes
-    posterior = np.empty((block.judged.stop - block.judged.start, len(nodes.points)))
-    residual_sweep.sweep(
-        (block.judged.start, block.judged.stop),
-        np.argsort(work.rater[block.pairs], kind="stable"),
-        (work.first_pair, work.first_rating, work.order, work.context, work.given),
-        (tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis),
-        (nodes.points, work.prior, work.prior_apart),
-        (work.of_rating, work.of_pair, work.of_judged, posterior),
+    tables = work.tables
+    sweep = residual_sweep.Sweep(
+        residual_sweep.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
+        residual_sweep.Tables(
+            tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis
+        ),
+        work.nodes.points,
+        (work.prior, work.prior_apart),
+        residual_sweep.Found(work.of_rating, work.of_pair, work.of_judged),
     )
-    return posterior
+    by_rater = np.argsort(work.rater[block.pairs], kind="stable")
+    return sweep.over((block.judged.start, block.judged.stop), by_rater)
 
 
 def _summed(table: Array, row: NDArray[np.integer], marks: Indices) -> Array:
@@ -263,6 +264,6 @@ def averages_for(n_ratings: int) -> Averages:
     """Compiled code where it pays for being loaded."""
     if not large(n_ratings):
         return Averages(averaged, agreeing)
-    from raterlens.kernels import residual_sweep  # loads the compiler
+    from raterlens.kernels import residual_sweep  # may be missing
 
     return Averages(residual_sweep.averaged, residual_sweep.agreeing)

@@ -139,7 +139,7 @@ def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, A
     among all ratings and among those of the same item."""
     ratings = found.ratings
     if large(ratings.n_ratings):
-        from raterlens.kernels.diagnostic_sums import add_successive  # loads the compiler
+        from raterlens.kernels.diagnostic_sums import add_successive  # may be missing
 
         sums = np.zeros((4, 3, ratings.n_raters))
         add_successive(

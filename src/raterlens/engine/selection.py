@@ -1,11 +1,11 @@
-"""Which engine for which data: compiled code where it pays for being loaded, readable code everywhere else."""
+"""Which engine for which data: compiled code where it pays, readable code everywhere else."""
 
 from typing import TYPE_CHECKING
 
 from scipy import sparse
 
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
-from raterlens.engine.growing_engine import GrowingEngine
+from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.piece_engine import PieceEngine
 from raterlens.engine.protocol import Engine
 from raterlens.kernels.break_even import compiling_pays
@@ -22,15 +22,15 @@ _PASSES = 40 * 25
 
 
 def large_fit(n_counts: int) -> bool:
-    """Whether a fit with this many nonzero counts is worth loading compiled code for."""
+    """Whether a fit with this many nonzero counts is worth compiled code."""
     return compiling_pays(n_counts * _PASSES)
 
 
 def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> Engine:
     """An engine on these counts and sums; both kinds give the same numbers."""
     if not large_fit(counts.nnz):
-        return GrowingEngine(counts, sums)
-    from raterlens.engine.compiled_engine import CompiledEngine  # loads the compiler
+        return NumpyEngine(counts, sums)
+    from raterlens.engine.compiled_engine import CompiledEngine  # may be missing
 
     return CompiledEngine(counts, sums, arrange=True)
 
@@ -55,7 +55,7 @@ def cell_engine(
 
         return cells_on_cluster(client, ratings, contexts, cells_of)
     if isinstance(ratings, StoredRatings):
-        from raterlens.engine.disk_engine import cells_by_parts  # loads the compiler
+        from raterlens.engine.disk_engine import cells_by_parts  # may be missing
 
         return cells_by_parts(ratings, contexts, cells_of)
     return engine_for(cells_of(ratings, contexts))
@@ -79,7 +79,7 @@ def kind_engine(
 
         return kinds_on_cluster(client, ratings, contexts, kinds_of)
     if isinstance(ratings, StoredRatings):
-        from raterlens.engine.disk_engine import kinds_by_parts  # loads the compiler
+        from raterlens.engine.disk_engine import kinds_by_parts  # may be missing
 
         return kinds_by_parts(ratings, contexts, kinds_of)
     found = kinds_of(ratings, contexts)

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from raterlens.engine.cells import Kinds, KindsOf, readings
 from raterlens.engine.protocol import Nodes, Tables
-from raterlens.engine.selection import kind_engine, large_fit
+from raterlens.engine.selection import kind_engine
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.marginal import Derivatives, FacetsMarginal
 from raterlens.kernels.break_even import compiling_pays
@@ -99,7 +99,7 @@ class Averaged:
 
     def _compiled(self) -> Array:
         """(kinds, nodes): the table, by products."""
-        from raterlens.kernels.reading_effect import Products, Rule  # loads the compiler
+        from raterlens.kernels.reading_effect import Products, Rule  # may be missing
 
         problem, response = self._problem, self._problem.response
         spread = self.spread if np.ptp(self.spread) else self.spread[:1]
@@ -209,7 +209,7 @@ class HaloMarginal(FacetsMarginal):
         self.item_sets, self.set_of_kind = _item_sets(self.kinds.members)
         self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
         numbers = len(self.rater) * response.n_categories * _PASSES
-        self.compiled = self.by_total and compiling_pays(numbers, loaded=large_fit(self.kinds.n_groups))
+        self.compiled = self.by_total and compiling_pays(numbers)
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),
@@ -217,7 +217,7 @@ class HaloMarginal(FacetsMarginal):
 
     @cached_property
     def sets(self) -> "SetsOfItems":
-        from raterlens.kernels.reading_effect import SetsOfItems  # loads the compiler
+        from raterlens.kernels.reading_effect import SetsOfItems  # may be missing
 
         return SetsOfItems.of(self.item_sets, self.set_of_kind, self.rater, self.kinds.total)
 

@@ -231,7 +231,7 @@ class EssayMarginal(FacetsMarginal):
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         if self._compiled:
-            from raterlens.kernels.logistic import log_partition  # loads the compiler
+            from raterlens.kernels.logistic import log_partition  # may be missing
 
             partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
@@ -250,7 +250,7 @@ class EssayMarginal(FacetsMarginal):
         """What the model expects of each context: (contexts,) the sum of scores times ability, and
         (contexts, categories - 1) how often each score above zero is given."""
         if self._compiled:
-            from raterlens.kernels.logistic import counted_passes  # loads the compiler
+            from raterlens.kernels.logistic import counted_passes  # may be missing
 
             by_ability, passes = counted_passes(predictor.slope, predictor.intercepts[:, 0], points, counts)
             return by_ability, passes[:, None]

@@ -1,35 +1,27 @@
-"""When compiling pays: the one rule by which readable code gives way to its compiled twin.
+"""When compiled code pays: the one rule by which readable code gives way to its compiled twin.
 
-Loading compiled functions takes about a second (compiling them, once per machine, several). NumPy goes over about
-6e7 numbers in what compiled code then saves; so that is the break-even, and callers say how many numbers they have.
+Callers say how many numbers they go over. Below the break-even, arranging the data and waking threads takes as long
+as the work itself; readable code gives the same numbers.
 """
 
-from functools import cache
-from importlib.util import find_spec
+from raterlens.kernels.library import available
 
-NUMBERS = 60_000_000
+NUMBERS = 1_000_000
 LARGE = 100_000
-"""Ratings from which on a fit without a compiler is said to be slow."""
-# Where they are loaded already: what arranging the data for them takes.
-_NUMBERS_LOADED = 3_000_000
+"""Ratings from which on a fit without compiled code is said to be slow."""
 
 
-def compiling_pays(numbers: float, *, loaded: bool = False) -> bool:
-    """Whether going over this many numbers (rows x nodes x passes, roughly) is worth loading compiled code for; not
-    where there is no compiler."""
-    return numbers >= (_NUMBERS_LOADED if loaded else NUMBERS) and compiler_installed()
-
-
-@cache
-def compiler_installed() -> bool:
-    return find_spec("numba") is not None
+def compiling_pays(numbers: float) -> bool:
+    """Whether going over this many numbers (rows x nodes x passes, roughly) is worth compiled code; not where there is
+    none."""
+    return numbers >= NUMBERS and available()
 
 
 def missed(n_ratings: int) -> tuple[str, ...]:
-    """A warning where compiled code would have helped and cannot be had."""
-    if n_ratings < LARGE or compiler_installed():
+    """A warning where compiled code would have helped and is not there."""
+    if n_ratings < LARGE or available():
         return ()
     return (
-        f"Numba is not installed, so {n_ratings:,} ratings were fitted without compiled code, which would be several "
-        "times faster: pip install 'raterlens[large]'",
+        f"Raterlens was installed without its compiled code, so {n_ratings:,} ratings took several times as long as "
+        "they need: install it again where a C compiler or the package ziglang can be had",
     )

@@ -6,160 +6,140 @@ then a product of such rows times exp(slope t_q), which on equally spaced nodes 
 exponentials per student, not one per node. A student whose products might leave the range of doubles (several dozen
 steep ratings, or impossible cells), or with a fractional count, goes the long way, through sums of logarithms.
 
-Second, a posterior stays in the processor's cache from its products to the expected counts.
+Second, a posterior stays in the processor's registers and nearest cache from its products to the expected counts.
 """
+
+import ctypes
+from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.kernels.compiling import compiled
-from raterlens.kernels.exponential import exponentials
+from raterlens.kernels.exponential import padded
+from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
+from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.parallel.threads import in_threads, spans
+from raterlens.types import Array
 
 # Products within exp(+-600) stay well inside the range of doubles.
 RANGE = 600.0
 
-_FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Tables on nodes that fill whole vectors, of which the last ones weigh nothing."""
+
+    points: Array
+    weights: Array
+    log_weights: Array
+    step: float
+    logs: Array
+    """(cells, width): the tables themselves, nodes without those that fill vectors."""
+    factors: Array
+    """(cells, nodes): exp(log - level - slope t)."""
+    level: Array
+    slope: Array
+    reach: Array
+    """(cells,): largest magnitude of a factor's logarithm; infinite where a cell has none."""
+
+    @staticmethod
+    def of(logs: Array, points: Array, log_weights: Array, step: float) -> "Rows":
+        logs, size = Doubles.of(logs), padded(len(points))
+        more = size - len(points)
+        factors, of_cell = np.empty((len(logs), size)), np.empty((3, len(logs)))
+
+        def part(span: tuple[int, int]) -> None:
+            _factor_rows(*span, logs, logs.shape[1], points, size, RANGE, factors, *of_cell)
+
+        in_threads(part, spans(len(logs)))
+        return Rows(
+            np.append(points, np.zeros(more)),
+            np.append(np.exp(log_weights), np.zeros(more)),
+            np.append(log_weights, np.full(more, -np.inf)),
+            step,
+            logs,
+            factors,
+            *of_cell,
+        )
 
 
-@compiled(*_FAST)
-def by_products(first, last, counts, sums, rows, nodes, weight, found, shown, late):  # type: ignore[no-untyped-def]
-    """Return the log-likelihood, and fill what is `found` of the students or, where they are `shown`, their posteriors.
-
-    Students out of range are put into `late`, whose first entry counts them. Weights, and what is neither found nor
-    shown, are arrays without entries rather than None, which would be compiled apart.
-    """
-    indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data, linear = sums
-    factors, _, level, slope, reach = rows
-    points, weights, _, step = nodes
-    size = len(points)
-    joint, powers = np.empty(size), np.empty(size)
-    lowest = points[0]
-    furthest = max(abs(lowest), abs(lowest + step * (size - 1)))
-    loglik = 0.0
-    for n in range(first, last):
-        begin, end = indptr[n], indptr[n + 1]
-        constant, tilt, distance = 0.0, 0.0, 0.0
-        for at in range(sums_indptr[n], sums_indptr[n + 1]):
-            tilt += linear[sums_indices[at]] * sums_data[at]
-        for at in range(begin, end):
-            cell = indices[at]
-            constant += times[at] * level[cell]
-            tilt += times[at] * slope[cell]
-            distance += times[at] * reach[cell] if times[at] == np.floor(times[at]) else np.inf
-        if not distance + abs(tilt) * furthest < RANGE:
-            late[0] += 1
-            late[late[0]] = n
-            continue
-
-        # exp(tilt t_q), a geometric sequence: the first sixteen, then each sixteen from the sixteen before.
-        ratio = np.exp(tilt * step)
-        square = ratio * ratio
-        fourth = square * square
-        eighth = fourth * fourth
-        sixteenth = eighth * eighth
-        powers[0] = np.exp(tilt * lowest)
-        powers[1] = powers[0] * ratio
-        powers[2] = powers[0] * square
-        powers[3] = powers[1] * square
-        for q in range(4):
-            powers[4 + q] = powers[q] * fourth
-        for q in range(8):
-            powers[8 + q] = powers[q] * eighth
-        for q in range(16, size):
-            powers[q] = powers[q - 16] * sixteenth
-
-        at = begin
-        if end - begin > 1 and times[begin] == 1 and times[begin + 1] == 1:
-            one, other = factors[indices[begin]], factors[indices[begin + 1]]
-            for q in range(size):
-                joint[q] = weights[q] * powers[q] * (one[q] * other[q])
-            at = begin + 2
-        else:
-            for q in range(size):
-                joint[q] = weights[q] * powers[q]
-        while at < end:
-            row = factors[indices[at]]
-            for _ in range(int(times[at])):
-                for q in range(size):
-                    joint[q] *= row[q]
-            at += 1
-        often = weight[n] if len(weight) > 0 else 1.0
-        if len(found[2]) > 0:
-            loglik += often * (constant + _settle(n, often, joint, points, counts, sums, found))
-        if len(shown[2]) > 0:
-            loglik += _put(n, constant, joint, shown)
-    return loglik
+@dataclass(frozen=True, slots=True, eq=False)
+class Students:
+    counts: SparseRows
+    sums: SparseRows
+    linear: Array
+    """What each sum is multiplied by."""
+    weight: Array | None
+    """How many students each row stands for, where not for one."""
 
 
-@compiled(*_FAST)
-def by_logarithms(students, counts, sums, rows, nodes, weight, found, shown):  # type: ignore[no-untyped-def]
-    """The same for students whose products might leave the range of doubles."""
-    indptr, indices, times = counts
-    sums_indptr, sums_indices, sums_data, linear = sums
-    logs, points, log_weights = rows[1], nodes[0], nodes[2]
-    size = len(points)
-    joint, rounded, scale = np.empty(size), np.empty(size), np.empty(size)
-    rounded_bits, scale_bits = rounded.view(np.int64), scale.view(np.int64)
-    loglik = 0.0
-    for n in students:
-        own = 0.0
-        for at in range(sums_indptr[n], sums_indptr[n + 1]):
-            own += linear[sums_indices[at]] * sums_data[at]
-        for q in range(size):
-            joint[q] = log_weights[q] + own * points[q]
-        for at in range(indptr[n], indptr[n + 1]):
-            row, often = logs[indices[at]], times[at]
-            for q in range(size):
-                joint[q] += often * row[q]
-        top = joint[0]
-        for q in range(1, size):
-            top = max(top, joint[q])
-        exponentials(joint, top, rounded, rounded_bits, scale, scale_bits)
-        often = weight[n] if len(weight) > 0 else 1.0
-        if len(found[2]) > 0:
-            loglik += often * (top + _settle(n, often, joint, points, counts, sums, found))
-        if len(shown[2]) > 0:
-            loglik += _put(n, top, joint, shown)
-    return loglik
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a pass fills, or adds to; None where it is not asked for."""
+
+    expected: Array | None = None
+    """(cells, nodes): expected counts."""
+    weighted: Array | None = None
+    """Sums times the students' means."""
+    mean: Array | None = None
+    sd: Array | None = None
+    first: int = 0
+    """The student with whom posteriors and log-likelihoods begin."""
+    posterior: Array | None = None
+    """(students, nodes), nodes without those that fill vectors."""
+    loglik: Array | None = None
 
 
-@compiled(*_FAST, inline=True)
-def _settle(n, often, joint, points, counts, sums, found):  # type: ignore[no-untyped-def]
-    """From a student's joint probabilities: its moments, its part of the expected counts as often as it occurs, and its
-    log-likelihood. Standard deviations and counts without room are not wanted."""
-    indptr, indices, times = counts
-    expected, weighted, mean, sd = found
-    size = len(points)
-    total, centre = 0.0, 0.0
-    for q in range(size):
-        total += joint[q]
-        centre += joint[q] * points[q]
-    inverse = 1 / total
-    centre *= inverse
-    mean[n] = centre
-    for at in range(sums[0][n], sums[0][n + 1]):
-        weighted[sums[1][at]] += often * sums[2][at] * centre
-    for at in range(indptr[n], indptr[n + 1]):
-        row, share = expected[indices[at]], often * times[at] * inverse
-        for q in range(len(row)):
-            row[q] += share * joint[q]
-    if len(sd) > 0:
-        spread = 0.0
-        for q in range(size):
-            spread += joint[q] * (points[q] - centre) ** 2
-        sd[n] = np.sqrt(spread * inverse)
-    return np.log(total)
+class _Pass(ctypes.Structure):
+    """`Pass` of `c/posterior_pass.c`."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("indptr", "indices", "times")),
+        *(
+            (name, ctypes.c_void_p)
+            for name in ("sums_indptr", "sums_indices", "sums_data", "linear", "weight")
+        ),
+        *((name, ctypes.c_void_p) for name in ("factors", "level", "slope", "reach", "logs")),
+        ("width", Integer),
+        ("size", Integer),
+        *((name, ctypes.c_void_p) for name in ("points", "weights", "log_weights")),
+        ("step", Real),
+        *((name, ctypes.c_void_p) for name in ("expected", "weighted", "mean", "sd")),
+        ("shown_first", Integer),
+        ("shown_width", Integer),
+        *((name, ctypes.c_void_p) for name in ("posterior", "own")),
+        ("range", Real),
+    )
 
 
-@compiled(*_FAST, inline=True)
-def _put(n, scale, joint, shown):  # type: ignore[no-untyped-def]
-    """A student's posterior and log-likelihood to their places."""
-    first, posterior, own = shown
-    total = 0.0
-    for q in range(len(joint)):
-        total += joint[q]
-    inverse = 1 / total
-    for q in range(posterior.shape[1]):
-        posterior[n - first, q] = joint[q] * inverse
-    own[n - first] = scale + np.log(total)
-    return own[n - first]
+_POINTER = ctypes.POINTER(_Pass)
+_factor_rows = kernel(
+    "factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 4
+)
+_by_products = kernel("by_products", _POINTER, Integer, Integer, Longs, Doubles, returns=Real)
+_by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, Doubles, returns=Real)
+
+
+def go_over(span: tuple[int, int], students: Students, rows: Rows, found: Found) -> float:
+    """Go over a span of students, fill what is to be found, and return their log-likelihood."""
+    of = Doubles.address
+    asked = _Pass(
+        *students.counts.addresses(),
+        *students.sums.addresses(),
+        *map(of, (students.linear, students.weight)),
+        *map(of, (rows.factors, rows.level, rows.slope, rows.reach, rows.logs)),
+        rows.logs.shape[1],
+        len(rows.points),
+        *map(of, (rows.points, rows.weights, rows.log_weights)),
+        rows.step,
+        *map(of, (found.expected, found.weighted, found.mean, found.sd)),
+        found.first,
+        0 if found.posterior is None else found.posterior.shape[1],
+        *map(of, (found.posterior, found.loglik)),
+        RANGE,
+    )
+    joint = np.empty(len(rows.points))
+    late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
+    loglik = _by_products(asked, *span, late, joint)
+    if late[0]:
+        loglik += _by_logarithms(asked, late[1:], late[0], joint)
+    return float(loglik)

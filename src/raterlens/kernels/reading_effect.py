@@ -1,4 +1,4 @@
-"""Readings averaged over their effect u, without logarithms: compiled, raters shared out over threads.
+"""Readings averaged over their effect u, without logarithms, raters shared out over threads (`c/reading_effect.c`).
 
 Of adjacent-category logits. Beside what it is at u = 0, the probability of a reading of sum T at an ability is
 
@@ -15,11 +15,30 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from raterlens.kernels.compiling import compiled
+from raterlens.kernels.library import Doubles, Integer, Longs, kernel
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array, Indices
 
-_FAST = ("contract", "reassoc", "nsz", "arcp", "nnan")
+_average_readings = kernel(
+    "average_readings",
+    *[Integer] * 2,
+    *[Longs] * 6,
+    Doubles,
+    *[Integer] * 2,
+    *[Doubles] * 3,
+    *[Integer] * 2,
+    *[Doubles] * 3,
+)
+_sum_readings = kernel(
+    "sum_readings",
+    *[Integer] * 2,
+    *[Longs] * 7,
+    Doubles,
+    *[Integer] * 2,
+    *[Doubles] * 4,
+    *[Integer] * 2,
+    *[Doubles] * 9,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,21 +131,40 @@ class Products:
         """From the (contexts, categories, nodes) probabilities at u = 0."""
         by_node = np.ascontiguousarray(probabilities.transpose(0, 2, 1))
         found = Products(sets, by_node, rule, np.empty((len(sets.kinds[1]), by_node.shape[1])))
-        found._by_raters(lambda first, last: _averages(first, last, *found._plain(), found.averages))
+        found._by_raters(found._average)
         return found
 
     def summed(self, points: Array, counts: Array) -> Sums:
         """From the (kinds, nodes) expected readings."""
         contexts, nodes, categories = self.probabilities.shape
-        given, by_ability = np.zeros((contexts, categories - 1)), np.zeros(contexts)
-        by_effect, readings = np.zeros(self.sets.n_raters), np.zeros((contexts, nodes))
+        out = Sums(
+            np.zeros((contexts, categories - 1)),
+            np.zeros(contexts),
+            np.zeros(self.sets.n_raters),
+            np.zeros((contexts, nodes)),
+        )
+        counts = Doubles.of(counts)
+        self._by_raters(lambda first, last: self._sum(first, last, points, counts, out))
+        return out
 
-        def part(first: int, last: int) -> None:
-            out = given, by_ability, by_effect, readings
-            _summed(first, last, *self._plain(), points, self.averages, counts, out)
+    def _average(self, first: int, last: int) -> None:
+        sets, rule = self.sets, self.rule
+        product, score = np.empty((2, len(rule.u)))
+        _average_readings(
+            first, last, self._row, *sets.members, *sets.kinds, self.probabilities, *self.probabilities.shape[1:],
+            rule.weights, rule.factor, rule.powers, rule.powers.shape[1], len(rule.u), product, score, self.averages,
+        )  # fmt: skip
 
-        self._by_raters(part)
-        return Sums(given, by_ability, by_effect, readings)
+    def _sum(self, first: int, last: int, points: Array, counts: Array, out: Sums) -> None:
+        sets, rule = self.sets, self.rule
+        longest = int(np.diff(sets.members[0][first : last + 1]).max(initial=0))
+        inverse, scratch = np.empty((longest, len(rule.u))), np.empty((4, len(rule.u)))
+        _sum_readings(
+            first, last, sets.rater, self._row, *sets.members, *sets.kinds, self.probabilities,
+            *self.probabilities.shape[1:], rule.u, rule.weights, rule.factor, rule.powers, rule.powers.shape[1],
+            len(rule.u), points, self.averages, counts, inverse, scratch, out.given, out.by_ability, out.by_effect,
+            out.readings,
+        )  # fmt: skip
 
     def _by_raters(self, part: Callable[[int, int], None]) -> None:
         """A rater's contexts are in no other's sets, so that threads never write to the same place."""
@@ -136,109 +174,11 @@ class Products:
             spans(self.sets.n_raters),
         )
 
-    def _plain(self) -> tuple[object, ...]:
-        sets, rule = self.sets, self.rule
-        row = sets.rater if len(rule.factor) > 1 else np.zeros_like(sets.rater)
-        of_rule = rule.u, rule.weights, rule.factor, rule.powers
-        return (sets.rater, row), sets.members, sets.kinds, self.probabilities, of_rule
+    @property
+    def _row(self) -> Indices:
+        """(sets,): of the rule's factors."""
+        return self.sets.rater if len(self.rule.factor) > 1 else np.zeros_like(self.sets.rater)
 
 
 def _begins(number: Indices) -> Indices:
     return np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
-
-
-@compiled(*_FAST)
-def _averages(first, last, raters, members, kinds, probabilities, rule, out):  # type: ignore[no-untyped-def]
-    _, row = raters
-    first_member, member = members
-    first_kind, kind, total = kinds
-    _, weights, factor, powers = rule
-    size, highest = len(weights), probabilities.shape[2] - 1
-    product, score = np.empty(size), np.empty(size)
-    for s in range(first, last):
-        x = factor[row[s]]
-        for q in range(probabilities.shape[1]):
-            for j in range(size):
-                product[j] = 1.0
-            for at in range(first_member[s], first_member[s + 1]):
-                p = probabilities[member[at], q]
-                for j in range(size):
-                    score[j] = p[highest] * x[j] + p[highest - 1]
-                for k in range(highest - 2, -1, -1):
-                    for j in range(size):
-                        score[j] = score[j] * x[j] + p[k]
-                for j in range(size):
-                    product[j] *= score[j]
-            for j in range(size):
-                product[j] = weights[j] / product[j]
-            for at in range(first_kind[s], first_kind[s + 1]):
-                power = powers[row[s], total[at]]
-                found = 0.0
-                for j in range(size):
-                    found += product[j] * power[j]
-                out[kind[at], q] = found
-
-
-@compiled(*_FAST)
-def _summed(  # type: ignore[no-untyped-def]
-    first, last, raters, members, kinds, probabilities, rule, points, averages, counts, out
-):
-    rater, row = raters
-    first_member, member = members
-    first_kind, kind, total = kinds
-    u, weights, factor, powers = rule
-    given, by_ability, by_effect, readings = out
-    size, highest = len(weights), probabilities.shape[2] - 1
-    longest = 0
-    for s in range(first, last):
-        longest = max(longest, first_member[s + 1] - first_member[s])
-    inverse, expected = np.empty((longest, size)), np.empty(size)
-    left, weight, scores = np.empty(size), np.empty(size), np.empty(size)
-    for s in range(first, last):
-        x, begin, end = factor[row[s]], first_member[s], first_member[s + 1]
-        of_effect = 0.0
-        for q in range(probabilities.shape[1]):
-            number = 0.0
-            for j in range(size):
-                weight[j], scores[j] = 0.0, 0.0
-            for at in range(first_kind[s], first_kind[s + 1]):
-                power, count = powers[row[s], total[at]], counts[kind[at], q]
-                number += count
-                each = count / averages[kind[at], q]
-                all_scores = each * total[at]
-                for j in range(size):
-                    weight[j] += each * power[j]
-                    scores[j] += all_scores * power[j]
-            for j in range(size):
-                left[j] = weights[j]
-            for at in range(begin, end):
-                p, own = probabilities[member[at], q], inverse[at - begin]
-                for j in range(size):
-                    own[j] = p[highest] * x[j] + p[highest - 1]
-                for k in range(highest - 2, -1, -1):
-                    for j in range(size):
-                        own[j] = own[j] * x[j] + p[k]
-                for j in range(size):
-                    own[j] = 1 / own[j]
-                    left[j] *= own[j]
-            for j in range(size):
-                weight[j] *= left[j]
-                of_effect += u[j] * left[j] * scores[j]
-            for at in range(begin, end):
-                context, own = member[at], inverse[at - begin]
-                p = probabilities[context, q]
-                readings[context, q] += number
-                for j in range(size):
-                    expected[j] = weight[j] * own[j]
-                of_score = 0.0
-                for k in range(1, highest + 1):
-                    often, with_effect = 0.0, 0.0
-                    for j in range(size):
-                        expected[j] *= x[j]
-                        often += expected[j]
-                        with_effect += u[j] * expected[j]
-                    given[context, k - 1] += p[k] * often
-                    of_score += k * p[k] * often
-                    of_effect -= k * p[k] * with_effect
-                by_ability[context] += points[q] * of_score
-        by_effect[rater[s]] += of_effect

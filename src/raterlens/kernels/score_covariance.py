@@ -1,19 +1,80 @@
-"""Covariances of the students' scores over their posteriors, node by node.
+"""Covariances of the students' scores over their posteriors, node by node (`c/score_covariance.c`).
 
 The same sum as the expansion in `engine/score_expansion.py`, its readable twin: here a student's few parameters and the
 few nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
 """
 
+import ctypes
+from dataclasses import dataclass
+
 import numpy as np
 
-from raterlens.kernels.compiling import compiled
-from raterlens.kernels.exponential import LANE
-from raterlens.types import Array
+from raterlens.kernels.exponential import LANE, padded
+from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
+from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.types import Array, Indices
 
-# Nodes that carry less than this of a posterior are passed over.
-_NEGLIGIBLE = 1e-12
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What the scores of all students are made of."""
+
+    counts: SparseRows
+    sums: SparseRows
+    weight: Array | None
+    first: Indices
+    """(cells + 1,): where the entries of a cell begin."""
+    parameter: Indices
+    """(entries,)"""
+    steepest: Array
+    """(cells,)"""
+    slopes: tuple[Indices, Indices, Array]
+    """(sums, parameters), by rows: what a sum times ability adds to the score of a parameter."""
+    grids: tuple[tuple[Array, Array], ...]
+    """The table and the nodes at every stride."""
+    points: Array
+    step: float
+    furthest: float
+    """How far apart nodes may be, in posterior standard deviations."""
+    pattern: SparseRows | None
+    """The entries of the upper triangle that are kept, where not all are."""
+    n_parameters: int
+
+    @property
+    def most(self) -> int:
+        """Parameters that no student's score has more of."""
+        cells = int(np.diff(self.counts.indptr).max(initial=0))
+        return min(cells * int(np.diff(self.first).max(initial=0)), self.n_parameters)
+
+
+class _Scores(ctypes.Structure):
+    """`Scores` of `c/score_covariance.c`."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("indptr", "indices", "times")),
+        *((name, ctypes.c_void_p) for name in ("sums_indptr", "sums_indices", "sums_data", "weight")),
+        *((name, ctypes.c_void_p) for name in ("first", "parameter", "steepest")),
+        *((name, ctypes.c_void_p) for name in ("slopes_indptr", "slopes_indices", "slopes_data")),
+        *(
+            (f"{name}_{stride}", kind)
+            for stride in _STRIDES
+            for name, kind in (("table", ctypes.c_void_p), ("nodes", ctypes.c_void_p), ("width", Integer))
+        ),
+        ("points", ctypes.c_void_p),
+        ("n_nodes", Integer),
+        ("step", Real),
+        ("furthest", Real),
+        *((name, ctypes.c_void_p) for name in ("pattern_indptr", "pattern_indices")),
+        ("n_parameters", Integer),
+    )
+
+
+_add_covariances = kernel(
+    "add_covariances", ctypes.POINTER(_Scores), Doubles, *[Integer] * 4, Longs, Longs, *[Doubles] * 4
+)
 
 
 def grids(table: Array, points: Array) -> tuple[tuple[Array, Array], ...]:
@@ -24,115 +85,52 @@ def grids(table: Array, points: Array) -> tuple[tuple[Array, Array], ...]:
     )
 
 
-@compiled("contract", "reassoc", "nsz", "nnan")
-def add_covariances(  # type: ignore[no-untyped-def]
-    posterior, weight, cells, rows, sums, slopes, grids, nodes, pattern, n_parameters, start, stop, total
-):
-    """Add the covariances of the students from `start` to `stop` to the upper triangle in `total`.
+class Covariances:
+    """Adds up the covariances of stretches of students, each thread in a total of its own."""
 
-    `total` is a full matrix, row by row, or has the entries of `pattern`. `nodes`: their points and step, and how far
-    apart nodes may be, in posterior standard deviations.
-    """
-    indptr, indices, times = cells
-    first, parameter, steepest = rows
-    sums_indptr, sums_indices, sums_data = sums
-    slopes_indptr, slopes_indices, slopes_data = slopes
-    every_point, step, furthest = nodes
-    full = len(pattern[1]) == 0
-    place = np.empty(n_parameters, dtype=np.int64)
-    for i in range(n_parameters):
-        place[i] = -1
-    width = -(-posterior.shape[1] // LANE) * LANE
-    root = np.empty(width)
-    most = 0
-    for n in range(start, stop):
-        own = 0
-        for at in range(indptr[n], indptr[n + 1]):
-            own += first[indices[at] + 1] - first[indices[at]]
-        most = max(most, own)
-    most = min(most, n_parameters)
-    touched, score = np.empty(most, dtype=np.int64), np.empty((most, width))
-    means = np.empty(most)
-    for n in range(start, stop):
-        centre, square, steep = 0.0, 0.0, 0.0
-        for q in range(posterior.shape[1]):
-            centre += posterior[n, q] * every_point[q]
-        for q in range(posterior.shape[1]):
-            square += posterior[n, q] * (every_point[q] - centre) ** 2
-        for at in range(indptr[n], indptr[n + 1]):
-            steep = max(steep, steepest[indices[at]])
-        reach = min(furthest * np.sqrt(square), 1 / steep) / step
-        which = 0
-        while which + 1 < len(_STRIDES) and reach >= _STRIDES[which + 1]:
-            which += 1
-        table, points = grids[which]
-        stride = _STRIDES[which]
+    def __init__(self, scores: Scores) -> None:
+        self._scores = scores
+        # Four rows at a time are multiplied with one.
+        self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
+        slopes = Longs.of(scores.slopes[0]), Longs.of(scores.slopes[1]), Doubles.of(scores.slopes[2])
+        self._kept = Longs.of(scores.first), Longs.of(scores.parameter), Doubles.of(scores.steepest), slopes
+        kept = (None, None) if scores.pattern is None else scores.pattern.addresses()[:2]
+        self._record = _Scores(
+            *scores.counts.addresses(),
+            *scores.sums.addresses(),
+            Doubles.address(scores.weight),
+            *map(Longs.address, self._kept[:2]),
+            Doubles.address(self._kept[2]),
+            *map(Longs.address, slopes[:2]),
+            Doubles.address(slopes[2]),
+            *(
+                field
+                for table, points in scores.grids
+                for field in (Doubles.address(table), Doubles.address(points), table.shape[1])
+            ),
+            Doubles.address(scores.points),
+            len(scores.points),
+            scores.step,
+            scores.furthest,
+            *kept,
+            scores.n_parameters,
+        )
 
-        # The nodes that carry the posterior, and so many after them that they fill the processor's vectors.
-        low, high = 0, -(-posterior.shape[1] // stride)
-        while posterior[n, low * stride] < _NEGLIGIBLE:
-            low += 1
-        while posterior[n, (high - 1) * stride] < _NEGLIGIBLE:
-            high -= 1
-        inside = high - low
-        size = -(-inside // LANE) * LANE
-        whole = 0.0
-        for q in range(inside):
-            whole += posterior[n, (low + q) * stride]
-        for q in range(inside):
-            root[q] = np.sqrt(posterior[n, (low + q) * stride] / whole)
-        for q in range(inside, size):
-            root[q] = 0.0
-
-        count = 0
-        for at in range(indptr[n], indptr[n + 1]):
-            often = times[at]
-            for e in range(first[indices[at]], first[indices[at] + 1]):
-                i = place[parameter[e]]
-                if i < 0:
-                    place[parameter[e]], touched[count] = count, parameter[e]
-                    for q in range(size):
-                        score[count, q] = often * table[e, low + q]
-                    count += 1
-                else:
-                    for q in range(size):
-                        score[i, q] += often * table[e, low + q]
-        for at in range(sums_indptr[n], sums_indptr[n + 1]):
-            for e in range(slopes_indptr[sums_indices[at]], slopes_indptr[sums_indices[at] + 1]):
-                i = place[slopes_indices[e]]
-                by = sums_data[at] * slopes_data[e]
-                for q in range(size):
-                    score[i, q] += by * points[low + q]
-
-        for i in range(count):
-            mean = 0.0
-            for q in range(size):
-                score[i, q] *= root[q]
-                mean += score[i, q] * root[q]
-            means[i] = mean
-            for j in range(i + 1):
-                both = -mean * means[j]
-                for q in range(size):
-                    both += score[i, q] * score[j, q]
-                both *= weight[n]
-                row, column = min(touched[i], touched[j]), max(touched[i], touched[j])
-                if full:
-                    total[row * n_parameters + column] += both
-                else:
-                    total[_found(pattern, row, column)] += both
-        for i in range(count):
-            place[touched[i]] = -1
-
-
-@compiled()
-def _found(pattern, row, column):  # type: ignore[no-untyped-def]
-    """Where the entry stands among those of a sparse matrix."""
-    indptr, indices = pattern
-    low, high = indptr[row], indptr[row + 1] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if indices[middle] < column:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    def add(self, posteriors: Array, first: int, part: tuple[tuple[int, int], Array]) -> None:
+        """Of a span of students, whose posteriors begin with those of the `first`, to an upper triangle: a full matrix,
+        row by row, or the entries of the pattern."""
+        span, total = part
+        rows = np.zeros((self._most, self._width))
+        _add_covariances(
+            self._record,
+            posteriors,
+            first,
+            *span,
+            self._width,
+            np.full(self._scores.n_parameters, -1, dtype=np.int64),
+            np.empty(self._most, dtype=np.int64),
+            np.empty(self._most),
+            rows,
+            np.empty(self._width),
+            total,
+        )

@@ -9,7 +9,6 @@ import pytest
 
 from raterlens.app.cli.main import DONE, main
 from raterlens.app.cli.progress import STAGES, Watch, watching
-from raterlens.kernels.compiling_notice import notify
 
 
 class Screen(StringIO):
@@ -57,18 +56,3 @@ def test_a_fit_goes_through_all_stages(table, tmp_path, monkeypatch: pytest.Monk
         "diagnosing",
         "writing",
     ]
-
-
-def test_the_bar_says_that_functions_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = Screen()
-    monkeypatch.setattr(sys, "stderr", screen)
-    with watching("reading") as watch:
-        watch.enter("standard errors")
-        for begun in (True, True, False, False):
-            notify(begun)
-            watch.bar.refresh()
-    shown = [
-        line for line in ("compiling for this machine, once", "standard errors") if line in screen.getvalue()
-    ]
-    assert len(shown) == 2
-    assert screen.getvalue().rindex(shown[1]) > screen.getvalue().rindex(shown[0])

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from raterlens.kernels.compiling_notice import told_of_compiling
-
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -46,18 +44,11 @@ class Watch:
     task: "TaskID | None" = None
     done: float = 0.0
     _farthest: float = field(default=1.0)
-    _words: str = ""
 
     def enter(self, stage: str, of: str = "") -> None:
         """The command goes on to one of `STAGES`; `of` says what of."""
         self._farthest = 1.0
         self._show(self._before(stage), f"{stage} {of}".rstrip())
-
-    def compiling(self, begun: bool) -> None:
-        """A function for large data begins to be compiled, or is done."""
-        before = self._words
-        self._show(self.done, "compiling for this machine, once" if begun else before)
-        self._words = before
 
     @property
     def on_iteration(self) -> Callable[[Record], None] | None:
@@ -76,7 +67,7 @@ class Watch:
 
     def _show(self, done: float, words: str) -> None:
         """The bar never goes back: where a model is fitted again, it waits."""
-        self.done, self._words = max(self.done, done), words
+        self.done = max(self.done, done)
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, completed=self.done, description=words)
 
@@ -100,5 +91,4 @@ def watching(stage: str, of: str = "", unless: bool = False) -> Iterator[Watch]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         watch = Watch(bar, bar.add_task("", total=100))
         watch.enter(stage, of)
-        with told_of_compiling(watch.compiling):
-            yield watch
+        yield watch

@@ -1,0 +1,35 @@
+/* What all kernels share.
+
+   Kernels are plain loops over arrays that NumPy owns: they allocate nothing, keep nothing, and know nothing of Python.
+   Every file is compiled once per level of the processor, and a kernel's name ends in the level it was compiled for. */
+
+#include <math.h>
+#include <stdint.h>
+
+#define JOINED(name, level) name##_##level
+#define NAMED(name, level) JOINED(name, level)
+#define KERNEL(name) NAMED(name, LEVEL)
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Rows of nodes are padded to whole blocks of so many numbers. */
+enum { LANE = 16 };
+
+/* Four doubles at any address: one register where the processor has such, several where it has smaller ones. */
+typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+
+INLINE four load(const double *from) { return *(const four *)from; }
+INLINE void store(double *to, four numbers) { *(four *)to = numbers; }
+INLINE double sum_of(four numbers) { return (numbers[0] + numbers[1]) + (numbers[2] + numbers[3]); }
+INLINE double larger(double one, double other) { return one > other ? one : other; }
+INLINE int64_t whole_lanes(int64_t size) { return (size + LANE - 1) / LANE * LANE; }
+
+/* exponential.c */
+void KERNEL(exponentials)(double *x, int64_t size, double top);
+void KERNEL(logarithms)(double *x, int64_t size);

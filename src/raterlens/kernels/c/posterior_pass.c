@@ -1,0 +1,316 @@
+/* Students' posteriors from a model's tables, in one pass; the idea stands in posterior_pass.py. */
+
+#include "kernels.h"
+
+/* Students whose few exponentials and logarithms are taken together. */
+enum { BATCH = 32 };
+/* Rows that are multiplied in registers. */
+enum { AT_ONCE = 4 };
+
+/* A sparse matrix by rows. */
+typedef struct {
+    const int64_t *indptr;
+    const int32_t *indices;
+    const double *data;
+} Sparse;
+
+/* Nodes fill whole lanes, of which the last ones weigh nothing. */
+typedef struct {
+    int64_t size;
+    const double *points, *weights, *log_weights;
+    double step;
+} Nodes;
+
+/* Exponentials (cells, nodes) of what is left of the logarithms beside a straight line, and the lines; the logarithms
+   (cells, width), whose nodes fill no lanes. */
+typedef struct {
+    const double *factors, *level, *slope, *reach, *logs;
+    int64_t width;
+} Rows;
+
+/* What is asked for; null where it is not. Expected counts are (cells, nodes), posteriors (students, width). */
+typedef struct {
+    double *expected, *weighted, *mean, *sd;
+    int64_t shown_first, shown_width;
+    double *posterior, *own;
+} Found;
+
+typedef struct {
+    Sparse counts, sums;
+    const double *linear, *weight;
+    Rows rows;
+    Nodes nodes;
+    Found found;
+    double range;
+} Pass;
+
+/* Of the cells from `first` to `last`: the line through the ends of the logarithms, and the exponentials of what is left
+   beside it, whose largest logarithm is `reach`: infinite, and the rest as if there were nothing, where that might leave
+   the range of doubles. */
+EXPORT void KERNEL(factor_rows)(
+    int64_t first, int64_t last, const double *restrict logs, int64_t width, const double *restrict points,
+    int64_t size, double range, double *restrict factors, double *restrict level, double *restrict slope,
+    double *restrict reach
+) {
+    for (int64_t c = first; c < last; c++) {
+        const double *restrict log = logs + c * width;
+        double *restrict factor = factors + c * size;
+        double rise = (log[width - 1] - log[0]) / (points[width - 1] - points[0]), base = log[0] - rise * points[0];
+        double most = 0.0;
+        int64_t within = 0;
+        for (int64_t q = 0; q < width; q++) {
+            factor[q] = log[q] - base - rise * points[q];
+            most = larger(fabs(factor[q]), most);
+            within += fabs(factor[q]) < range; /* nor is what is no number */
+        }
+        int usable = within == width;
+        level[c] = usable ? base : 0.0;
+        slope[c] = usable ? rise : 0.0;
+        reach[c] = usable ? most : INFINITY;
+        for (int64_t q = usable ? width : 0; q < size; q++)
+            factor[q] = 0.0;
+        KERNEL(exponentials)(factor, size, 0.0);
+    }
+}
+
+/* A product of rows with the students' distribution, its sum and its mean. */
+typedef struct {
+    double total, centre;
+} Sums;
+
+/* exp(tilt t_q) on equally spaced nodes: a geometric sequence, sixteen numbers from the sixteen before. */
+typedef struct {
+    four part[4];
+    double sixteenth;
+} Powers;
+
+INLINE Powers powers_of(double start, double ratio) {
+    double square = ratio * ratio, fourth = square * square, eighth = fourth * fourth;
+    Powers powers;
+    powers.part[0] = (four){start, start * ratio, start * square, start * ratio * square};
+    powers.part[1] = powers.part[0] * fourth;
+    powers.part[2] = powers.part[0] * eighth;
+    powers.part[3] = powers.part[1] * eighth;
+    powers.sixteenth = eighth * eighth;
+    return powers;
+}
+
+/* `n` is a constant wherever this is called, so that its loop is unrolled. */
+INLINE Sums multiplied(double *joint, const double *const *rows, int n, Powers powers, const Nodes *nodes) {
+    four total[4] = {{0.0}}, centre[4] = {{0.0}};
+    for (int64_t q = 0; q < nodes->size; q += LANE) {
+        for (int part = 0; part < 4; part++) {
+            int64_t at = q + 4 * part;
+            four product = load(nodes->weights + at) * powers.part[part];
+            for (int row = 0; row < n; row++)
+                product *= load(rows[row] + at);
+            store(joint + at, product);
+            total[part] += product;
+            centre[part] += product * load(nodes->points + at);
+            powers.part[part] *= powers.sixteenth;
+        }
+    }
+    return (Sums){
+        sum_of((total[0] + total[1]) + (total[2] + total[3])),
+        sum_of((centre[0] + centre[1]) + (centre[2] + centre[3])),
+    };
+}
+
+/* joint <- joint times further rows, with the sums of what comes out. */
+INLINE Sums multiplied_further(double *joint, const double *const *rows, int n, const Nodes *nodes) {
+    four total[4] = {{0.0}}, centre[4] = {{0.0}};
+    for (int64_t q = 0; q < nodes->size; q += LANE) {
+        for (int part = 0; part < 4; part++) {
+            int64_t at = q + 4 * part;
+            four product = load(joint + at);
+            for (int row = 0; row < n; row++)
+                product *= load(rows[row] + at);
+            store(joint + at, product);
+            total[part] += product;
+            centre[part] += product * load(nodes->points + at);
+        }
+    }
+    return (Sums){
+        sum_of((total[0] + total[1]) + (total[2] + total[3])),
+        sum_of((centre[0] + centre[1]) + (centre[2] + centre[3])),
+    };
+}
+
+/* The product of a student's rows, each as often as it counts. */
+static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers) {
+    const Sparse *counts = &pass->counts;
+    const Nodes *nodes = &pass->nodes;
+    const double *rows[AT_ONCE];
+    int waiting = 0, begun = 0;
+    Sums sums = {0.0, 0.0};
+    int64_t at = counts->indptr[n], end = counts->indptr[n + 1];
+    double left = at < end ? counts->data[at] : 0.0;
+    for (;;) {
+        while (at < end && waiting < AT_ONCE) {
+            if (left < 1.0) {
+                at++;
+                left = at < end ? counts->data[at] : 0.0;
+                continue;
+            }
+            rows[waiting++] = pass->rows.factors + counts->indices[at] * nodes->size;
+            left -= 1.0;
+        }
+        if (begun && waiting == 0)
+            return sums;
+        if (begun) {
+            sums = multiplied_further(joint, rows, waiting, nodes);
+        } else {
+            switch (waiting) {
+            case 1: sums = multiplied(joint, rows, 1, powers, nodes); break;
+            case 2: sums = multiplied(joint, rows, 2, powers, nodes); break;
+            case 3: sums = multiplied(joint, rows, 3, powers, nodes); break;
+            case 4: sums = multiplied(joint, rows, 4, powers, nodes); break;
+            default: sums = multiplied(joint, rows, 0, powers, nodes);
+            }
+        }
+        begun = 1;
+        waiting = 0;
+        if (at >= end)
+            return sums;
+    }
+}
+
+/* Add share times a posterior to the expected counts of one cell, or of two at a time. */
+INLINE void add_one(double *row, double share, const double *joint, int64_t size) {
+    for (int64_t q = 0; q < size; q += 4)
+        store(row + q, load(row + q) + share * load(joint + q));
+}
+
+INLINE void add_two(double *one, double *two, double share, double other, const double *joint, int64_t size) {
+    for (int64_t q = 0; q < size; q += 4) {
+        four posterior = load(joint + q);
+        store(one + q, load(one + q) + share * posterior);
+        store(two + q, load(two + q) + other * posterior);
+    }
+}
+
+/* From a student's joint probabilities: its moments, its part of the expected counts, its posterior. */
+static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums) {
+    const Found *found = &pass->found;
+    const Sparse *counts = &pass->counts, *tilts = &pass->sums;
+    int64_t size = pass->nodes.size;
+    double often = pass->weight ? pass->weight[n] : 1.0, inverse = 1.0 / sums.total, centre = sums.centre * inverse;
+    if (found->mean)
+        found->mean[n] = centre;
+    if (found->weighted)
+        for (int64_t at = tilts->indptr[n]; at < tilts->indptr[n + 1]; at++)
+            found->weighted[tilts->indices[at]] += often * tilts->data[at] * centre;
+    if (found->expected) {
+        int64_t at = counts->indptr[n], end = counts->indptr[n + 1];
+        double each = often * inverse;
+        for (; at + 1 < end; at += 2) {
+            double *one = found->expected + counts->indices[at] * size;
+            double *two = found->expected + counts->indices[at + 1] * size;
+            if (one == two)
+                add_one(one, each * (counts->data[at] + counts->data[at + 1]), joint, size);
+            else
+                add_two(one, two, each * counts->data[at], each * counts->data[at + 1], joint, size);
+        }
+        if (at < end)
+            add_one(found->expected + counts->indices[at] * size, each * counts->data[at], joint, size);
+    }
+    if (found->sd) {
+        double spread = 0.0;
+        for (int64_t q = 0; q < size; q++) {
+            double away = pass->nodes.points[q] - centre;
+            spread += joint[q] * away * away;
+        }
+        found->sd[n] = sqrt(spread * inverse);
+    }
+    if (found->posterior) {
+        double *posterior = found->posterior + (n - found->shown_first) * found->shown_width;
+        for (int64_t q = 0; q < found->shown_width; q++)
+            posterior[q] = joint[q] * inverse;
+    }
+}
+
+/* A student's log-likelihood: kept where it is asked for, and returned as often as the student occurs. */
+INLINE double told(const Pass *pass, int64_t n, double loglik) {
+    if (pass->found.own)
+        pass->found.own[n - pass->found.shown_first] = loglik;
+    return pass->weight ? pass->weight[n] * loglik : loglik;
+}
+
+/* Returns the log-likelihood of the students from `first` to `last`. Those whose products might leave the range of
+   doubles are put into `late`, whose first entry counts them. `joint` is scratch for a row of nodes. */
+EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last, int64_t *late, double *joint) {
+    const Sparse *counts = &pass->counts, *sums = &pass->sums;
+    const Rows *rows = &pass->rows;
+    const Nodes *nodes = &pass->nodes;
+    double lowest = nodes->points[0];
+    double furthest = larger(fabs(lowest), fabs(lowest + nodes->step * (double)(nodes->size - 1)));
+    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH];
+    int64_t student[BATCH];
+    for (int64_t n = first; n < last;) {
+        int size = 0;
+        for (; n < last && size < BATCH; n++) {
+            double level = 0.0, tilt = 0.0, distance = 0.0;
+            for (int64_t at = sums->indptr[n]; at < sums->indptr[n + 1]; at++)
+                tilt += pass->linear[sums->indices[at]] * sums->data[at];
+            for (int64_t at = counts->indptr[n]; at < counts->indptr[n + 1]; at++) {
+                int32_t cell = counts->indices[at];
+                double often = counts->data[at];
+                level += often * rows->level[cell];
+                tilt += often * rows->slope[cell];
+                distance += often == floor(often) ? often * rows->reach[cell] : INFINITY;
+            }
+            if (distance + fabs(tilt) * furthest < pass->range) {
+                student[size] = n;
+                constant[size] = level;
+                ratio[size] = tilt * nodes->step;
+                start[size++] = tilt * lowest;
+            } else {
+                late[++late[0]] = n;
+            }
+        }
+        KERNEL(exponentials)(ratio, size, 0.0);
+        KERNEL(exponentials)(start, size, 0.0);
+        for (int i = 0; i < size; i++) {
+            Sums found = product_of(joint, pass, student[i], powers_of(start[i], ratio[i]));
+            total[i] = found.total;
+            settle(pass, student[i], joint, found);
+        }
+        KERNEL(logarithms)(total, size);
+        for (int i = 0; i < size; i++)
+            loglik += told(pass, student[i], constant[i] + total[i]);
+    }
+    return loglik;
+}
+
+/* The same by sums of logarithms, for the `n_students` that are named. */
+EXPORT double KERNEL(by_logarithms)(const Pass *pass, const int64_t *students, int64_t n_students, double *joint) {
+    const Sparse *counts = &pass->counts, *sums = &pass->sums;
+    const Nodes *nodes = &pass->nodes;
+    int64_t size = nodes->size;
+    double loglik = 0.0;
+    for (int64_t i = 0; i < n_students; i++) {
+        int64_t n = students[i];
+        double tilt = 0.0;
+        for (int64_t at = sums->indptr[n]; at < sums->indptr[n + 1]; at++)
+            tilt += pass->linear[sums->indices[at]] * sums->data[at];
+        for (int64_t q = 0; q < size; q++)
+            joint[q] = nodes->log_weights[q] + tilt * nodes->points[q];
+        for (int64_t at = counts->indptr[n]; at < counts->indptr[n + 1]; at++) {
+            const double *row = pass->rows.logs + counts->indices[at] * pass->rows.width;
+            for (int64_t q = 0; q < pass->rows.width; q++)
+                joint[q] += counts->data[at] * row[q];
+        }
+        double top = joint[0];
+        for (int64_t q = 1; q < size; q++)
+            top = larger(top, joint[q]);
+        KERNEL(exponentials)(joint, size, top);
+        Sums found = {0.0, 0.0};
+        for (int64_t q = 0; q < size; q++) {
+            found.total += joint[q];
+            found.centre += joint[q] * nodes->points[q];
+        }
+        settle(pass, n, joint, found);
+        loglik += told(pass, n, top + log(found.total));
+    }
+    return loglik;
+}

@@ -1,0 +1,65 @@
+"""The compiled kernels: a shared library of plain C functions, made when Raterlens is installed (`hatch_build.py`).
+
+Functions take arrays that NumPy owns. Calling one lets go of the interpreter's lock.
+"""
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Integer, Real = ctypes.c_int64, ctypes.c_double
+
+_NAME = {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.platform, "kernels.so")
+
+
+class Values:
+    """A type of arguments: an array without gaps of one type of numbers, or None."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = np.dtype(kind)
+
+    def from_param(self, values: Any) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.address(values))
+
+    def address(self, values: Any) -> int | None:
+        """Of the first number, for a field of a record; the array has to outlive its use."""
+        if values is None:
+            return None
+        if values.dtype != self._kind or not values.flags.c_contiguous:
+            raise TypeError(f"{self._kind} values without gaps expected, not {values.dtype} {values.strides}")
+        return int(values.ctypes.data)
+
+    def of(self, values: Any) -> Any:
+        """The values as the kernels take them: a copy only where they are of another type, or have gaps."""
+        return np.ascontiguousarray(values, self._kind)
+
+
+Doubles, Longs, Ints, Shorts, Bytes = (
+    Values(kind) for kind in (np.float64, np.int64, np.int32, np.int16, np.int8)
+)
+
+
+@cache
+def available() -> bool:
+    """Whether the kernels were compiled where Raterlens was installed."""
+    return (Path(__file__).parent / _NAME).exists()
+
+
+@cache
+def _library() -> tuple[ctypes.CDLL, str]:
+    """The library, and the level of the processor's instructions that its functions are taken for."""
+    library = ctypes.CDLL(str(Path(__file__).parent / _NAME))
+    return library, "v3" if library.raterlens_level() == 3 else "v1"
+
+
+def kernel(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
+    """A compiled function with the types of what it takes and gives."""
+    library, level = _library()
+    function = getattr(library, f"{name}_{level}")
+    function.argtypes, function.restype = arguments, returns
+    return function  # type: ignore[no-any-return]
