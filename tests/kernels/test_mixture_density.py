@@ -1,9 +1,13 @@
-"""The compiled mean density equals the readable one."""
+"""Compiled mixtures equal the readable ones."""
 
 import numpy as np
+import pytest
+from scipy import special
 
 from raterlens.capability import density_moments as moments
 from raterlens.capability.links import get_link
+from raterlens.capability.pass_rates import pass_and_fail
+from raterlens.kernels.mixture_density import mean_tail
 
 
 def test_it_equals_the_readable_sum(monkeypatch):
@@ -15,3 +19,22 @@ def test_it_equals_the_readable_sum(monkeypatch):
     np.testing.assert_allclose(
         moments.moments(slope, severity, get_link("logit")), expected, rtol=1e-13, atol=1e-300
     )
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cauchit"])
+def test_shares_of_passes_equal_the_readable_ones(link, monkeypatch):
+    random = np.random.default_rng(1)
+    slope, severity = random.exponential(1.5, 3000), random.normal(0, 4, 3000)
+    slope[:3], severity[:6] = [0.0, 1e-9, 60.0], [0.0, 0.0, 0.0, 50.0, -50.0, 1e-9]
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+    expected = pass_and_fail(slope, severity, get_link(link))
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    found = pass_and_fail(slope, severity, get_link(link))
+    np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
+
+
+def test_tails_of_a_normal_distribution():
+    """Against SciPy's, down to where doubles end; the square of a distance is rounded, in its exponent."""
+    distance, alone = np.linspace(0, 37, 5000), np.ones(1)
+    found = mean_tail(np.zeros(5000), distance, alone, alone)
+    np.testing.assert_allclose(found, special.ndtr(-distance), rtol=5e-13)

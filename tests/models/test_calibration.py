@@ -9,6 +9,7 @@ from scipy import sparse
 import raterlens as rl
 from raterlens.errors import OptionError
 from raterlens.models.calibration import Calibration
+from raterlens.result.saved import encoded
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_a_large_panel_keeps_covariances_within_raters_only(known, monkeypatch):
 
 
 def test_through_json_and_back(known):
-    again = Calibration.from_plain(json.loads(json.dumps(known.to_plain())))
+    again = Calibration.from_plain(json.loads(encoded(known.to_plain())))
     assert np.array_equal(again.covariance, known.covariance)
     assert {name: values.tolist() for name, values in again.effects.items()} == {
         name: values.tolist() for name, values in known.effects.items()

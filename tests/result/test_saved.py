@@ -151,5 +151,9 @@ def test_long_lists_are_written_digit_for_digit():
         "none": None,
     }
     assert json.loads(encoded(content)) == json.loads(json.dumps(content))
+    rows = [np.array(numbers[:i]) for i in (1, 80, 2)]
+    assert json.loads(encoded({"arrays": rows})) == {"arrays": content["rows"]}
     with pytest.raises(ValueError, match="JSON"):
         encoded([*numbers, float("nan")])
+    with pytest.raises(ValueError, match="JSON"):
+        encoded([np.array([1.0, np.nan])])

@@ -17,7 +17,7 @@ from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.halo_score import halo_score
-from raterlens.engine.cells import has_long_readings, has_second_readings
+from raterlens.engine.cells import readings_in
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.scoring import place
@@ -111,7 +111,7 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
     large = isinstance(ratings, StoredRatings) or fit.n_ratings > _MOST_RATINGS
     if known is None or "bias" in known.effects:
         return None
-    if asked or large or not (has_long_readings(ratings) and has_second_readings(ratings)):
+    if asked or large or not all(readings_in(ratings)):
         return None
     if PIECE not in known.effects:
         score = halo_score(known, ratings)

@@ -22,6 +22,7 @@ rates.
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -118,8 +119,13 @@ def verdicts(raters: pl.DataFrame, *, ordered: bool = False, link: str = "logit"
 
 
 def verdicts_of(fit: "Result") -> pl.DataFrame:
-    """The verdicts of a fit's raters, in the order of its table."""
-    return verdicts(fit.table("raters"), ordered="thresholds" in fit.tables, link=fit.link)
+    """The verdicts of a fit's raters, in the order of its table; kept as long as the fit, for all who ask."""
+    if fit not in _KEPT:
+        _KEPT[fit] = verdicts(fit.table("raters"), ordered="thresholds" in fit.tables, link=fit.link)
+    return _KEPT[fit]
+
+
+_KEPT: "WeakKeyDictionary[Result, pl.DataFrame]" = WeakKeyDictionary()
 
 
 _NEEDED = ("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high")

@@ -155,19 +155,19 @@ def reading_columns(ratings: Ratings) -> Columns:
     return Columns(column, (int(again.max()) + 1) * ratings.n_raters)
 
 
-def has_long_readings(ratings: Ratings) -> bool:
-    """Whether any reading has two ratings or more."""
-    return _n_readings(ratings) < ratings.n_ratings
+class Readings(NamedTuple):
+    """What readings there are."""
+
+    long: bool
+    """Whether any has two ratings or more."""
+    second: bool
+    """Whether any student has two or more."""
 
 
-def has_second_readings(ratings: Ratings) -> bool:
-    """Whether any student has two readings or more."""
-    return _n_readings(ratings) > pl.Series(ratings.student).n_unique()
-
-
-def _n_readings(ratings: Ratings) -> int:
+def readings_in(ratings: Ratings) -> Readings:
     column = reading_columns(ratings).of
-    return pl.Series(column.astype(np.int64) * ratings.n_students + ratings.student).n_unique()
+    number = pl.Series(column.astype(np.int64) * ratings.n_students + ratings.student).n_unique()
+    return Readings(number < ratings.n_ratings, number > int(np.count_nonzero(np.bincount(ratings.student))))
 
 
 def _random_keys(size: int) -> NDArray[np.uint64]:

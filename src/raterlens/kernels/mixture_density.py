@@ -1,29 +1,40 @@
-"""A mixture of normal densities seen through a normal population, for many raters at once (`c/mixture_density.c`).
+"""Mixtures of normal distributions seen through a normal population, for many raters at once (`c/mixture_density.c`).
 
-The same sum as in `capability/density_moments.py`, its readable twin.
+The same sums as in `capability/density_moments.py` and `capability/pass_rates.py`, their readable twins.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
-from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, kernel
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array
 
-_mean_density = kernel("mean_density", Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3)
+_mean_density, _mean_tail = (
+    kernel(name, Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3)
+    for name in ("mean_density", "mean_tail")
+)
 
 
 def mean_density(slope: Array, severity: Array, variances: Array, weights: Array) -> Array:
     """sum_k w_k exp(-severity^2 / (2 (v_k + slope^2))) / sqrt(v_k + slope^2), for every rater."""
-    slope, severity = Doubles.of(slope), Doubles.of(severity)
-    out, size = np.empty(len(slope)), padded(len(variances))
-    # What is added weighs nothing.
-    variances = np.append(variances, np.ones(size - len(variances)))
-    weights = np.append(weights, np.zeros(size - len(weights)))
+    return _over_raters(_mean_density, slope, severity, variances, weights)
+
+
+def mean_tail(slope: Array, distance: Array, variances: Array, weights: Array) -> Array:
+    """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), for every rater; distances are at least 0."""
+    return _over_raters(_mean_tail, slope, distance, variances, weights)
+
+
+def _over_raters(
+    sums: Callable[..., None], slope: Array, place: Array, variances: Array, weights: Array
+) -> Array:
+    known = [Doubles.of(values) for values in (slope, place, variances, weights)]
+    out = np.empty(len(slope))
 
     def part(span: tuple[int, int]) -> None:
-        power, root = np.empty((2, size))
-        _mean_density(*span, slope, severity, variances, weights, size, power, root, out)
+        sums(*span, *known, len(variances), *np.empty((2, len(variances))), out)
 
     in_threads(part, spans(len(slope)))
     return out

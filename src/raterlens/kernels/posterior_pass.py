@@ -112,9 +112,7 @@ class _Pass(ctypes.Structure):
 
 
 _POINTER = ctypes.POINTER(_Pass)
-_factor_rows = kernel(
-    "factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 4
-)
+_factor_rows = kernel("factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 4)
 _by_products = kernel("by_products", _POINTER, Integer, Integer, Longs, Doubles, returns=Real)
 _by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, Doubles, returns=Real)
 

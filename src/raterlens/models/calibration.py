@@ -198,10 +198,10 @@ class Calibration:
     # -- as JSON ----------------------------------------------------------------------------------------------
 
     def to_plain(self) -> dict[str, Any]:
-        """Numbers, text and lists only."""
+        """Numbers, text and lists only; of a full covariance, arrays."""
         spread = self.covariance
         if isinstance(spread, np.ndarray):
-            covariance: Any = [row[: i + 1] for i, row in enumerate(spread.tolist())]
+            covariance: Any = [row[: i + 1] for i, row in enumerate(spread)]
         elif spread is not None:
             coo = sparse.tril(spread).tocoo()
             covariance = {"row": coo.row.tolist(), "column": coo.col.tolist(), "value": coo.data.tolist()}

@@ -7,7 +7,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.interacting_facets import facets_of
-from raterlens.engine.cells import has_long_readings, has_second_readings
+from raterlens.engine.cells import readings_in
 from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.build import Options
 from raterlens.models.registry import facets_spec
@@ -81,12 +81,13 @@ def check_readings(ratings: Ratings, halo: str | None) -> None:
     """Raise where what a reading's scores share cannot be told from what each is, or from ability."""
     if halo in (None, "none"):
         return
-    if not any(has_long_readings(part) for part in ratings.parts()):
+    found = [readings_in(part) for part in ratings.parts()]
+    if not any(readings.long for readings in found):
         why = (
             " needs readings of at least 2 items, and here no rater scores a student on more than one item: what the "
             "scores of a reading share cannot be seen in a single score"
         )
-    elif not any(has_second_readings(part) for part in ratings.parts()):
+    elif not any(readings.second for readings in found):
         why = (
             " needs students with at least 2 readings, and here each has one: what its scores share cannot be told "
             "from ability"

@@ -2,6 +2,7 @@
 how many ratings a rater would need. Before any fit; `design.examine` has the plain counts."""
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -113,14 +114,18 @@ def confounded(ratings: Ratings) -> pl.DataFrame:
         **{facet.name: (facet.codes, len(facet.labels)) for facet in ratings.facets},
     }
     rows = []
-    for one, (a, n_a) in parts.items():
-        for two, (b, n_b) in parts.items():
-            if one == two or n_b < 2 or n_a < 2:
-                continue
-            joint = len(np.unique(a.astype(np.int64) * n_b + b))
-            if joint == n_a:
-                rows.append((one, two))
+    for (one, (a, n_a)), (two, (b, n_b)) in combinations(parts.items(), 2):
+        if n_a > 1 and n_b > 1:
+            joint = _n_distinct(a.astype(np.int64) * n_b + b, n_a * n_b)
+            rows += [(one, two)] * (joint == n_a) + [(two, one)] * (joint == n_b)
     return pl.DataFrame(rows, schema={"facet": pl.String, "determines": pl.String}, orient="row")
+
+
+def _n_distinct(codes: Indices, n: int) -> int:
+    """How many of 0 .. n - 1 occur."""
+    if n <= 4 * len(codes):
+        return int(np.count_nonzero(np.bincount(codes, minlength=n)))
+    return len(np.unique(codes))
 
 
 def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.ratings.backend import Backend, as_came
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Result:
     """Estimates with their uncertainty, as dataframes of the kind that came in."""
 

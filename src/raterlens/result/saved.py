@@ -59,10 +59,12 @@ def encoded(value: Any) -> str:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         parts = (f"{json.dumps(key, ensure_ascii=False)}: {encoded(part)}" for key, part in value.items())
         return f"{{{', '.join(parts)}}}"
-    if isinstance(value, list) and value and all(isinstance(part, list) for part in value):
-        written = _written([number for part in value for number in part])
-        one_by_one = iter(written or ())
-        return _listed(_listed(islice(one_by_one, len(part))) if written else encoded(part) for part in value)
+    if isinstance(value, list) and value and all(isinstance(part, np.ndarray) for part in value):
+        numbers = np.concatenate(value)
+        if not np.isfinite(numbers).all():
+            raise ValueError("JSON has no numbers that are not finite")
+        one_by_one = iter(_digits(pl.Series(numbers)))
+        return _listed(_listed(islice(one_by_one, len(part))) for part in value)
     if isinstance(value, list) and (written := _written(value)):
         return _listed(written)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -77,7 +79,12 @@ def _written(values: list[Any]) -> list[str] | None:
     if len(values) < _LONG or not {*map(type, values)} <= {float, type(None)}:
         return None
     numbers = pl.Series(values, dtype=pl.Float64)
-    return numbers.cast(pl.String).fill_null("null").to_list() if numbers.is_finite().all() else None
+    return _digits(numbers) if numbers.is_finite().all() else None
+
+
+def _digits(numbers: pl.Series) -> list[str]:
+    """Each as JSON, if finite or missing."""
+    return numbers.cast(pl.String).fill_null("null").to_list()
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:
