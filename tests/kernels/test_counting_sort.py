@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.diagnostics.grouping import grouped
-from raterlens.kernels.counting_sort import runs, sorted_by_two, sorted_rows
+from raterlens.kernels.counting_sort import pairs, runs, sorted_by_two, sorted_rows
 
 
 @pytest.mark.parametrize("order", ["as they came", "sorted"])
@@ -28,3 +28,8 @@ def test_no_rows_have_no_groups():
     first, of_row = runs(sorted_by_two(none, 3, none, 3), none, none)
     assert first.tolist() == [0]
     assert len(of_row) == 0
+
+
+def test_pairs_are_all_of_a_run_the_nearest_first():
+    one, two = pairs(np.array([4, 2, 7, 5, 1]), np.array([0, 3, 3, 5]))
+    assert list(zip(one.tolist(), two.tolist(), strict=True)) == [(4, 2), (2, 7), (4, 7), (5, 1)]

@@ -20,7 +20,7 @@ from raterlens.types import Array
 
 DRAWS = 400
 """Samples of students behind an interval."""
-MANY = 20_000
+MANY = 5_000
 """Students from which on sums over them are drawn from the normal distribution that they have by then."""
 
 

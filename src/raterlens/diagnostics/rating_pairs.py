@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.diagnostics.grouping import Groups, grouped, order_of
+from raterlens.diagnostics.grouping import Groups, grouped, large, order_of
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Indices
 
@@ -39,6 +39,11 @@ def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
     size, order = units.size, units.order
     if np.sum(size * (size - 1) / 2) > MOST_PAIRS:
         return None
+    if large(ratings.n_ratings):
+        from raterlens.kernels.counting_sort import pairs  # may be missing
+
+        first, second = pairs(order, units.first)
+        return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))
     found = []
     for lag in range(1, int(size.max())):
         long = np.flatnonzero(size > lag)

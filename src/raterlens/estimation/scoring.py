@@ -220,11 +220,14 @@ def _refuse_impossible(
 
 def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:
     """Where each label stands among the known ones."""
-    place = dict(zip(known.cast(pl.String), range(len(known)), strict=True))
-    strangers = [label for label in labels.cast(pl.String) if label not in place]
+    if labels.equals(known):
+        return np.arange(len(known), dtype=np.int32)
+    names, familiar = labels.cast(pl.String).to_list(), known.cast(pl.String).to_list()
+    place = dict(zip(familiar, range(len(familiar)), strict=True))
+    strangers = [label for label in names if label not in place]
     if strangers:
         raise InputError(
-            f"{what} that the fit does not know: {listed(strangers)} (it knows {listed(known.cast(pl.String))})",
+            f"{what} that the fit does not know: {listed(strangers)} (it knows {listed(familiar)})",
             Message(
                 "leave their ratings out, or fit again with them and the others held fixed (",
                 Option("anchors"),
@@ -232,7 +235,7 @@ def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:
             ),
             value=strangers,
         )
-    return np.array([place[label] for label in labels.cast(pl.String)], dtype=np.int32)
+    return np.array([place[label] for label in names], dtype=np.int32)
 
 
 def _abilities(problem: FacetsMarginal, parameters: Array, widths: Array) -> Moments:

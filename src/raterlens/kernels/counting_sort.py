@@ -1,6 +1,6 @@
-"""Rows sorted by their codes, and runs of equal codes, for large data (`c/counting_sort.c`).
+"""Rows sorted by their codes, runs of equal codes and pairs within runs, for large data (`c/counting_sort.c`).
 
-The readable twin is `diagnostics/grouping.py`.
+The readable twins are in `diagnostics/grouping.py` and `diagnostics/rating_pairs.py`.
 """
 
 import ctypes
@@ -13,6 +13,7 @@ from raterlens.types import Indices
 
 _sort_rows = kernel("sort_rows", Ints, Integer, Integer, Longs, Longs, Longs)
 _is_sorted = kernel("is_sorted", Ints, Ints, Integer, returns=ctypes.c_int32)
+_fill_pairs = kernel("fill_pairs", Longs, Longs, Integer, Longs, Longs)
 _find_runs = kernel("find_runs", Longs, Integer, Ints, Ints, Longs, Longs, returns=Integer)
 
 
@@ -34,6 +35,14 @@ def runs(order: Indices, one: NDArray[np.integer], two: NDArray[np.integer]) -> 
     first, of_row = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
     n = _find_runs(Longs.of(order), len(order), Ints.of(one), Ints.of(two), first, of_row)
     return first[: n + 1].copy(), of_row
+
+
+def pairs(order: Indices, first: Indices) -> tuple[Indices, Indices]:
+    """Every two rows of the same run: those next to each other first, run after run."""
+    size = np.diff(first)
+    one, two = np.empty((2, int(np.sum(size * (size - 1) // 2))), np.int64)
+    _fill_pairs(Longs.of(order), Longs.of(first), len(size), one, two)
+    return one, two
 
 
 def _sorted(codes: NDArray[np.integer], n: int, rows: Indices | None) -> Indices:

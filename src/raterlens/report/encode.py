@@ -39,7 +39,11 @@ def rounded(values: pl.Series | NDArray[np.float64], digits: int = 4) -> list[fl
 
 def thousandths(rows: NDArray[np.float64]) -> list[list[int | None]]:
     """Curves in whole thousandths: a third of the size, and finer than any screen."""
-    return [[None if v != v else round(v) for v in row] for row in (1000 * rows).tolist()]
+    whole = np.rint(1000 * rows)
+    if not np.isnan(whole).any():
+        found: list[list[int | None]] = whole.astype(np.int64).tolist()
+        return found
+    return [[None if value != value else int(value) for value in row] for row in whole.tolist()]
 
 
 def coded(values: Iterable[str]) -> tuple[list[str], list[int]]:
