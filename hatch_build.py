@@ -27,10 +27,11 @@ OPTIMISED += ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 # Leave to rearrange sums, so that they fill the processor's vectors.
 REARRANGED = ["-fno-signed-zeros", "-fassociative-math", "-freciprocal-math"]
 AS_WRITTEN = ("exponential.c", "level.c")
-# Instructions that every processor of a kind has, and those that nearly all x86 processors since 2015 have.
-LEVELS: dict[str, list[str]] = {"v1": []}
-if platform.machine().lower() in ("x86_64", "amd64"):
-    LEVELS["v3"] = ["-march=x86-64-v3"]
+X86 = platform.machine().lower() in ("x86_64", "amd64")
+# Instructions that every processor of a kind has, and those that nearly all x86 processors since 2015 have; the names
+# that Zig has for them.
+LEVELS = {"v1": [], "v3": ["-march=x86-64-v3"]}
+ZIG_LEVELS = {"v1": ["-mcpu=baseline"], "v3": ["-mcpu=x86_64_v3"]}
 
 
 class Kernels(BuildHookInterface):  # type: ignore[type-arg]
@@ -62,19 +63,21 @@ def system_compiler() -> list[str]:
 
 def compile_kernels(sources: Path, library: Path) -> None:
     """Every file for every level, side by side, then one library that appears when it is whole."""
-    compiler = system_compiler() or [sys.executable, "-m", "ziglang", "cc"]
+    compiler, levels = system_compiler(), LEVELS
+    if not compiler:
+        compiler, levels = [sys.executable, "-m", "ziglang", "cc"], ZIG_LEVELS
     with tempfile.TemporaryDirectory() as folder:
-        running, objects = [], []
+        commands, objects = [], []
         for source in sorted(sources.glob("*.c")):
             flags = OPTIMISED if source.name in AS_WRITTEN else OPTIMISED + REARRANGED
-            levels = {"v1": LEVELS["v1"]} if source.name == "level.c" else LEVELS
-            for level, instructions in levels.items():
+            for level in ["v1"] if source.name == "level.c" or not X86 else levels:
                 objects.append(f"{folder}/{source.stem}-{level}.o")
-                command = [*compiler, *flags, *instructions, f"-DLEVEL={level}", "-c", str(source)]
-                running.append((command, subprocess.Popen([*command, "-o", objects[-1]])))
-        for command, process in running:
-            if process.wait():
-                raise subprocess.CalledProcessError(process.returncode, command)
+                known = [*flags, *levels[level], f"-DLEVEL={level}"]
+                commands.append([*compiler, *known, "-c", str(source), "-o", objects[-1]])
+        running = [subprocess.Popen(command) for command in commands]
+        for command, failed in zip(commands, [process.wait() for process in running], strict=True):
+            if failed:
+                raise subprocess.CalledProcessError(failed, command)
         whole = Path(folder) / library.name
         subprocess.run([*compiler, "-shared", "-o", str(whole), *objects, "-lm"], check=True)
         draft = library.with_name(f".{library.name}.draft")
