@@ -26,7 +26,7 @@ KERNELS = tests/kernels tests/engine
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
 
-# Jobs that need one core run in pairs. The tests of compiled code go first, or both processes would compile it.
+# Jobs that need one core run in pairs.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 browser $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs=2 lint kernels

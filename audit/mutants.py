@@ -47,7 +47,6 @@ SET_ASIDE = {
     "full = size <= self._dense": "a full matrix or a sparse one: the same sums",
     "<= _FULL * (rows.nnz / rows.shape[0]) ** 2": "the same",
     "if now == self._placed_on or any(": "whether parts are looked for where they are already",
-    "self._work += numbers if numbers >= _LEAST_PASS": "how soon compiling pays: the sums are the same",
     "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again where it hardly moves",
     "(_ONE_SIDED / np.maximum(error, 1e-12))": "only where an error is exactly 0",
     "yardstick.weights * np.sign(panel.slope), nothing, nothing": "a sign is its own inverse",

@@ -76,7 +76,7 @@ def machine() -> Result:
 
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
-    for name in ("raterlens", "mirt", "RaschPy", "crowd-kit", "numpy", "scipy", "polars", "numba"):
+    for name in ("raterlens", "mirt", "RaschPy", "crowd-kit", "numpy", "scipy", "polars"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

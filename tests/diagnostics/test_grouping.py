@@ -21,6 +21,6 @@ def test_groups_are_those_of_a_stable_sort(order):
     np.testing.assert_array_equal(one[found.example] * 7 + two[found.example], distinct)
 
 
-def test_large_data_begin_where_compiling_pays():
+def test_large_data_begin_where_compiled_code_pays():
     assert not large(1_000)
     assert large(1_000_000)

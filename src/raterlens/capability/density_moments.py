@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.capability.links import Link
-from raterlens.kernels.break_even import compiling_pays
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.types import Array
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
@@ -197,7 +197,7 @@ LOGISTIC_MIXTURE = _VARIANCES, _WEIGHTS = _logistic_mixture()
 
 
 def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
-    if order == 0 and compiling_pays(a.size * _PER_VALUE):
+    if order == 0 and compiled_code_pays(a.size * _PER_VALUE):
         from raterlens.kernels.mixture_density import mean_density  # may be missing
 
         return mean_density(a, eta, _VARIANCES, _WEIGHTS / _ROOT_2PI)[None]

@@ -20,7 +20,7 @@ from raterlens.capability.density_moments import (
     predictor_nodes,
 )
 from raterlens.capability.links import Link
-from raterlens.kernels.break_even import compiling_pays
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.types import Array
 
 # What readable code does for each component of a mixture is like going over so many numbers.
@@ -78,7 +78,7 @@ def reached(
 
 def _smaller_tail(a: Array, distance: Array, variances: Array, weights: Array) -> Array:
     """Σ w Φ(−|η| / sqrt(v + a²)): whichever of the two shares is the smaller."""
-    if compiling_pays(a.size * len(weights) * _PER_NUMBER):
+    if compiled_code_pays(a.size * len(weights) * _PER_NUMBER):
         from raterlens.kernels.mixture_density import mean_tail  # may be missing
 
         return mean_tail(a, distance, variances, weights)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.kernels.break_even import compiling_pays
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.types import Indices
 
 # Numbers that readable diagnostics go over for each rating: several per node of ability.
@@ -17,8 +17,8 @@ _PER_RATING = 300
 
 
 def large(n_ratings: int) -> bool:
-    """Whether diagnostics of this many ratings are worth loading compiled code for."""
-    return compiling_pays(n_ratings * _PER_RATING)
+    """Whether diagnostics of this many ratings are worth compiled code."""
+    return compiled_code_pays(n_ratings * _PER_RATING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -198,7 +198,7 @@ def sweep(work: Pass, block: Block) -> Array:
 
 
 def sweep_for(n_ratings: int) -> Sweep:
-    """Compiled code where it pays for being loaded."""
+    """Compiled code where it pays."""
     return _compiled_sweep if large(n_ratings) else sweep
 
 
@@ -261,7 +261,7 @@ def agreeing(weights: Array, weight: Codes, prob: Array, one: Codes, two: Codes)
 
 
 def averages_for(n_ratings: int) -> Averages:
-    """Compiled code where it pays for being loaded."""
+    """Compiled code where it pays."""
     if not large(n_ratings):
         return Averages(averaged, agreeing)
     from raterlens.kernels import residual_sweep  # may be missing

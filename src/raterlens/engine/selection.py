@@ -8,7 +8,7 @@ from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.piece_engine import PieceEngine
 from raterlens.engine.protocol import Engine
-from raterlens.kernels.break_even import compiling_pays
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.pieces import by_piece
@@ -23,7 +23,7 @@ _PASSES = 40 * 25
 
 def large_fit(n_counts: int) -> bool:
     """Whether a fit with this many nonzero counts is worth compiled code."""
-    return compiling_pays(n_counts * _PASSES)
+    return compiled_code_pays(n_counts * _PASSES)
 
 
 def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> Engine:

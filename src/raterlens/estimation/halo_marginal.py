@@ -22,7 +22,7 @@ from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import kind_engine
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.marginal import Derivatives, FacetsMarginal
-from raterlens.kernels.break_even import compiling_pays
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
@@ -209,7 +209,7 @@ class HaloMarginal(FacetsMarginal):
         self.item_sets, self.set_of_kind = _item_sets(self.kinds.members)
         self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
         numbers = len(self.rater) * response.n_categories * _PASSES
-        self.compiled = self.by_total and compiling_pays(numbers)
+        self.compiled = self.by_total and compiled_code_pays(numbers)
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),

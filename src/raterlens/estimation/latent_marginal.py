@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
 from raterlens.engine.student_items import Part, as_known, pool, split, student_items
 from raterlens.estimation.quasi_newton import Value
-from raterlens.kernels.break_even import compiling_pays
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array, Mask
@@ -108,7 +108,7 @@ class LatentClassMarginal:
             yield part, mixture, part.engine.evaluate(Tables(mixture.log_prob), nodes)
 
     def complete(self, parameters: Array, nodes: Nodes) -> Complete:
-        if self.model.rasch and compiling_pays(len(self.units.student) * _PASSES):
+        if self.model.rasch and compiled_code_pays(len(self.units.student) * _PASSES):
             return self._complete_compiled(parameters, nodes)
         loglik = 0.0
         answers = self.pseudo_answers.copy()

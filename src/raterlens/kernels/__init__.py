@@ -1,1 +1,1 @@
-"""Every compiled function, and the rule for when compiling pays. Small data never load this room."""
+"""Every compiled function, written in C (`c/`), and the rule for when compiled code pays."""

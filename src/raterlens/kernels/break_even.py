@@ -11,7 +11,7 @@ LARGE = 100_000
 """Ratings from which on a fit without compiled code is said to be slow."""
 
 
-def compiling_pays(numbers: float) -> bool:
+def compiled_code_pays(numbers: float) -> bool:
     """Whether going over this many numbers (rows x nodes x passes, roughly) is worth compiled code; not where there is
     none."""
     return numbers >= NUMBERS and available()

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from raterlens.errors import OptionError
+
 Integer, Real = ctypes.c_int64, ctypes.c_double
 
 _NAME = {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.platform, "kernels.so")
@@ -53,6 +55,11 @@ def available() -> bool:
 @cache
 def _library() -> tuple[ctypes.CDLL, str]:
     """The library, and the level of the processor's instructions that its functions are taken for."""
+    if not available():
+        raise OptionError(
+            "this needs compiled code, and Raterlens was installed without",
+            "install it again where a C compiler or the package ziglang can be had",
+        )
     library = ctypes.CDLL(str(Path(__file__).parent / _NAME))
     return library, "v3" if library.raterlens_level() == 3 else "v1"
 

@@ -27,7 +27,6 @@ ONE_THREAD = (
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "POLARS_MAX_THREADS",
-    "NUMBA_NUM_THREADS",
 )
 """What keeps the libraries of a new process to one thread, each set to 1."""
 
