@@ -9,7 +9,7 @@ from tests.support.import_graph import PACKAGE, ROOT, SOURCE, cycles, functions,
 
 # Top to bottom: a module imports only from its own room and from those above.
 LAYERS = [
-    ("errors", "text", "types", "drafts", "notebook", "score_options", "version"),
+    ("errors", "text", "types", "drafts", "memo", "notebook", "score_options", "version"),
     ("config",),
     ("parallel",),
     ("kernels",),

@@ -101,8 +101,8 @@ def consequences(fit: "Result", ratings: Ratings | None = None, cut: float | Non
 
 
 def _raters_per_student(ratings: Ratings) -> int:
-    pairs = np.unique(ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater)
-    return int(np.median(np.bincount(pairs // ratings.n_raters, minlength=ratings.n_students)))
+    whose = ratings.marked_pairs() // ratings.n_raters
+    return int(np.median(np.bincount(whose, minlength=ratings.n_students)))
 
 
 def _changed(panel: Panel, fit: "Result", ratings: Ratings, cut: float | None) -> int:

@@ -22,12 +22,13 @@ rates.
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import special
+
+from raterlens.memo import kept_with
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -119,13 +120,9 @@ def verdicts(raters: pl.DataFrame, *, ordered: bool = False, link: str = "logit"
 
 
 def verdicts_of(fit: "Result") -> pl.DataFrame:
-    """The verdicts of a fit's raters, in the order of its table; kept as long as the fit, for all who ask."""
-    if fit not in _KEPT:
-        _KEPT[fit] = verdicts(fit.table("raters"), ordered="thresholds" in fit.tables, link=fit.link)
-    return _KEPT[fit]
-
-
-_KEPT: "WeakKeyDictionary[Result, pl.DataFrame]" = WeakKeyDictionary()
+    """The verdicts of a fit's raters, in the order of its table: found once, for all who ask."""
+    ordered = "thresholds" in fit.tables
+    return kept_with(fit, "verdicts", lambda: verdicts(fit.table("raters"), ordered=ordered, link=fit.link))
 
 
 _NEEDED = ("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high")

@@ -136,6 +136,15 @@ class Ratings:
             code += codes[rows]
         return code
 
+    def marked_pairs(self) -> NDArray[np.int64]:
+        """The distinct `student x raters + rater`, sorted: who marked whom."""
+
+        def found() -> NDArray[np.int64]:
+            runs = run_starts(self.student, self.rater)
+            return np.unique(self.student[runs].astype(np.int64) * self.n_raters + self.rater[runs])
+
+        return self._once("pairs", found)
+
     def cell_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The distinct `context code x categories + score`, sorted, and how often each occurs."""
         return self._once("cells", self._count_cells)

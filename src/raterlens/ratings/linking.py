@@ -141,7 +141,7 @@ def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
 def _blocks(ratings: Ratings) -> tuple[int, Indices, Indices, Indices]:
     """How many blocks of raters there are, the block of each rater, and who marked whom: students and blocks."""
     n, block = ratings.n_raters, np.arange(ratings.n_raters)
-    pair = np.unique(ratings.student.astype(np.int64) * n + ratings.rater)
+    pair = ratings.marked_pairs()
     while True:
         student, other = np.divmod(pair, n)
         # Of each student the first block with all others, and neighbours; those who meet again at another student.

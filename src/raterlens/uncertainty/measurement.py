@@ -22,6 +22,7 @@ from raterlens.capability.yardstick import (
     students_of,
 )
 from raterlens.errors import OptionError
+from raterlens.memo import kept_with
 from raterlens.models.calibration import MOST_RATERS, Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel
@@ -114,7 +115,11 @@ def measured(
 
 
 def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -> Measurement:
-    """The panel of a facets fit on any yardstick."""
+    """The panel of a facets fit on any yardstick: found once, for all who ask."""
+    return kept_with(fit, ("measured", yardstick, item), lambda: _measured_fit(fit, yardstick, item))
+
+
+def _measured_fit(fit: "Result", yardstick: Yardstick, item: str | None) -> Measurement:
     calibration = fit.calibration
     assert calibration is not None
     has_errors = calibration.covariance is not None

@@ -1,0 +1,25 @@
+"""What is worked out once for an object, and kept as long as the object is."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+Value = TypeVar("Value")
+
+_kept: "WeakKeyDictionary[Any, dict[Hashable, Any]]" = WeakKeyDictionary()
+
+
+def kept_with(owner: object, key: Hashable, make: Callable[[], Value]) -> Value:
+    """What `make` returns, made once for the owner and the key.
+
+    Examples
+    --------
+    >>> class Fit: ...
+    >>> fit = Fit()
+    >>> kept_with(fit, "answer", lambda: 42), kept_with(fit, "answer", lambda: 0)
+    (42, 42)
+    """
+    found = _kept.setdefault(owner, {})
+    if key not in found:
+        found[key] = make()
+    return found[key]  # type: ignore[no-any-return]
