@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.capability.links import Link
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.types import Array
 
 # Logits beyond which a probability would be 0 in doubles.
 _FAR = 700.0
+# An exponential and a logarithm are like going over so many numbers.
+_PER_NUMBER = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,10 @@ class Adjacent:
         if self.n_categories == 2:
             s = self.logits(predictor, t)[:, 0]
             return np.asarray(np.maximum(s, 0) + np.log(1 + np.exp(-np.abs(s))))
+        if _large(predictor, t):
+            from raterlens.kernels.ordered_scores import adjacent  # may be missing
+
+            return adjacent(predictor.slope, predictor.intercepts, t, probabilities=False)[1]
         _, total, top = self._exponentials(predictor, t)
         return np.asarray(np.log(total) + top)
 
@@ -91,6 +98,12 @@ class Adjacent:
             # Not `special.expit`: NumPy has exponentials in vectors of the processor.
             small = np.exp(-np.abs(logits))
             return np.asarray(np.where(logits > 0, 1.0, small) / (1 + small))
+        if _large(predictor, t):
+            from raterlens.kernels.ordered_scores import adjacent  # may be missing
+
+            found, _ = adjacent(predictor.slope, predictor.intercepts, t, probabilities=True)
+            assert found is not None
+            return found
         small, total, _ = self._exponentials(predictor, t)
         small /= total[:, None]
         return small
@@ -176,15 +189,9 @@ class Graded:
         return np.ones(self.n_categories - 1)
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        s = self._predict(predictor, t)
         if self.link.name == "logit":
-            # F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)), and u - l is the same at every ability.
-            small = np.log(1 + np.exp(-np.abs(s)))
-            passes, fails = np.minimum(s, 0.0) - small, np.minimum(-s, 0.0) - small
-            with np.errstate(divide="ignore"):
-                apart = np.log(-np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
-            middle = passes[:, :-1] + fails[:, 1:] + apart[..., None]
-            return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
+            return self._logistic_log_prob(predictor, t)
+        s = self._predict(predictor, t)
         passes, fails = self.link.log_pass(s), self.link.log_fail(s)
         # F(upper) - F(lower), from the tail in which the two are small.
         low_tail = s[:, :-1] + s[:, 1:] < 0
@@ -192,6 +199,20 @@ class Graded:
         far = np.where(low_tail, passes[:, 1:], fails[:, :-1])
         with np.errstate(divide="ignore"):
             middle = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
+        return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
+
+    def _logistic_log_prob(self, predictor: Predictor, t: Array) -> Array:
+        """F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)), and u - l is the same at every ability."""
+        with np.errstate(divide="ignore"):
+            apart = np.log(-np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
+        if _large(predictor, t):
+            from raterlens.kernels.ordered_scores import graded_log_prob  # may be missing
+
+            return graded_log_prob(predictor.slope, predictor.intercepts, apart, t)
+        s = self._predict(predictor, t)
+        small = np.log(1 + np.exp(-np.abs(s)))
+        passes, fails = np.minimum(s, 0.0) - small, np.minimum(-s, 0.0) - small
+        middle = passes[:, :-1] + fails[:, 1:] + apart[..., None]
         return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
@@ -236,6 +257,12 @@ class Graded:
 
     def _logistic_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
         """f = F (1 - F), and F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)): no logarithms."""
+        with np.errstate(divide="ignore"):
+            apart = 1 / -np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0))
+        if _large(predictor, t):
+            from raterlens.kernels.ordered_scores import graded_ratios  # may be missing
+
+            return graded_ratios(predictor.slope, predictor.intercepts, apart, t, _FAR)
         s = self._predict(predictor, t)
         small = np.exp(-np.minimum(np.abs(s), _FAR))
         above, below = np.where(s > 0, 1.0, small), np.where(s > 0, small, 1.0)
@@ -244,8 +271,6 @@ class Graded:
         below /= small
         up, down = np.zeros((2, len(s), self.n_categories, len(t)))
         up[:, -1], down[:, 0] = below[:, -1], above[:, 0]
-        with np.errstate(divide="ignore"):
-            apart = 1 / -np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0))
         np.divide(below[:, :-1], below[:, 1:], out=up[:, 1:-1])
         np.divide(above[:, 1:], above[:, :-1], out=down[:, 1:-1])
         up[:, 1:-1] *= apart[..., None]
@@ -255,6 +280,11 @@ class Graded:
     @staticmethod
     def _predict(predictor: Predictor, t: Array) -> Array:
         return np.multiply.outer(predictor.slope, t)[:, None] + predictor.intercepts[..., None]
+
+
+def _large(predictor: Predictor, t: Array) -> bool:
+    """Whether a table of scores is worth compiled code."""
+    return compiled_code_pays(predictor.intercepts.size * len(t) * _PER_NUMBER)
 
 
 def counted_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:

@@ -30,6 +30,28 @@ INLINE double sum_of(four numbers) { return (numbers[0] + numbers[1]) + (numbers
 INLINE double larger(double one, double other) { return one > other ? one : other; }
 INLINE int64_t whole_lanes(int64_t size) { return (size + LANE - 1) / LANE * LANE; }
 
+/* log(1 + y) for 0 <= y <= 1: 2 artanh(u), a series in u^2, which is at most 1/9: so many terms are exact to rounding. */
+INLINE double log_one_more(double y) {
+    double u = y / (2.0 + y), v = u * u;
+    double p = 1.0 / 33.0;
+    p = p * v + 1.0 / 31.0;
+    p = p * v + 1.0 / 29.0;
+    p = p * v + 1.0 / 27.0;
+    p = p * v + 1.0 / 25.0;
+    p = p * v + 1.0 / 23.0;
+    p = p * v + 1.0 / 21.0;
+    p = p * v + 1.0 / 19.0;
+    p = p * v + 1.0 / 17.0;
+    p = p * v + 1.0 / 15.0;
+    p = p * v + 1.0 / 13.0;
+    p = p * v + 1.0 / 11.0;
+    p = p * v + 1.0 / 9.0;
+    p = p * v + 1.0 / 7.0;
+    p = p * v + 1.0 / 5.0;
+    p = p * v + 1.0 / 3.0;
+    return 2.0 * u * (p * v + 1.0);
+}
+
 /* exponential.c */
 void KERNEL(exponentials)(double *x, int64_t size, double top);
 void KERNEL(logarithms)(double *x, int64_t size);

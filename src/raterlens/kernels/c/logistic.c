@@ -12,27 +12,8 @@ EXPORT void KERNEL(softplus)(
         for (int64_t q = 0; q < size; q++)
             small[q] = -fabs(a * points[q] + e);
         KERNEL(exponentials)(small, size, 0.0);
-        for (int64_t q = 0; q < width; q++) {
-            /* log(1 + y) = 2 artanh(u), a series in u^2, which is at most 1/9: so many terms are exact to rounding. */
-            double u = small[q] / (2.0 + small[q]), v = u * u;
-            double p = 1.0 / 33.0;
-            p = p * v + 1.0 / 31.0;
-            p = p * v + 1.0 / 29.0;
-            p = p * v + 1.0 / 27.0;
-            p = p * v + 1.0 / 25.0;
-            p = p * v + 1.0 / 23.0;
-            p = p * v + 1.0 / 21.0;
-            p = p * v + 1.0 / 19.0;
-            p = p * v + 1.0 / 17.0;
-            p = p * v + 1.0 / 15.0;
-            p = p * v + 1.0 / 13.0;
-            p = p * v + 1.0 / 11.0;
-            p = p * v + 1.0 / 9.0;
-            p = p * v + 1.0 / 7.0;
-            p = p * v + 1.0 / 5.0;
-            p = p * v + 1.0 / 3.0;
-            row[q] = larger(a * points[q] + e, 0.0) + 2.0 * u * (p * v + 1.0);
-        }
+        for (int64_t q = 0; q < width; q++)
+            row[q] = larger(a * points[q] + e, 0.0) + log_one_more(small[q]);
     }
 }
 

@@ -1,0 +1,54 @@
+"""Compiled tables of ordered scores equal the readable ones, also far from where anybody is."""
+
+import numpy as np
+import pytest
+
+from raterlens.capability.links import get_link
+from raterlens.models.responses import Adjacent, Graded, Predictor
+
+# The order of sums differs, and how products of up to a thousand are rounded.
+SAME = {"rtol": 1e-12, "atol": 1e-12}
+
+
+@pytest.fixture(params=[3, 8])
+def problem(request):
+    random = np.random.default_rng(request.param)
+    slope = random.exponential(1.5, 30)
+    slope[:3] = [0.0, 20.0, -1.0]
+    intercepts = -np.sort(-random.normal(0, 2, (30, request.param - 1)), axis=1)
+    intercepts[3] *= 30
+    return Predictor(slope, intercepts), np.linspace(-6, 6, 53)
+
+
+def both(monkeypatch, table):
+    found = []
+    for numbers in (np.inf, 0):
+        monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+        found.append(table())
+    return found
+
+
+@pytest.mark.parametrize("table", ["log_prob", "_logistic_ratios"])
+def test_graded(problem, table, monkeypatch):
+    predictor, t = problem
+    response = Graded(get_link("logit"), predictor.intercepts.shape[1] + 1)
+    readable, compiled = both(monkeypatch, lambda: getattr(response, table)(predictor, t))
+    np.testing.assert_allclose(compiled, readable, **SAME)
+    assert np.shape(compiled)[-2:] == (response.n_categories, len(t))
+
+
+def test_graded_steps_at_the_same_place_have_no_score_between_them(problem, monkeypatch):
+    predictor, t = problem
+    predictor.intercepts[5, 1] = predictor.intercepts[5, 0]
+    response = Graded(get_link("logit"), predictor.intercepts.shape[1] + 1)
+    readable, compiled = both(monkeypatch, lambda: response.log_prob(predictor, t))
+    assert np.all(compiled[5, 1] == -np.inf)
+    np.testing.assert_allclose(compiled, readable, **SAME)
+
+
+@pytest.mark.parametrize("table", ["log_partition", "probabilities", "log_prob"])
+def test_adjacent(problem, table, monkeypatch):
+    predictor, t = problem
+    response = Adjacent(predictor.intercepts.shape[1] + 1)
+    readable, compiled = both(monkeypatch, lambda: getattr(response, table)(predictor, t))
+    np.testing.assert_allclose(compiled, readable, **SAME)
