@@ -1,7 +1,7 @@
 """Three ways from a model and ratings to estimates, all to the same record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 from raterlens.types import Array, Mask
 

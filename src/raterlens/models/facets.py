@@ -9,7 +9,7 @@ follows from this one map and its derivatives.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from raterlens.models.interaction_terms import Interaction
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.ratings.components import components
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01

@@ -1,6 +1,6 @@
 """A facets model on ratings: estimate, covariance, and what is found."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -44,6 +44,7 @@ from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
+from raterlens.records import dataclass
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
 from raterlens.types import Array, Mask
