@@ -89,6 +89,7 @@ else:
         def made(cls: type) -> type:
             # A class that defines __eq__ has None for __hash__.
             own = {name for name, method in vars(cls).items() if method is not None}
+            cls.__doc__ = cls.__doc__ or cls.__name__  # which Python would take from the signature, slowly
             cls = fields_alone(cls)
             for name, method in shared.items():
                 if name not in own:

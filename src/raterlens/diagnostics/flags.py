@@ -258,7 +258,7 @@ def _moment(row: Mapping[str, Any], prefix: str) -> str:
 
 
 def _column(table: pl.DataFrame, name: str) -> Array:
-    return table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return table[name].cast(pl.Float64).to_numpy()
 
 
 def _lower(z: Array) -> Array:

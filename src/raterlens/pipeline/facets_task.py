@@ -65,7 +65,6 @@ from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, ove
 from raterlens.uncertainty.resampling import redrawn
 from raterlens.uncertainty.shared_information import shared_information
 from raterlens.uncertainty.slope_limits import Reach, slope_limits
-from raterlens.uncertainty.sparse_covariance import large_covariance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,6 +224,8 @@ class FacetsTask:
             return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
         information = self._information(estimate.problem, parameters, estimate.nodes)
         if large:
+            from raterlens.uncertainty.sparse_covariance import large_covariance  # most fits do without
+
             return large_covariance(information, redundant, held, model)
         return inverted(information, redundant, held)
 

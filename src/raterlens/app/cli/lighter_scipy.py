@@ -53,4 +53,5 @@ def _leave_undocumented() -> None:
 
     parser.FunctionDoc = Undocumented
     # It marks functions for SciPy's documentation and tests, and returns them as they are.
-    import_module(CAPABILITIES).xp_capabilities = lambda **_: lambda function: function
+    marking: Any = import_module(CAPABILITIES)
+    marking.xp_capabilities = lambda **_: lambda function: function
