@@ -282,7 +282,7 @@ class FacetsModel:
     def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
         """(effects, parameters)"""
         own = [effect.jacobian(parameters[self.blocks[name]]) for name, effect in self._of_raters.items()]
-        rest = sparse.eye_array(self.blocks.size - self._rest)
+        rest = sparse.eye_array(self.blocks.size - self._rest, format="csr")
         return sparse.block_diag((*own, rest), format="csr")
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
