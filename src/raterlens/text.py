@@ -1,8 +1,9 @@
 """How numbers, labels, lists and messages are written for people."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from raterlens.records import dataclass
 
 MISSING = "–"
 QUOTED = 80

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -28,7 +27,17 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     table = pl.DataFrame(
         {"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0], "n": 99, "flag": ["x", "x"]} | numbers
     )
-    return SimpleNamespace(table=lambda name: table, tables=(), link="logit", to_json=lambda: "{}")
+
+    class StandIn:
+        tables, link = (), "logit"
+
+        def table(self, name: str) -> pl.DataFrame:
+            return table
+
+        def to_json(self) -> str:
+            return "{}"
+
+    return StandIn()
 
 
 def test_five_files(fit: Any, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ Pass or fail is a link's F and f. Ordered scores 0 .. K − 1 have thresholds τ
 own thresholds each) the curve is their average. With two categories and τ = 0 both are the binary curve.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.density_moments import Grid, moments, quadrature
 from raterlens.capability.links import Link
 from raterlens.capability.pass_rates import pass_and_fail, reached
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.

@@ -16,7 +16,6 @@ error is below 1e-13 for every a ≥ 0 and |η| ≤ 50.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -25,6 +24,7 @@ from scipy import special
 
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 _ROOT_2PI = math.sqrt(2 * math.pi)

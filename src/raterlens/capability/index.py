@@ -4,7 +4,6 @@ One index for every way of scoring (curve) and every population; uncertainty (ka
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from raterlens.capability.perfect_rater import (
     standard_of,
 )
 from raterlens.capability.population import Population, over_readings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # A slope that stands for 0 where its best severity is looked for.

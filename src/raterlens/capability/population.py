@@ -8,7 +8,6 @@ a θ + √v u is normal itself, so that a rater with halo is one of slope √(a�
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
@@ -22,6 +21,7 @@ from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.density_moments import blocks, highest, moments
 from raterlens.capability.peak import peaks
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 from raterlens.types import Array
 
@@ -82,8 +82,11 @@ class Population(Protocol):
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         """dΔ/dσ"""
 
+    def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        """(2, steps, ...): how often each step of the scores is reached, and how often not."""
+
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
-        """(2, steps, ...): how often each step of the scores is reached, and how often not; and Cov(score, θ)."""
+        """The shares, and Cov(score, θ)."""
 
     def top(self, share: Array) -> Array:
         """E[θ − E θ; the most able `share[0]` of students], where `share[1]` is the rest."""
@@ -155,10 +158,12 @@ class Normal:
             return np.asarray(moments(sigma * self.sd, severity, curve.link, 2)[2])
         return _rise(self, curve, sigma, self._span)
 
+    def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        return curve.rates(self._reach(a, halo), eta - a * self.mean)
+
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         # Stein's identity: Cov(y, θ) = Var(θ) E[dy/dθ].
-        standing = curve.rates(self._reach(a, halo), eta - a * self.mean)
-        return standing, self.sd**2 * self.rate(curve, a, eta, halo)
+        return self.shares(curve, a, eta, halo), self.sd**2 * self.rate(curve, a, eta, halo)
 
     def top(self, share: Array) -> Array:
         z = special.ndtri(np.minimum(share[0], share[1]))
@@ -251,6 +256,9 @@ class Histogram:
 
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         return _rise(self, curve, sigma, self._span)
+
+    def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        return self.follows(curve, a, eta, halo)[0]
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         def both(a: Array, eta: Array) -> Array:

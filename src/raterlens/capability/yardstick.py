@@ -1,7 +1,6 @@
 """The user's yardstick: against which rater, over which students and from which origin capability is measured."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
@@ -9,6 +8,7 @@ import polars as pl
 
 from raterlens.capability.population import Histogram, Normal, Population, Window
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, listed, shortened
 from raterlens.types import Array, Mask
 

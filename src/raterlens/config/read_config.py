@@ -4,12 +4,13 @@ import codecs
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from numbers import Real
 from typing import Any, Self
 
 from raterlens.config.option_checks import check_names, check_switch, check_text, given_options
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.score_options import bands_text, map_text, pairs
 from raterlens.text import Message, Option, shortened
 

@@ -6,7 +6,7 @@ degrees of freedom. Whether it is worth a second fit is asked of the score at 0 
 fit takes time, that score is the test.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
+from raterlens.records import dataclass
 from raterlens.result.record import Result
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import covariance, in_full

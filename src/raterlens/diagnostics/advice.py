@@ -183,9 +183,8 @@ def _best_of_all(on: Measurement) -> tuple[Array, Array]:
 def _range(on: Measurement) -> tuple[Array, Array]:
     """Abilities between -3 and 3 at which a rater has at least half of their highest sensitivity there."""
     a, eta = on.on.a, on.on.eta
-    at = np.stack(
-        [on.index.kappa_at(float(t), a, eta, on.on.sigmas, on.on.halos) for t in _ABILITIES], axis=1
-    )
+    rate = np.stack([on.index.rate_at(float(t), a, eta, on.on.halos) for t in _ABILITIES], axis=1)
+    at = rate / on.index.best(on.on.sigmas)[:, None]
     inside = at >= _HALF * at.max(axis=1, keepdims=True)
     flat = at.max(axis=1) <= 0
     low = np.where(flat, np.nan, _ABILITIES[inside.argmax(axis=1)])

@@ -6,7 +6,6 @@ scikit-learn, krippendorff, pingouin).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from raterlens.diagnostics.grouping import Groups, large
 from raterlens.diagnostics.rating_pairs import PairedRatings
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 DRAWS = 400

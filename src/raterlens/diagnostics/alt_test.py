@@ -14,7 +14,6 @@ The test takes what the others say for the truth: raters who share a bias confir
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -22,6 +21,7 @@ from scipy import special, stats
 
 from raterlens.errors import choose
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 EPSILON = 0.2

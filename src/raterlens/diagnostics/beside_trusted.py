@@ -6,7 +6,7 @@ trusted alone, unless the fit has a dimension of its own for what they share.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.errors import InputError
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.result.record import Result
 from raterlens.text import Message, Option, counted
 from raterlens.uncertainty.intervals import measure, rater_estimates, standards

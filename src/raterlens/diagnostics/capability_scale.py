@@ -1,7 +1,6 @@
 """How capability follows from the two numbers that a table shows for each rater."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from raterlens.capability.formulas import hrm
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.models.registry import is_latent_class
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ What a steady trend would gain tells a sudden change from a gradual one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from raterlens.diagnostics.grouping import large, order_of_two
 from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 STEPS = 100

@@ -1,7 +1,7 @@
 """Each rater period by period: severity, discrimination and kappa-bar, on the scale of the whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions

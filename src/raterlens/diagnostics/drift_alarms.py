@@ -15,7 +15,6 @@ time (abler students, say) is taken out first, as `change.py` does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.change import in_common, stretches
 from raterlens.diagnostics.residuals import Residuals
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 LEVEL = 0.05

@@ -5,8 +5,6 @@ latent class models the true category, 0 or 1, of the student's work on the item
 its context (rater, item, further facets) alone.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +13,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 

@@ -3,7 +3,7 @@
 A state is what a rating judges: an ability on an item, or in latent class models a true category of an item.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from raterlens.models.facets import SHAPE
 from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:

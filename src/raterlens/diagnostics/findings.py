@@ -1,11 +1,12 @@
 """What is known of a panel as a whole, found once for the report, the command line and the files."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.differences import Differences, differences
 from raterlens.parallel.linear_algebra import suited_to
+from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

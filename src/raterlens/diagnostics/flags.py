@@ -5,7 +5,7 @@ the effect is large enough to matter. What follows from a graver fault is not fl
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy import special
 from raterlens.diagnostics.change import GRADUAL, SUDDEN
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
 from raterlens.ratings.grouping_columns import moment_words
+from raterlens.records import dataclass
 from raterlens.text import shortened
 from raterlens.types import Array
 
@@ -257,7 +258,7 @@ def _moment(row: Mapping[str, Any], prefix: str) -> str:
 
 
 def _column(table: pl.DataFrame, name: str) -> Array:
-    return table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return table[name].cast(pl.Float64).to_numpy()
 
 
 def _lower(z: Array) -> Array:

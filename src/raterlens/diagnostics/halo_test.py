@@ -6,7 +6,7 @@ p = P(chi2_1 > x) / 2, and R variances a mixture of chi-squared distributions wi
 By default, and with many ratings, where a second fit takes time, the test is that of the score (`halo_score.py`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ abilities costs, with residuals taken as linear in ability across a student's po
 the model says (a halo, say), the sampling variance of U seen over students replaces the model's.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from raterlens.diagnostics.grouping import grouped, large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted, two_sided
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Five or so ratings of middling work. With less, one rating alone would decide.

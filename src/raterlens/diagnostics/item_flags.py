@@ -77,4 +77,4 @@ def _slopes(items: pl.DataFrame) -> Iterator[Row]:
 
 
 def _column(table: pl.DataFrame, name: str) -> Array:
-    return table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return table[name].cast(pl.Float64).to_numpy()

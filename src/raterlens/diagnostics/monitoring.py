@@ -1,6 +1,5 @@
 """During the marking: what has changed since an earlier fit, and drift alarms, valid however often one looks."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from raterlens.diagnostics.earlier_fit import changes, in_words, nested
 from raterlens.diagnostics.residuals import residuals
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import moment_words, time_of
+from raterlens.records import dataclass
 from raterlens.result.record import Result
 from raterlens.text import counted, shortened
 

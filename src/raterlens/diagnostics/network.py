@@ -5,8 +5,6 @@ share students; then neighbours are pushed apart until they can be told apart), 
 the largest first. No random numbers; work linear in the links, but for the neighbour searches.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from scipy.spatial import cKDTree
 
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
+from raterlens.records import dataclass
 from raterlens.result.record import Result
 from raterlens.types import Array, Indices
 

@@ -4,7 +4,6 @@ Large data go through compiled code (`kernels/residual_sweep.py`); a test holds 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import large
 from raterlens.engine.protocol import Nodes
 from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Numbers in one block of ratings x nodes, or pairs x nodes in compiled code: 4 MB each, a handful at a time.

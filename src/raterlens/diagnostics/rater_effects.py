@@ -6,8 +6,6 @@ centrality       what middle scores gain over the ends of the scale, in logits (
 halo             correlation of a student's items beyond what ability explains: scores given as a whole
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from raterlens.diagnostics.grouping import large, order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 FEWEST = 8

@@ -1,7 +1,5 @@
 """Every two ratings of the same work, and every two raters with work in common."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -9,6 +7,7 @@ from scipy import special
 
 from raterlens.diagnostics.grouping import Groups, grouped, large, order_of
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 MOST_PAIRS = 20_000_000

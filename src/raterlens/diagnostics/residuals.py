@@ -8,7 +8,7 @@ student has. What a rating is compared with, its probability, comes from the rat
 Students go through in blocks; time and memory are linear in the ratings.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from raterlens.engine.protocol import Moments
 from raterlens.models.contexts import Contexts
 from raterlens.parallel.threads import in_threads
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.result.record import Result
 from raterlens.types import Array, Indices
 

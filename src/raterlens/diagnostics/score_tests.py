@@ -7,13 +7,12 @@ makes the projection the same for every moment). Students are independent; a rat
 so they are summed first.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.diagnostics.residuals import Residuals
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 LEVEL = 0.05

@@ -137,7 +137,7 @@ def _numbers(raters: pl.DataFrame, column: str) -> NDArray[np.float64]:
     """A column, with the estimate itself where there is no interval: the estimate then decides."""
     if column not in raters.columns:
         return _numbers(raters, column.rpartition("_")[0])
-    found = raters[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    found = raters[column].cast(pl.Float64).to_numpy()
     if not column.endswith(("_low", "_high")):
         return found
     return np.where(np.isfinite(found), found, _numbers(raters, column.rpartition("_")[0]))

@@ -1,12 +1,11 @@
 """Students as compiled code goes over them: those with the same ratings once, and in an order that suits the cache."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Students are merged where fewer than this share of them are different: looking a student up has its price, too.

@@ -1,7 +1,6 @@
 """Ratings to the sparse matrices an engine works on. Time and memory are linear in the ratings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
 from raterlens.ratings.pieces import by_piece
 from raterlens.ratings.repeats import occurrence
+from raterlens.records import dataclass
 
 
 def rating_cells(

@@ -4,7 +4,7 @@ The same numbers as `numpy_engine.py`, the twin that a test holds it to.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from raterlens.kernels.posterior_pass import Found, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # Numbers of posteriors at a time: 8 MB.

@@ -5,7 +5,7 @@ where there is room, the system keeps them in memory, and an evaluation reads no
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -20,6 +20,7 @@ from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget
 from raterlens.ratings.stored import StoredRatings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 

@@ -11,7 +11,6 @@ to 1; or, where omega is small beside any step, Gauss-Hermite points around each
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy import sparse
 
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.ratings.coded import Codes
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 STEP = 0.75

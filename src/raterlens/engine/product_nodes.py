@@ -1,10 +1,11 @@
 """Nodes of two abilities: to an engine just more nodes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from raterlens.engine.protocol import MOST_NODES, Nodes
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 

@@ -1,13 +1,13 @@
 """What passes between a model and an engine, and the four verbs of every engine."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 Matrix: TypeAlias = Array | sparse.csr_array

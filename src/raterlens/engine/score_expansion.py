@@ -6,12 +6,12 @@ would be needed, the nodes themselves are the basis.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.

@@ -4,8 +4,6 @@ A cell is a distinct pattern: an item and which raters gave which scores, in no 
 twice). Time and memory are linear in the ratings.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -13,6 +11,7 @@ from scipy import sparse
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Engine
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Students of a part. Patterns are shared within a part only: with many raters nearly every student-item has its

@@ -4,8 +4,6 @@ Shared by the Laplace approximation and hierarchical likelihood, which need no g
 (student, context, score).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raterlens.capability.links import Link
@@ -13,6 +11,7 @@ from raterlens.engine.cells import rating_cells
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Linked, Predictor
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 _NEWTON_STEPS = 100

@@ -7,14 +7,13 @@ posteriors with the variance that is usual at an ability, as if a student's rati
 with f the expected score, the variance of f is at least that of ability times the square of the mean of f'.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Of the information of complete data, so much may be missing at most.

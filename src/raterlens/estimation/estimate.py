@@ -1,11 +1,11 @@
 """What every estimation ends in, whatever the model and the method."""
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.estimation.quasi_newton import Value
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 Problem = TypeVar("Problem")

@@ -4,13 +4,12 @@ Each gets half a rating of the other kind, spread over its contexts and over the
 in the familiar half-count correction of a proportion. Nobody is dropped, everybody is flagged.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response, counted_scores
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 HALF_A_RATING = 0.5

@@ -10,7 +10,7 @@ The parameters are the variances tau^2: by symmetry the likelihood is level at t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:

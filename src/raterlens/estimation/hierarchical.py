@@ -9,7 +9,6 @@ The printed estimates of the paper come from this procedure; its text also menti
 which they cannot be reproduced. With few ratings per student it is biased (see docs/paper.md): `mml` is the default.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -20,6 +19,7 @@ from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import NO_SLOPE, FacetsModel
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 ALTERNATION = "alternation with projected L-BFGS"

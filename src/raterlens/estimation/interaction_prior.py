@@ -1,12 +1,11 @@
 """Interactions as a sample: each term's from a normal distribution around 0, whose spread is estimated."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse, special
 
 from raterlens.engine.protocol import Matrix
 from raterlens.models.facets import FacetsModel
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 

@@ -8,7 +8,6 @@ difficulties and sigma are a logistic regression, on which one Newton step is ta
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -17,6 +16,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.engine.student_items import as_known
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
 from raterlens.models.signal_detection import LARGEST_SIGMA
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 STEPS = 40

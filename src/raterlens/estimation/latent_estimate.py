@@ -1,7 +1,7 @@
 """Fitting a latent class model: the likelihood of a mixture can have several maxima, so from several starts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -20,6 +20,7 @@ from raterlens.estimation.optimiser import USUAL, Optimum, Search, Space, maximi
 from raterlens.estimation.quadrature import Grid
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.text import counted
 from raterlens.types import Array
 

@@ -6,7 +6,6 @@ these the gradient.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from raterlens.estimation.quasi_newton import Value
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 # Dawid-Skene has one ability for all: a single node with all the weight.

@@ -1,7 +1,7 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -20,6 +20,7 @@ from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 if TYPE_CHECKING:

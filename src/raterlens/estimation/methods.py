@@ -1,7 +1,7 @@
 """Three ways from a model and ratings to estimates, all to the same record."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,7 @@ from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.grid import nodes_for, reached
-from raterlens.estimation.hierarchical import fit_hierarchical
 from raterlens.estimation.interaction_prior import InteractionTerm
-from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.marginal_forms import marginal
@@ -45,6 +43,7 @@ from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 from raterlens.types import Array, Mask
 
@@ -345,6 +344,8 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
 
 
 def _laplace(task: _Task) -> FacetsEstimate:
+    from raterlens.estimation.laplace import Laplace  # most fits do without
+
     model = task.problem.model
     approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)
     optimum = maximise(
@@ -363,6 +364,8 @@ def _laplace(task: _Task) -> FacetsEstimate:
 
 
 def _hierarchical(task: _Task) -> FacetsEstimate:
+    from raterlens.estimation.hierarchical import fit_hierarchical  # most fits do without
+
     model = task.problem.model
     found = fit_hierarchical(
         Conditional(task.ratings, model, task.link),
@@ -377,8 +380,7 @@ def _hierarchical(task: _Task) -> FacetsEstimate:
     value = task.problem.value(found.parameters, nodes)
     if found.record.converged:
         _refuse_chance(task, found.parameters, value, nodes)
-    parameters = centre(model, found.parameters)
-    at_limit = model.at_limit(found.parameters)
+    parameters, at_limit = centre(model, found.parameters), model.at_limit(found.parameters)
     return FacetsEstimate(
         task.problem, parameters, value, nodes, found.moments, found.record, task.held, at_limit
     )

@@ -1,11 +1,11 @@
 """One optimiser for every method, in coordinates scaled to standard errors, and a record of what it did."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from raterlens.estimation.quasi_newton import News, Point, Value, climb
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.

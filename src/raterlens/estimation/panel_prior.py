@@ -15,7 +15,7 @@ model's own parameters, and the spreads s and v are all that is to be learnt bes
 with the slopes: the density of slopes that are all alike has no bound as s goes to 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from raterlens.engine.protocol import Matrix
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 FREEDOM = 3.0

@@ -10,7 +10,7 @@ Kutner (1996). Where the truth of a piece is known, its ratings count for that c
 prevalence gets half a rating of either kind (Jeffreys's prior of a proportion), so that none is estimated at 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.contexts import Blocks
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices, Mask
 
 UNKNOWN = -1

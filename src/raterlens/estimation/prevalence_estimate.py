@@ -1,11 +1,10 @@
 """Prevalences and error rates at the maximum, with their covariance."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import special
 
 from raterlens.estimation.prevalence import PrevalenceProblem
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 NORMAL = float(special.ndtri(0.975))

@@ -1,7 +1,7 @@
 """Marginal maximum likelihood: quadrature on a grid that follows the posteriors' widths."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -19,6 +19,7 @@ from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
 from raterlens.estimation.quasi_newton import News, Value
 from raterlens.estimation.starting_values import information_of_halo
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.

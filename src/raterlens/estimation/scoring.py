@@ -1,6 +1,6 @@
 """New students by a calibrated panel: everything about raters, items and scores fixed, only abilities asked for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,7 @@ from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.level_tables import level_table
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, listed
 from raterlens.types import Array, Indices
 

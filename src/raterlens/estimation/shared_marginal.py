@@ -4,7 +4,7 @@ Nodes of both abilities are just more nodes: a cell's table has its log-probabil
 over all of them, and by Fisher's identity the gradient in a bias is that of the predictor times z.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response, counted_scores
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.

@@ -1,10 +1,11 @@
 """What a gate asks of every rater, as one record: `rl.gate` and the command line build the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import inf
 
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 

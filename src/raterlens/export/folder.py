@@ -71,7 +71,6 @@ def write_results(
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.diagnostics.panel_summary import with_verdicts
-    from raterlens.export.excel import write_workbook
     from raterlens.export.spreadsheet_cells import harmless
     from raterlens.report import render
 
@@ -92,6 +91,8 @@ def write_results(
         for file, table in diagnosed.items():
             harmless(table).write_csv(draft / file)
         if xlsx:
+            from raterlens.export.excel import write_workbook
+
             found_too = () if found is None else found.warnings()
             further = () if document is None else document.cautions
             warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))

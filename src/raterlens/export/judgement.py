@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from raterlens.export.gate import NORMAL, Gate, as_judged, judge
 from raterlens.export.gate_files import cell
 from raterlens.pipeline.shared_checks import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.report.reproduce import as_flag
 from raterlens.result.record import Result
 from raterlens.text import Message, Option, counted, interval, listed, number, worded

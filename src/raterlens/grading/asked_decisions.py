@@ -1,6 +1,5 @@
 """Decisions as a command or a form asks for them: checked before the work, made after it."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +8,7 @@ from raterlens.config import FitConfig
 from raterlens.errors import OptionError
 from raterlens.grading.cuts import given_cuts
 from raterlens.models.registry import is_latent_class
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 if TYPE_CHECKING:

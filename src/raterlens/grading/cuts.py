@@ -5,7 +5,6 @@ rater over all items. It rises with ability, so each cut on it is a cut on abili
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args
 
@@ -14,6 +13,7 @@ import numpy as np
 from raterlens.diagnostics.expected_scores import category_probabilities, predictor_at, rater_effects
 from raterlens.errors import OptionError, choose
 from raterlens.models.calibration import Calibration
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 On = Literal["score", "ability"]

@@ -1,13 +1,12 @@
 """Who marked what: students by the readings that they have, each distinct pattern once."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Indices
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

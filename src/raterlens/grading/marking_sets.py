@@ -1,7 +1,7 @@
 """What other raters would have given: raw grades by sets of raters, those of the exam and others of the panel."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from raterlens.grading.reading_totals import convolved, reading_totals
 from raterlens.models.calibration import Calibration
 from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.ratings.coded import Codes, Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 MOST_PATTERNS, MOST_SETS = 200, 500

@@ -11,7 +11,6 @@ smooth, so it is computed for a few values of v and interpolated.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -21,6 +20,7 @@ from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.grading.cuts import Cuts, fair_scores
 from raterlens.models.calibration import Calibration
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 _LEVELS = 8

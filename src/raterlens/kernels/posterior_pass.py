@@ -10,7 +10,6 @@ Second, a posterior stays in the processor's registers and nearest cache from it
 """
 
 import ctypes
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import in_threads, spans
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # Products within exp(+-600) stay well inside the range of doubles.

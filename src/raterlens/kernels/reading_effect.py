@@ -10,13 +10,13 @@ readable twin, finds by logarithms of every kind of reading.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.kernels.library import Doubles, Integer, Longs, kernel
 from raterlens.parallel.threads import in_threads, spans
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 _average_readings = kernel(

@@ -5,13 +5,13 @@ few nodes that carry the posterior's mass are so cheap to visit that no expansio
 """
 
 import ctypes
-from dataclasses import dataclass
 
 import numpy as np
 
 from raterlens.kernels.exponential import LANE, padded
 from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
 from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # A wide posterior is gone over by every second node, or every fourth.

@@ -1,10 +1,9 @@
 """Sparse matrices as kernels take them."""
 
-from dataclasses import dataclass
-
 from scipy import sparse
 
 from raterlens.kernels.library import Doubles, Ints, Longs
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 

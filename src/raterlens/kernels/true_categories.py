@@ -5,13 +5,12 @@ The same sums as `LatentClassMarginal` finds with tables over cells, its readabl
 probability of a student-item's ratings at an ability is a mixture of two numbers, and a student has few of them.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
 from raterlens.parallel.threads import in_threads, spans
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 _expected_truths = kernel(

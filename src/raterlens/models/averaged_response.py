@@ -1,12 +1,11 @@
 """A response averaged over the reading effect: what a single score is like, whatever the impression of its reading."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import special
 
 from raterlens.capability.population import READINGS
 from raterlens.models.responses import Predictor, Response
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 

@@ -1,7 +1,6 @@
 """From a model's name and options to a model on the data."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.spec import FacetsSpec
 from raterlens.models.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 

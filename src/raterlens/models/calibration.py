@@ -4,7 +4,7 @@ Enough to restate capability on another yardstick, to score new students, and to
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from raterlens.errors import choose
 from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
 from raterlens.models.registry import facets_spec
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.

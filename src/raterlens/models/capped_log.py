@@ -5,13 +5,12 @@ corner there, which a sum over ability nodes turns into steps of its gradient; a
 S, the corner is round and the likelihood smooth enough for the optimiser and for standard errors.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Linked, Predictor
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 CORNER = 0.02

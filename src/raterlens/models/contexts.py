@@ -1,13 +1,13 @@
 """A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Codes, Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 

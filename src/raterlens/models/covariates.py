@@ -1,7 +1,6 @@
 """What is known of raters beforehand, to explain severity and discrimination by."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import polars as pl
 
 from raterlens.errors import InputError
 from raterlens.reading.rater_table import read_rater_table
+from raterlens.records import dataclass
 from raterlens.text import listed, shortened
 from raterlens.types import Array
 

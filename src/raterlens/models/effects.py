@@ -1,11 +1,11 @@
 """How each rater's slope, or severity, comes from parameters: its own, shared, or explained by covariates."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 

@@ -1,6 +1,6 @@
 """A facets model with one more block of parameters at its end, and everything else as it was."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from scipy import sparse
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 

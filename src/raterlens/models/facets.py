@@ -9,7 +9,7 @@ follows from this one map and its derivatives.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from raterlens.models.interaction_terms import Interaction
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.ratings.components import components
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01
@@ -281,7 +282,7 @@ class FacetsModel:
     def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
         """(effects, parameters)"""
         own = [effect.jacobian(parameters[self.blocks[name]]) for name, effect in self._of_raters.items()]
-        rest = sparse.eye_array(self.blocks.size - self._rest)
+        rest = sparse.eye_array(self.blocks.size - self._rest, format="csr")
         return sparse.block_diag((*own, rest), format="csr")
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:

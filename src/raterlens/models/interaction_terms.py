@@ -5,11 +5,11 @@ would tell these from the rater's severity and the level's difficulty (`estimati
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from raterlens.models.contexts import Contexts
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 ITEM = "item"

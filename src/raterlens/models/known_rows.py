@@ -9,7 +9,7 @@ To an engine these are contexts like the others, which come last. Nobody else se
 thresholds are a block of parameters at the end.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.thresholds import SMALLEST_GAP, Thresholds
 from raterlens.ratings.coded import Facet, Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices, Mask
 
 KNOWN = "known"

@@ -1,11 +1,12 @@
 """A panel: what was estimated of its raters, whatever the model."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices, Mask
 
 

@@ -8,7 +8,7 @@ those who are not anchored would be judged by students who are not there. With z
 so that everything downstream works with z as it does with theta.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from scipy import sparse
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 POPULATION = "population"

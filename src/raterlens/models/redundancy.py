@@ -5,13 +5,13 @@ slopes against item slopes. Each is a pair of rows: a direction, and a constrain
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from raterlens.models.facets import FacetsModel
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 

@@ -4,7 +4,6 @@ A context has a slope a and K - 1 intercepts e_1 .. e_{K-1} for K score categori
 tabulated over contexts (C) and ability nodes t (Q).
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # Logits beyond which a probability would be 0 in doubles.

@@ -6,7 +6,7 @@ b is 0 for trusted raters and known answers, which fix what theta is. Independen
 only relabel a_r. Of zeta's two directions the one is taken in which most raters follow it.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from raterlens.models.contexts import Blocks
 from raterlens.models.extended_model import ExtendedModel
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 
 BIAS = "bias"

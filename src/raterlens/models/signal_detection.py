@@ -16,13 +16,13 @@ into -theta turns sigma into -sigma; a_r >= 0 and sigma >= 0 leave one of these 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from raterlens.capability.links import Link
 from raterlens.models.contexts import Blocks
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # The slope of a rater who never errs has no finite estimate. At these the error rates of such a rater are below

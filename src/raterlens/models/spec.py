@@ -4,10 +4,11 @@ Nothing here, nor in the modules of the models, imports NumPy at its top: the co
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, fields
 from typing import TYPE_CHECKING, get_args
 
 from raterlens.config import FitConfig, LinkName, Method
+from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     from raterlens.models.effects import Effect

@@ -7,7 +7,6 @@ the same rows, whatever the number of workers.
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from raterlens.drafts import write_whole
 from raterlens.errors import OptionError
 from raterlens.parallel.processes import side_by_side
 from raterlens.parallel.threads import one_thread
+from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,6 @@ from raterlens.models.spec import COMMON, FacetsSpec
 from raterlens.parallel.linear_algebra import suited_to
 from raterlens.pipeline.facets_checks import check_together
 from raterlens.pipeline.facets_task import FacetsTask
-from raterlens.pipeline.latent_class_task import LatentClassTask
 from raterlens.pipeline.steps import Run, Task
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
@@ -82,5 +81,8 @@ def _or(options: Iterable[Option]) -> Iterator[str | Option]:
 
 
 def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:
-    of_facets = isinstance(MODELS[config.model], FacetsSpec)
-    return (FacetsTask if of_facets else LatentClassTask).of(ratings, config, run)
+    if isinstance(MODELS[config.model], FacetsSpec):
+        return FacetsTask.of(ratings, config, run)
+    from raterlens.pipeline.latent_class_task import LatentClassTask  # most fits do without
+
+    return LatentClassTask.of(ratings, config, run)

@@ -1,6 +1,6 @@
 """A facets model on ratings: estimate, covariance, and what is found."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -44,6 +44,7 @@ from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
+from raterlens.records import dataclass
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
 from raterlens.types import Array, Mask
@@ -64,7 +65,6 @@ from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, ove
 from raterlens.uncertainty.resampling import redrawn
 from raterlens.uncertainty.shared_information import shared_information
 from raterlens.uncertainty.slope_limits import Reach, slope_limits
-from raterlens.uncertainty.sparse_covariance import large_covariance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,6 +224,8 @@ class FacetsTask:
             return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
         information = self._information(estimate.problem, parameters, estimate.nodes)
         if large:
+            from raterlens.uncertainty.sparse_covariance import large_covariance  # most fits do without
+
             return large_covariance(information, redundant, held, model)
         return inverted(information, redundant, held)
 

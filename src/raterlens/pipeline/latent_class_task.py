@@ -1,7 +1,5 @@
 """A latent class model (hierarchical raters, Dawid-Skene) on ratings: estimate, covariance, and what is found."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raterlens.capability.links import get_link
@@ -15,6 +13,7 @@ from raterlens.models.signal_detection import LatentClassModel
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
+from raterlens.records import dataclass
 from raterlens.result.latent_class import latent_class_tables
 from raterlens.result.latent_class_warnings import latent_class_warnings
 from raterlens.text import Message, Option

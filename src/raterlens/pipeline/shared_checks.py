@@ -1,7 +1,5 @@
 """Whether data can tell a dimension that raters share from the truth, and a request asks for it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
@@ -10,6 +8,7 @@ from raterlens.errors import OptionError
 from raterlens.pipeline.incompatible import refuse_together
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, counted
 from raterlens.types import Mask
 

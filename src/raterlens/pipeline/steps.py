@@ -1,7 +1,6 @@
 """The steps that every family of models goes through, and what passes between them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,6 +11,7 @@ from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress, Optimiser
 from raterlens.models.calibration import Calibration
 from raterlens.parallel.dask_cluster import check_client
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """The raters and items that a plan reckons with: an earlier fit's, or stated spreads."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.random import default_rng
 from scipy import special
 
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 from raterlens.types import Array
 

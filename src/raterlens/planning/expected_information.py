@@ -11,7 +11,6 @@ and so is T given W: quadrature over both. Students with the same raters are rec
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import default_rng
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from raterlens.engine.protocol import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
 from raterlens.planning.reading_tables import ReadingTables, reading_tables, sum_variance
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 MOST_OUTCOMES = 1_300

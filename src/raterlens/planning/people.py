@@ -1,7 +1,6 @@
 """Students, raters and forbidden pairs of a plan, from numbers, labels or tables."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import polars as pl
 
 from raterlens.errors import InputError, OptionError
 from raterlens.reading.rater_table import read_rater_table
+from raterlens.records import dataclass
 from raterlens.simulation.designs import numbered
 from raterlens.text import listed, shortened
 from raterlens.types import Array, Indices

@@ -1,7 +1,5 @@
 """From the expected information of a design to the standard errors that raters and students can expect."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from scipy import linalg
@@ -11,6 +9,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import Redundancy
 from raterlens.planning.assumed_panel import AssumedPanel
 from raterlens.planning.expected_information import DesignInformation, design_information
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices, Mask
 from raterlens.uncertainty.covariance import covariance, in_full
 from raterlens.uncertainty.measurement import measured

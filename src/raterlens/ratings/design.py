@@ -1,7 +1,5 @@
 """Who is linked to whom: connectivity, extreme levels, thin spots. Pure functions of `Ratings`."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -9,6 +7,7 @@ from numpy.typing import NDArray
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.long_columns import run_starts
+from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
 
 FEW = 10

@@ -1,10 +1,11 @@
 """Known answers: what is right for a student and an item, whoever rated them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.records import dataclass
 from raterlens.types import Indices
 
 Codes = NDArray[np.int32]

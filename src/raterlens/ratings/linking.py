@@ -1,7 +1,6 @@
 """The design looked at more closely: how to connect what is apart, what hangs by a thread, what is confounded, and
 how many ratings a rater would need. Before any fit; `design.examine` has the plain counts."""
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import polars as pl
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.design import connected_groups
+from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
 from raterlens.types import Indices
 

@@ -1,7 +1,6 @@
 """Coded ratings, in chunks of any order, to a file sorted by student."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import distinct_counts
 from raterlens.ratings.packed_file import AnyArray, forget, narrow, writing
+from raterlens.records import dataclass
 
 Counts = NDArray[np.int64]
 

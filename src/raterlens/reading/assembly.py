@@ -1,7 +1,7 @@
 """The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from raterlens.reading.repeated_rows import Whole, repeated_rows
 from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.trusted_column import marked_raters
 from raterlens.reading.value_labels import labelled
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, counted, listed, shortened
 from raterlens.types import Mask
 

@@ -1,6 +1,5 @@
 """Labels to codes: each label's place among the sorted labels, in time and memory linear in the rows."""
 
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from raterlens.errors import InputError
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.coded import Codes, used_levels
+from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.

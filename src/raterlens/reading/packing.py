@@ -5,7 +5,7 @@ put into their students' places chunk by chunk.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ from raterlens.reading.proposals.score_scales import understood_scale
 from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.reader import checked
 from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 # Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.

@@ -1,7 +1,7 @@
 """A column of scores to whole numbers: as they stand, by what words are worth, in bands, or by a cut."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import polars as pl
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.reading.proposals.score_words import MISSING, VERDICTS
+from raterlens.records import dataclass
 from raterlens.score_options import map_text
 from raterlens.text import Message, Option, shortened
 

@@ -1,9 +1,10 @@
 """What makes a report a document: its title and date, the fit before it, and cautions from elsewhere."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import TYPE_CHECKING
 
+from raterlens.records import dataclass
 from raterlens.report import english as words
 
 if TYPE_CHECKING:

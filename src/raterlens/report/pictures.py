@@ -164,7 +164,7 @@ def _upright(bottom: float, top: float, title: str) -> Axis:
 def _with_intervals(rows: pl.DataFrame) -> list[tuple[Mark, pl.DataFrame]]:
     """Raters with an interval, by their mark."""
     known = rows.filter(pl.col("kappa_low").is_finite() & pl.col("kappa_high").is_finite())
-    return [(mark, own) for mark in MARKS.values() if (own := known.filter(kind=mark.name)).height]
+    return [(mark, known.filter(kind=mark.name)) for mark in _legend(known)]
 
 
 def _legend(rows: pl.DataFrame) -> list[Mark]:

@@ -4,10 +4,11 @@ import csv
 import io
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from raterlens.config import FitConfig, ReadConfig
+from raterlens.records import dataclass
 from raterlens.text import Option
 
 IMPORT = "import raterlens as rl"

@@ -1,6 +1,5 @@
 """Who rates whom on which item. A new design is a function that returns a `Plan`."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import OptionError
 from raterlens.reading.levels import Levels, code
+from raterlens.records import dataclass
 from raterlens.text import shortened
 
 

@@ -1,7 +1,6 @@
 """True values of a simulation: checked, drawn where they are not given, and centred as a fit reports them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from raterlens.capability.links import get_link
 from raterlens.config import Scale
 from raterlens.errors import OptionError, choose
+from raterlens.records import dataclass
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.truth import LATENT_CLASS, Truth

@@ -1,7 +1,6 @@
 """Ratings from a model and a design: who rates whom, the true values, and a draw for every rating."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.random import Generator, SeedSequence, default_rng
@@ -9,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.errors import OptionError
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.simulation.designs import Plan, crossed, linked, written
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.parameters import Parameters

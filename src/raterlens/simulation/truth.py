@@ -1,6 +1,6 @@
 """The truth behind simulated ratings, as a fit reports it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from raterlens import capability
 from raterlens.capability.curves import curve_of
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 LATENT_CLASS = ("hrm", "dawid-skene")

@@ -1,11 +1,11 @@
 """The designs of the calibration study, with known capability."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from raterlens.records import dataclass
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.paper_designs import simulate_study1, simulate_writing

@@ -4,12 +4,11 @@ This is the paper's first step (`glm()` in R). Its student effects, in logits an
 what the paper prints for the TFM. Only the comparison with its table uses it; `rl.fit` does not offer it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import special
 
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 _STEPS = 50

@@ -7,7 +7,7 @@ uninterrupted one write the same bytes, whatever the number of workers.
 
 import hashlib
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import polars as pl
 
 from raterlens.drafts import write_whole
 from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
+from raterlens.records import dataclass
 from raterlens.studies.study import Study, Task, get_study
 from raterlens.version import __version__
 

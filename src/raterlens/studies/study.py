@@ -1,7 +1,7 @@
 """What a study is: a replication that is a pure function of its seed, a summary of all replications, and a figure."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from raterlens.errors import choose
+from raterlens.records import dataclass
 from raterlens.studies.catalogue import STUDIES, module_of
 
 SEED = 2025

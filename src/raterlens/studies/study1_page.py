@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import polars as pl
 
 from raterlens.config import Method
+from raterlens.records import dataclass
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.accuracy import replications
 from raterlens.studies.markdown import opening, table, with_error

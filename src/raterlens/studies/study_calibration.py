@@ -4,8 +4,6 @@ Ratings are drawn from a model with known capability and fitted; a 95 % interval
 Raters at a bound are kept apart: those estimated at 0, and the truly best, whose rho is 1.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 from scipy import special, stats
@@ -13,6 +11,7 @@ from scipy import special, stats
 from raterlens import capability
 from raterlens.config import FitConfig
 from raterlens.facade import Fit, fitted
+from raterlens.records import dataclass
 from raterlens.simulation.simulate import Simulated
 from raterlens.simulation.truth import Truth
 from raterlens.studies.calibration_designs import CONDITIONS, Condition

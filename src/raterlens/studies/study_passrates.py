@@ -5,7 +5,6 @@ a person's verdict for the truth, as their authors assume.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -16,6 +15,7 @@ from scipy import special
 from raterlens.diagnostics.true_pass_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
+from raterlens.records import dataclass
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import COLOURS
 from raterlens.studies.study import Results, Study, Task

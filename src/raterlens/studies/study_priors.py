@@ -5,7 +5,6 @@ capability is off, whether raters come out in the right order, and whether 95 % 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -17,6 +16,7 @@ from raterlens import capability
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig, Prior
 from raterlens.facade import Fit, fitted
+from raterlens.records import dataclass
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.paper_designs import simulate_study1, simulate_writing

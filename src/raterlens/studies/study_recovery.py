@@ -3,7 +3,6 @@
 Ratings are drawn from a model, and the same model is fitted by marginal maximum likelihood at three sample sizes.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -12,6 +11,7 @@ import polars as pl
 
 from raterlens.config import FitConfig
 from raterlens.facade import Fit, fitted
+from raterlens.records import dataclass
 from raterlens.simulation.simulate import simulate
 from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows

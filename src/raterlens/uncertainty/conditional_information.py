@@ -12,8 +12,6 @@ intercepts p is a small block for each rating and three vectors per student,
 which follows by differentiating through theta*(p). So it is exact and costs about as much as a few gradients.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
@@ -22,6 +20,7 @@ from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.extremes import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import counted_scores
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # For the fourth derivative of a log-probability, from its exact third one: off by 1e-8 relative.

@@ -1,7 +1,5 @@
 """Covariance of the estimates from their information, with redundant and undetermined directions told apart."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -9,6 +7,7 @@ from scipy import linalg
 from raterlens.engine.protocol import Matrix
 from raterlens.engine.symmetric import mirrored
 from raterlens.models.redundancy import Redundancy
+from raterlens.records import dataclass
 from raterlens.types import Array
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.

@@ -9,7 +9,6 @@ and intercepts and in the raters' spreads tau, and carried to the parameters, of
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +18,7 @@ from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.halo_marginal import Averaged, HaloMarginal, Shares
 from raterlens.models.responses import Adjacent, counted_scores
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 from raterlens.uncertainty.cell_scores import score_rows, slope_reach
 from raterlens.uncertainty.shape_information import shape_added, with_everyone

@@ -11,7 +11,7 @@ its likelihood ratio is 0 half of the time where there is nothing (p = P(chi2_1 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,7 @@ from raterlens.estimation.starting_values import information_scale
 from raterlens.models.facets import FacetsModel
 from raterlens.models.interaction_terms import ITEM
 from raterlens.models.redundancy import centre, redundancy
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 from raterlens.uncertainty.covariance import Covariance, covariance, in_full
 

@@ -9,7 +9,7 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,7 @@ from raterlens.capability.index import Gradient, Index
 from raterlens.capability.peak import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
 from raterlens.models.panel import Panel, SlopeLimits
+from raterlens.records import dataclass
 from raterlens.types import Array
 from raterlens.uncertainty.slope_scale import between, skewed
 

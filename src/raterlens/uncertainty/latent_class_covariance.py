@@ -9,7 +9,6 @@ student-items, a fifth of the raters with an error rate estimated at 0, they cov
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEst
 from raterlens.estimation.latent_information import observed_information
 from raterlens.models.redundancy import Redundancy
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 from raterlens.uncertainty.covariance import Covariance, covariance, in_full
 

@@ -10,12 +10,11 @@ E' U inv(U' A U) U' E follows exactly. The rest is estimated without bias from r
 each solved by conjugate gradients. Raters for whom these still scatter are solved one by one.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 _NEIGHBOURS, _PROBES = 16, 64

@@ -1,7 +1,7 @@
 """A calibrated panel on a yardstick: what `fit.raters` shows, and what `fit.capability` restates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from raterlens.memo import kept_with
 from raterlens.models.calibration import MOST_RATERS, Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import (

@@ -9,7 +9,7 @@ mean and covariance of this mixture are the estimates and their uncertainty.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
@@ -21,6 +21,7 @@ from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.models.panel import PanelSpread
 from raterlens.models.redundancy import Redundancy, centre, redundancy
+from raterlens.records import dataclass
 from raterlens.types import Array, Mask
 from raterlens.uncertainty.covariance import Covariance, covariance, in_full
 

@@ -11,7 +11,6 @@ likelihood is nearly a sphere: SLSQP then needs a handful of steps.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from raterlens.capability.yardstick import Measure
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.models.redundancy import redundancy
+from raterlens.records import dataclass
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import in_full
 

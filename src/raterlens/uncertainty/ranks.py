@@ -6,7 +6,6 @@ slopes and severities is carried. Where intervals reach as far as profile likeli
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from scipy import sparse, stats
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure
 from raterlens.models.panel import Panel
+from raterlens.records import dataclass
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import Measured, within_limits
 

@@ -5,7 +5,6 @@ node (t, z) has the derivatives t, 1 and z, and carried to the parameters.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +15,7 @@ from raterlens.estimation.extremes import PSEUDO_NODES
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.responses import counted_scores
 from raterlens.models.shared_dimension import BIAS
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
 # Of a posterior's highest node: those below it have no part in a covariance.

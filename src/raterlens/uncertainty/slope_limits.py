@@ -8,8 +8,6 @@ A severity given a slope of 10 is as far off as the slope: of such raters, inter
 its standard error includes how it moves as the slope leaves the limit.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raterlens.capability.yardstick import LARGEST_SLOPE
@@ -19,6 +17,7 @@ from raterlens.estimation.starting_values import information_scale
 from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.panel import SlopeLimits
+from raterlens.records import dataclass
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import AT_LIMIT
 from raterlens.uncertainty.slope_scale import even, uneven

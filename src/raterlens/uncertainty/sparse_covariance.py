@@ -9,13 +9,12 @@ The others' columns are solved exactly; raters' blocks of inv(W) follow from `lo
 of raters and more, standard errors are within 2 % of the exact ones (`python -m benchmarks.many_raters exact`).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices, Mask
 from raterlens.uncertainty.covariance import SET_ASIDE, UNDETERMINED, Covariance
 from raterlens.uncertainty.local_inverse import LocalInverse, lowest, own_blocks

@@ -12,7 +12,6 @@ it biases no estimate.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +28,7 @@ from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.responses import Predictor
 from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 from raterlens.uncertainty.covariance import in_full
 from raterlens.uncertainty.measurement import measured_fit

@@ -1,8 +1,11 @@
 """The command as it is started: an interrupt at any time is one line."""
 
+import gc
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -47,7 +50,7 @@ def test_next_to_nothing_is_loaded_before_an_interrupt_is_answered() -> None:
     place = str(Path(start.__file__).parents[3])
     command = [sys.executable, "-S", "-c", LOADED_BEFORE, place]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert {*done.stdout.split()} <= {"warnings", "__future__", "_weakrefset"}
+    assert {*done.stdout.split()} <= {"warnings", "__future__", "_weakrefset", "gc"}
 
 
 def test_the_command_starts_here() -> None:
@@ -55,7 +58,42 @@ def test_the_command_starts_here() -> None:
     assert command.load() is start.main
 
 
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    """Of this process, as it was."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("collecting")
 def test_it_runs_what_was_given(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr(sys, "argv", ["raterlens", "fit", "nowhere.csv"])
     assert start.main() == 2
     assert "nowhere.csv" in capsys.readouterr().err
+
+
+# At the end of a command.
+SETTINGS = """
+import gc, os, sys
+from raterlens.app.cli.start import main
+
+main()
+frozen = gc.get_freeze_count() > 10_000
+print(gc.isenabled(), gc.get_threshold()[0], frozen, os.environ["OPENBLAS_THREAD_TIMEOUT"], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("own", [None, "20"])
+def test_garbage_is_looked_for_rarely_and_threads_wait_quietly_unless_told_otherwise(own: str | None) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    environment |= {} if own is None else {"OPENBLAS_THREAD_TIMEOUT": own}
+    done = subprocess.run(
+        [sys.executable, "-c", SETTINGS, "--version"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+    )
+    assert done.stderr.split() == ["True", str(start.ALLOCATIONS), "True", own or start.SPIN]

@@ -25,12 +25,32 @@ def test_help_and_mistakes_are_answered_without_heavy_imports(arguments: list[st
 SLOW_PARTS = tuple(f"scipy.{part}" for part in ("stats", "optimize", "interpolate", "integrate", "spatial"))
 
 
+FOR_OTHER_FILES = (
+    "email",
+    "importlib.metadata",
+    "sqlite3",
+    "xml",
+    "raterlens.reading.facets",
+    "raterlens.export.excel",
+)
+FOR_OTHER_MODELS = ("raterlens.pipeline.latent_class_task", "raterlens.estimation.laplace")
+
+
 @pytest.mark.parametrize("command", ["fit", "fit --out", "check"])
 def test_a_command_imports_nothing_slow_that_it_does_not_need(
     table: Path, tmp_path: Path, command: str
 ) -> None:
     name, *out = command.split()
-    spare = ("pandas", "pyarrow", "numba", "altair", "matplotlib", *SLOW_PARTS)
+    spare = (
+        "pandas",
+        "pyarrow",
+        "numba",
+        "altair",
+        "matplotlib",
+        *SLOW_PARTS,
+        *FOR_OTHER_FILES,
+        *FOR_OTHER_MODELS,
+    )
     if name == "check":
         spare = (*spare, "scipy", "jinja2", "narwhals")
     probe = (

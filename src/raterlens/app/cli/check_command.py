@@ -1,6 +1,5 @@
 """`raterlens check`: the data and the design; with a bound, every rater."""
 
-from dataclasses import dataclass
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -27,6 +26,7 @@ from raterlens.app.cli.writing import print_json
 from raterlens.config import ReadConfig
 from raterlens.errors import OptionError
 from raterlens.export.bounds import Bounds
+from raterlens.records import dataclass
 from raterlens.report.reproduce import Request
 from raterlens.text import Message, Option
 

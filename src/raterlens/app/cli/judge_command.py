@@ -1,6 +1,6 @@
 """`raterlens judge`: which judges can be trusted, on the scale of known answers or people."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +26,7 @@ from raterlens.app.cli.options import (
 from raterlens.app.cli.progress import watching
 from raterlens.app.cli.writing import print_json
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.report.reproduce import Request
 from raterlens.text import Message, Option
 

@@ -12,7 +12,7 @@ from typing import Any
 
 DEFERRED = ("char", "ctypeslib", "f2py", "fft", "ma", "polynomial", "rec", "strings", "testing")
 """Packages of NumPy."""
-DOCUMENTATION = "scipy._lib._docscrape"
+DOCUMENTATION, CAPABILITIES = "scipy._lib._docscrape", "scipy._lib._array_api"
 
 
 def lighten_scipy() -> None:
@@ -40,7 +40,7 @@ def _defer(name: str) -> None:
 
 
 def _leave_undocumented() -> None:
-    if find_spec(DOCUMENTATION) is None:  # in other versions of SciPy
+    if find_spec(DOCUMENTATION) is None or find_spec(CAPABILITIES) is None:  # in other versions of SciPy
         return
     parser: Any = import_module(DOCUMENTATION)
 
@@ -52,3 +52,6 @@ def _leave_undocumented() -> None:
             super().__init__(function, doc="")
 
     parser.FunctionDoc = Undocumented
+    # It marks functions for SciPy's documentation and tests, and returns them as they are.
+    marking: Any = import_module(CAPABILITIES)
+    marking.xp_capabilities = lambda **_: lambda function: function

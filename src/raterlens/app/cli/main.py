@@ -13,6 +13,7 @@ from io import TextIOWrapper
 from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
+from raterlens.app.cli.lighter_polars import lighten_polars
 from raterlens.app.cli.writing import abandon_stdout
 from raterlens.errors import RaterlensError, missing_charts
 
@@ -33,6 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
         if too_little := _too_little_space(tokens):
             return _complain(too_little, FAILED)
+        lighten_polars()
         code = app(tokens, exit_on_error=False, print_error=False) or DONE
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -133,7 +133,11 @@ def _option(option: "Field[Any]", help_text: str) -> tuple[str, Any, Any]:
 
 def _record(config: type, texts: Mapping[str, str], group: Group) -> Any:
     options = [_option(option, texts.get(option.name, "")) for option in fields(config)]
-    made = make_dataclass(f"{config.__name__}Options", options, frozen=True)
+    # With a docstring: Python would make one of all types and defaults, which takes longer than all else here.
+    known = {"__doc__": f"The options of {config.__name__}, as a shell gives them."}
+    made = make_dataclass(
+        f"{config.__name__}Options", options, frozen=True, eq=False, repr=False, namespace=known
+    )
     made.__module__ = __name__  # cyclopts does not look into classes of the standard library
     return Parameter(name="*", group=group)(made)
 

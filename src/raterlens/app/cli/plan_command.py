@@ -1,6 +1,5 @@
 """`raterlens plan`: a design before the marking begins, its expected standard errors, and who marks what."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +8,7 @@ from cyclopts import Group, Parameter
 from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import one_of
 from raterlens.app.cli.writing import print_json
+from raterlens.records import dataclass
 from raterlens.text import counted
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`raterlens plot`: one chart of a saved fit, to a file."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, ReadOptions, read_config, several
 from raterlens.charts.chart_names import CHARTS, Needs
 from raterlens.errors import InputError, OptionError, choose
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 if TYPE_CHECKING:

@@ -1,12 +1,13 @@
 """`raterlens serve`: options checked, then the web app started."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from raterlens.errors import OptionError
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 NEEDED = ("starlette", "uvicorn", "python_multipart")

@@ -1,6 +1,5 @@
 """`raterlens simulate`: a file of ratings drawn from a model, and one of the truth that they were drawn from."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -12,6 +11,7 @@ from raterlens.config import LinkName
 from raterlens.drafts import write_whole
 from raterlens.errors import OptionError
 from raterlens.models.registry import MODELS
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 if TYPE_CHECKING:

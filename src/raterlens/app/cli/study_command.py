@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from raterlens.drafts import write_whole
 from raterlens.errors import OptionError, choose
 from raterlens.export.folder import check_folder
+from raterlens.records import dataclass
 from raterlens.studies.catalogue import FIGURES, STUDIES
 from raterlens.text import Message, Option, counted
 

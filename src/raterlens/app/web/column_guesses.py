@@ -1,7 +1,7 @@
 """What each column of a table may be, and what is to be asked, by the reader's own understanding."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from raterlens.app.web.option_labels import label
 from raterlens.config import ROW, ReadConfig
@@ -12,6 +12,7 @@ from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.role_detection import Look, recognise
 from raterlens.reading.proposals.spread_columns import score_columns, swapped_pattern
 from raterlens.reading.reader import understood
+from raterlens.records import dataclass
 from raterlens.text import sentence, worded
 
 TYPED = ("cut", "bands", "map")

@@ -1,9 +1,10 @@
 """A server's limits, in one record."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from raterlens.parallel.threads import available_cores
+from raterlens.records import dataclass
 
 MEGABYTE = 1_000_000
 GIGABYTE = 1_000_000_000

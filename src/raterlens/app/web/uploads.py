@@ -2,7 +2,6 @@
 
 import re
 from asyncio import wait_for
-from dataclasses import dataclass
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from pathlib import Path
@@ -14,6 +13,7 @@ from starlette.requests import Request
 
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import MEGABYTE, Settings
+from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

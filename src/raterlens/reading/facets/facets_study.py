@@ -1,7 +1,7 @@
 """A whole control file: the ratings, and what it holds at given values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from raterlens.config import Anchors, Columns, ReadConfig
@@ -14,6 +14,7 @@ from raterlens.reading.facets.control_table import RATINGS_ONLY, TERMS_ONLY, con
 from raterlens.reading.layout import laid_out
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.reader import checked
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, listed
 
 COMMON_SLOPE = "tfm"

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from raterlens.reading.facets.syntax import END, MOST, Line, fields, span
+from raterlens.records import dataclass
 from raterlens.text import shortened
 
 

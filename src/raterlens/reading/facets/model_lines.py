@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 
 from raterlens.reading.facets.syntax import END, Line, fields, span
+from raterlens.records import dataclass
 from raterlens.text import shortened
 
 _CODE = re.compile(r"([DRBPM])(\d*)(K?)", re.IGNORECASE)

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
 
 from raterlens.errors import InputError
+from raterlens.records import dataclass
 from raterlens.text import shortened
 
 END = "*"

@@ -1,7 +1,7 @@
 """What every export of a tool becomes: rows of student, rater, item and score, with a word about the tool."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -9,6 +9,7 @@ import polars as pl
 from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Table, rows_of, series_of
 from raterlens.reading.proposals.findings import Finding
+from raterlens.records import dataclass
 from raterlens.text import listed
 
 Record = Mapping[str, Any]

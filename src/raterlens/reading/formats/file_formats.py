@@ -10,18 +10,22 @@ from raterlens.config import ReadConfig
 from raterlens.drafts import reason
 from raterlens.errors import InputError, choose
 from raterlens.ratings.packed_file import SUFFIX as PACKED
-from raterlens.reading.facets import is_control, read_control
-from raterlens.reading.formats.databases import read_duckdb, read_sqlite
-from raterlens.reading.formats.dataframes import read_frame
-from raterlens.reading.formats.delimited import read_delimited
-from raterlens.reading.formats.inspect_log import read_inspect
-from raterlens.reading.formats.json_records import read_json
 from raterlens.reading.formats.lazy_table import Table, suffix_of
+from raterlens.reading.formats.openers import (
+    open_control,
+    open_duckdb,
+    open_frame,
+    open_inspect,
+    open_json,
+    open_r,
+    open_spss_or_stata,
+    open_sqlite,
+    open_text,
+    open_workbook,
+)
 from raterlens.reading.formats.parquet import read_folder, read_parquet
 from raterlens.reading.formats.signatures import OLE, Format, format_of
-from raterlens.reading.formats.statistical_packages import read_r, read_spss_or_stata
 from raterlens.reading.formats.streams import STANDARD_INPUT, plain_file
-from raterlens.reading.formats.workbook import WORKBOOKS, read_workbook
 from raterlens.text import Message, Option, shortened
 
 _ZIP = b"PK\x03\x04"
@@ -32,24 +36,24 @@ _OLD_STATA = tuple(
 )
 
 FORMATS = (
-    Format("a text table", (".csv", ".tsv", ".txt"), read_delimited),
+    Format("a text table", (".csv", ".tsv", ".txt"), open_text),
     Format("a parquet file", (".parquet",), read_parquet, (b"PAR1",)),
     Format(
         "an Excel or OpenDocument workbook",
-        tuple(suffix for suffix in WORKBOOKS if suffix != ".xls"),
-        read_workbook,
+        (".xlsx", ".xlsm", ".xlsb", ".ods"),
+        open_workbook,
         (_ZIP,),
     ),
-    Format("an old Excel workbook", (".xls",), read_workbook, (OLE,)),
-    Format("an SPSS file", (".sav", ".zsav"), read_spss_or_stata, (b"$FL2", b"$FL3")),
-    Format("a Stata file", (".dta",), read_spss_or_stata, (b"<stata_dta>", *_OLD_STATA)),
-    Format("an R data file", (".rda", ".rdata"), read_r, (b"RDX", b"RDA", *_COMPRESSED)),
-    Format("an R object", (".rds",), read_r, (b"X\n", b"A\n", *_COMPRESSED)),
-    Format("a JSON file", (".jsonl", ".ndjson", ".json"), read_json),
-    Format("a log of Inspect AI", (".eval",), read_inspect, (_ZIP,)),
-    Format("a control file of FACETS", (".facets",), read_control),
-    Format("an SQLite database", (".sqlite", ".sqlite3", ".db"), read_sqlite, (b"SQLite format 3\0",)),
-    Format("a DuckDB database", (".duckdb", ".db"), read_duckdb, (b"DUCK",), offset=8),
+    Format("an old Excel workbook", (".xls",), open_workbook, (OLE,)),
+    Format("an SPSS file", (".sav", ".zsav"), open_spss_or_stata, (b"$FL2", b"$FL3")),
+    Format("a Stata file", (".dta",), open_spss_or_stata, (b"<stata_dta>", *_OLD_STATA)),
+    Format("an R data file", (".rda", ".rdata"), open_r, (b"RDX", b"RDA", *_COMPRESSED)),
+    Format("an R object", (".rds",), open_r, (b"X\n", b"A\n", *_COMPRESSED)),
+    Format("a JSON file", (".jsonl", ".ndjson", ".json"), open_json),
+    Format("a log of Inspect AI", (".eval",), open_inspect, (_ZIP,)),
+    Format("a control file of FACETS", (".facets",), open_control),
+    Format("an SQLite database", (".sqlite", ".sqlite3", ".db"), open_sqlite, (b"SQLite format 3\0",)),
+    Format("a DuckDB database", (".duckdb", ".db"), open_duckdb, (b"DUCK",), offset=8),
 )
 SUFFIXES = tuple(dict.fromkeys(suffix for known in FORMATS for suffix in known.suffixes))
 WITHIN = "::"
@@ -62,7 +66,7 @@ def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
     if config.format is not None:
         choose("format", config.format.lower().removeprefix("."), [suffix[1:] for suffix in SUFFIXES])
     if not isinstance(source, str | os.PathLike):
-        yield source if isinstance(source, Table) else read_frame(source)
+        yield source if isinstance(source, Table) else open_frame(source)
         return
     path, config = located(source, config)
     try:
@@ -96,7 +100,11 @@ def unreadable(path: Path, error: OSError) -> InputError:
 def is_control_file(path: Path, config: ReadConfig) -> bool:
     """Whether the path leads to a control file of FACETS, by what the user says or by what is in it."""
     suffix = suffix_of(path, config)
-    return suffix == ".facets" or (suffix == ".txt" and path.is_file() and is_control(path, config.codec))
+    if suffix != ".txt" or not path.is_file():
+        return suffix == ".facets"
+    from raterlens.reading.facets import is_control  # other files do without
+
+    return is_control(path, config.codec)
 
 
 def _opened(path: Path, config: ReadConfig) -> Table:
@@ -115,7 +123,7 @@ def _opened(path: Path, config: ReadConfig) -> Table:
             option="format",
         )
     found = format_of(path, suffix, FORMATS)
-    return read_control(path, config) if is_control_file(path, config) else found.read(path, config)
+    return open_control(path, config) if is_control_file(path, config) else found.read(path, config)
 
 
 def _hint(path: Path) -> str:

@@ -8,7 +8,6 @@ zipfile does not know before 3.14.
 import json
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -19,6 +18,7 @@ from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Table, rows_of, suffix_of
 from raterlens.reading.formats.optional_packages import require
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, counted, shortened
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from raterlens.config import ReadConfig
 from raterlens.errors import InputError, choose
 from raterlens.ratings.backend import Backend
 from raterlens.reading.proposals.findings import Finding
+from raterlens.records import dataclass
 from raterlens.text import Message, Option, listed
 from raterlens.types import Mask
 

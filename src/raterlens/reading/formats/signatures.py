@@ -1,12 +1,12 @@
 """What a file is by its first bytes, whatever its name says."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Table
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

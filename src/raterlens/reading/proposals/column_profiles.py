@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
@@ -10,6 +9,7 @@ import polars as pl
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.proposals.score_words import MISSING, is_score_word
 from raterlens.reading.scores import stripped
+from raterlens.records import dataclass
 
 ROWS = 4_000
 """Looked at, spread over the table."""

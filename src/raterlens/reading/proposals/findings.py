@@ -1,11 +1,11 @@
 """What was seen in a file, what is done about it, and the request that says the same in so many words."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
+from raterlens.records import dataclass
 from raterlens.text import Message, Option
 
 
