@@ -84,10 +84,9 @@ def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
         )
         bands = {"low": thousandths(low), "high": thousandths(high)}
     else:
-        a, eta, sigmas = on.on.a, on.on.eta, on.on.sigmas
-        middle = np.stack(
-            [on.index.kappa_at(float(t), a, eta, sigmas, on.on.halos) for t in ABILITIES], axis=1
-        )[order]
+        a, eta, best = on.on.a, on.on.eta, on.index.best(on.on.sigmas)
+        rates = [on.index.rate_at(float(t), a, eta, on.on.halos) for t in ABILITIES]
+        middle = (np.stack(rates, axis=1) / best[:, None])[order]
         bands = {}
     return {"theta": rounded(ABILITIES, 2), "kappa": thousandths(middle), **bands}
 
@@ -110,7 +109,7 @@ def what_ifs(fit: "Result", order: NDArray[np.int64], best: NDArray[np.float64])
     else:
         a = np.repeat(on.on.a, SEVERITIES)
         halo = 0.0 if on.on.halo is None else np.repeat(on.on.halo, SEVERITIES)
-        kappa = np.asarray(on.index.kappa(a, each, np.full(len(each), on.on.sigmas[0]), halo))
+        kappa = np.asarray(on.index.kappa(a, each, on.on.sigmas[:1], halo))
     rows = kappa.reshape(-1, SEVERITIES)
     return {
         "severity": [-reach, reach],
