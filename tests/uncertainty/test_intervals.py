@@ -13,7 +13,7 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import Measure, severity_of_origin, slope_of_yardstick
-from raterlens.models.panel import Panel
+from raterlens.models.panel import Panel, SlopeLimits
 from raterlens.uncertainty.intervals import AT_ZERO, RaterEstimates, measure, rater_estimates, standards
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())
@@ -83,6 +83,16 @@ def test_whoever_might_be_the_best_and_neither_strict_nor_lenient_reaches_1():
     lowest = rl.capability.gmf(rho=1.0, eta=0.9 - 1.96 * 0.15, sigma=1.5)
     assert found.kappa_high[2] == pytest.approx(float(lowest), abs=0.01)
     assert found.kappa_high[3] < 0.9
+
+
+def test_where_slopes_are_hardly_known_the_best_may_be_as_steep_as_its_limit():
+    """And whoever is estimated at 0 may be the best: a severity costs a steep rater less."""
+    panel = panel_of([1.4, 1.5, 1.5, 0.0], [0.2, 0.0, 0.9, 0.0], 0.3)
+    limits = SlopeLimits(np.zeros(4), np.array([4.0, 4.0, 4.0, 2.5]), np.full(4, -0.01), np.full(4, 0.01))
+    found = estimates(replace(panel, limits=limits))
+    lowest = rl.capability.gmf(rho=1.0, eta=0.9 - 1.96 * 0.15, sigma=4.0)
+    assert found.kappa_high[2] == pytest.approx(float(lowest), abs=0.01)
+    assert found.kappa_high[3] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_sharpness_and_standards_hold_in_a_normal_world():

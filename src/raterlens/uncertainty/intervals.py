@@ -372,18 +372,21 @@ def _if_the_best(on: Measured, index: Index) -> Array:
     """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; none of the others.
 
     Whoever is the best has rho = 1 at its own slope, and the severity of its interval at which kappa is highest. Draws
-    come close to that severity only: their quantiles would stay just below 1, where the best rater is.
+    come close to that severity only: their quantiles would stay just below 1, where the best rater is. Where slopes are
+    known so poorly that their limits come from profile likelihood, it may be as steep as its own limit: a severity then
+    costs less, and even who is estimated at 0 may be the best.
     """
     tail, upper = (1 - _LEVEL) / 2, np.full_like(on.a, -np.inf)
     drawn = _draws(on)
     for first in range(0, len(on.a), _BLOCK):
         a, eta, sigma, _ = drawn(slice(first, first + _BLOCK))
-        known = on.a[first : first + _BLOCK] > _FLATTEST
+        known = (on.a[first : first + _BLOCK] > _FLATTEST) | (on.limits is not None)
         might = np.flatnonzero(known & (np.mean(np.abs(a) >= sigma, axis=1) > tail))
         if not len(might):
             continue
         low, high = np.quantile(eta[might], [tail, 1 - tail], axis=1)
-        own, halo = on.a[first + might], 0.0 if on.halo is None else on.halo[first + might]
+        steepest = on.a if on.limits is None else np.maximum(on.limits.high, on.a)
+        own, halo = steepest[first + might], 0.0 if on.halo is None else on.halo[first + might]
         _, top = peaks(partial(_as_the_best, index, own, halo), low, high, _CANDIDATES)
         upper[first + might] = np.minimum(top, 1.0)
     return upper
