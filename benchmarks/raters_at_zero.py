@@ -43,7 +43,8 @@ def share(held: Array) -> str:
 
 
 def report(which: int, seconds: float, first: int) -> None:
-    begun, panels = process_time(), []
+    begun = process_time()
+    panels: list[tuple[Array, bool]] = []
     while process_time() - begun < seconds:
         panels.append(panel(CONDITIONS[which].draw([20251117, first + len(panels), which])))
     zeros = np.concatenate([rows for rows, _ in panels])

@@ -41,7 +41,7 @@ class OwnCurvature:
         """(parameters, parameters): a block for each rater, `information` inverted for everything else."""
         size, own, blocks = len(information), self.own, self.blocks
         if prior is not None:
-            known = np.maximum(prior.information(parameters).diagonal()[own], 0.0)
+            known = np.maximum(prior.own_information(parameters)[own], 0.0)
             blocks = blocks + known[:, :, None] * np.eye(own.shape[1])
         rest = np.setdiff1d(np.arange(size), own)
         rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
