@@ -1,4 +1,4 @@
-"""The grid that an estimation ends on, against much finer ones."""
+"""The grid that an estimation ends on, against much finer ones; and what it learns of raters on the way."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,11 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
+from raterlens.estimation.curvature import OwnCurvature
 from raterlens.estimation.grid import accuracy_for
 from raterlens.estimation.methods import estimate
+from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.estimation.quadrature import _known_well
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import setting
@@ -67,3 +70,13 @@ def test_the_grid_reaches_as_far_as_students_who_pass_everything():
     fine = Nodes.equally_spaced(-9, 9, found.nodes.step / 5)
     assert found.loglik == pytest.approx(found.problem.value(found.parameters, fine).loglik, abs=2e-5)
     assert found.record.n_nodes < 300
+
+
+@pytest.mark.parametrize(("information", "settled"), [(60.0, True), (40.0, False)])
+def test_what_raters_have_in_common_is_learnt_again_where_their_own_errors_matter(information, settled):
+    """Slopes differ by 0.45; an error variance of a tenth of its square is the line."""
+    ones = np.ones((4, 1))
+    prior = PanelPrior(slice(0, 4), slice(4, 8), slope_means=ones, severity_means=ones, slope_spread=0.3)
+    own = np.arange(8).reshape(2, 4).T
+    found = OwnCurvature(own, np.broadcast_to(information * np.eye(2), (4, 2, 2)), np.zeros(8))
+    assert _known_well(prior, found, np.repeat([1.5, 0.0], 4)) == settled

@@ -7,7 +7,6 @@ import pytest
 import raterlens as rl
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
-from raterlens.uncertainty.bootstrap import _intervals
 from raterlens.uncertainty.resampling import redrawn, resampled
 
 # 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
@@ -32,8 +31,7 @@ def test_standard_errors_agree_with_the_delta_method(fit, ratings, kind):
     assert np.sqrt(np.mean(eta.to_numpy() ** 2)) == pytest.approx(1, abs=BY_CHANCE)
     assert np.sqrt(np.mean(kappa.to_numpy() ** 2)) == pytest.approx(1, abs=BY_CHANCE)
     table = found.raters()
-    assert (table["low"] < table["kappa"]).all()
-    assert (table["kappa"] < table["high"]).all()
+    assert table.columns == ["rater", "kappa", "bias", "se", "replicates"]  # quantiles cover too little
     assert table["bias"].abs().max() < 0.1
 
 
@@ -102,16 +100,6 @@ def test_ordered_scores_and_their_own_numbers(writing_scores):
     fit = rl.fit(odd, standard_errors=False)
     found = fit.bootstrap(odd, replicates=2, kind="parametric", workers=1)
     assert np.abs(found.raters()["bias"].to_numpy()).max() < 0.3
-
-
-def test_bias_corrected_percentiles():
-    """Without bias they are the percentiles; replicates that lie low by half a standard deviation shift them up."""
-    z = np.sort(np.random.default_rng(3).normal(size=20_000))
-    bias, se, low, high, plain_low, plain_high = _intervals(z, float(np.median(z)), 0.95)
-    assert (low, high) == pytest.approx((plain_low, plain_high), abs=1e-3)
-    assert (bias, se) == pytest.approx((0, 1), abs=0.02)
-    _, _, low, high, _, _ = _intervals(z, 0.5, 0.95)
-    assert (low, high) == pytest.approx((1 - 1.96, 1 + 1.96), abs=0.1)
 
 
 def test_other_ratings_than_the_fit_had_are_refused(fit, small):

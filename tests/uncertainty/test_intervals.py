@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import raterlens as rl
 from raterlens.capability.curves import PassCurve
@@ -12,8 +13,8 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import Measure, severity_of_origin, slope_of_yardstick
-from raterlens.models.panel import Panel
-from raterlens.uncertainty.intervals import RaterEstimates, measure, rater_estimates, standards
+from raterlens.models.panel import Panel, SlopeLimits
+from raterlens.uncertainty.intervals import AT_ZERO, RaterEstimates, measure, rater_estimates, standards
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())
 
@@ -84,6 +85,16 @@ def test_whoever_might_be_the_best_and_neither_strict_nor_lenient_reaches_1():
     assert found.kappa_high[3] < 0.9
 
 
+def test_where_slopes_are_hardly_known_the_best_may_be_as_steep_as_its_limit():
+    """And whoever is estimated at 0 may be the best: a severity costs a steep rater less."""
+    panel = panel_of([1.4, 1.5, 1.5, 0.0], [0.2, 0.0, 0.9, 0.0], 0.3)
+    limits = SlopeLimits(np.zeros(4), np.array([4.0, 4.0, 4.0, 2.5]), np.full(4, -0.01), np.full(4, 0.01))
+    found = estimates(replace(panel, limits=limits))
+    lowest = rl.capability.gmf(rho=1.0, eta=0.9 - 1.96 * 0.15, sigma=4.0)
+    assert found.kappa_high[2] == pytest.approx(float(lowest), abs=0.01)
+    assert found.kappa_high[3] == pytest.approx(1.0, abs=1e-6)
+
+
 def test_sharpness_and_standards_hold_in_a_normal_world():
     """Their intervals cover, and do not depend on the yardstick's noise."""
     slope, severity, se = np.array([0.6, 1.2, 2.0]), np.array([-1.0, 0.2, 0.8]), 0.15
@@ -101,11 +112,21 @@ def test_sharpness_and_standards_hold_in_a_normal_world():
     assert np.abs(standing / runs - 0.95).max() < 0.04
 
 
+@pytest.mark.parametrize(("how_often", "covered"), [(0.01, 0.95), (0.05, 0.99), (0.2, 0.999)])
+def test_of_raters_estimated_at_zero_by_bad_luck_nineteen_of_twenty_are_covered(how_often, covered):
+    """By draws of estimates around a slope that come out at 0 or below it so often: z is below 0 where they do."""
+    true = stats.norm.ppf(1 - how_often)
+    below = stats.truncnorm.rvs(-np.inf, -true, size=200_000, random_state=1) + true
+    root = np.sqrt((true - below) ** 2 - below**2)
+    assert np.mean(root <= AT_ZERO) == pytest.approx(covered, abs=0.002 + (1 - covered))
+    assert np.mean(root <= AT_ZERO) >= covered - 0.002
+
+
 def test_sharpness_of_a_flat_rater_is_one_sided_and_the_standard_is_not():
     panel = panel_of([1.5, 0.0], [0.0, 1.0], 0.2)
     found = estimates(panel)
     assert found.sharpness[1] == found.sharpness_low[1] == 0
-    assert 0.1 < found.sharpness_high[1] < 0.3
+    assert 0.1 < found.sharpness_high[1] < 0.4
     on = measure(panel, Measure(1.0, np.zeros(2)), severity_of_origin("absolute", 2), is_most=False)
     own = standards(on, INDEX)
     assert 0 < own.passes_low[1] < own.passes[1] < own.passes_high[1] < 0.5

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import raterlens as rl
 from raterlens.errors import OptionError
-from raterlens.uncertainty.intervals import AT_LIMIT
+from raterlens.uncertainty.intervals import AT_ZERO
 from raterlens.uncertainty.profile import Profiler
 from tests.support.facets_models import ordered
 
@@ -101,7 +101,7 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
     found = fit.profile(ratings, "R4").raters.row(0, named=True)
     assert found["low"] == 0
     assert found["high"] < fit.raters["kappa_high"][3]  # which knows of bad luck
-    same = fit.profile(ratings, "R4", level=norm.cdf(AT_LIMIT)).raters["high"][0]
+    same = fit.profile(ratings, "R4", level=norm.cdf(AT_ZERO)).raters["high"][0]
     assert same == pytest.approx(fit.raters["kappa_high"][3], abs=0.02)
 
 

@@ -6,7 +6,7 @@ from scipy import optimize, special
 
 import raterlens as rl
 from raterlens.uncertainty import slope_limits as module
-from raterlens.uncertainty.intervals import AT_LIMIT
+from raterlens.uncertainty.intervals import AT_LIMIT, AT_ZERO
 
 NODES = np.linspace(-6, 6, 241)
 
@@ -63,6 +63,29 @@ def test_twice_the_loglikelihood_has_fallen_by_the_chi_squared_point_at_every_li
                 assert np.sqrt(2 * (top - highest(passed, rater, end))) == pytest.approx(fall, abs=0.12)
                 looked_at += 1
     assert looked_at == 3
+
+
+def test_a_slope_at_zero_may_be_farther_from_its_estimate_than_others():
+    """Two raters agree beyond what chance explains; the third contradicts both."""
+    made = rl.simulate(
+        students=40,
+        raters=3,
+        items=1,
+        difficulty=0.0,
+        slope=[3.0, 2.0, -0.4],
+        severity=[0.2, 0.0, -0.2],
+        seed=1,
+    )
+    fit = rl.fit(made.ratings)
+    assert fit.calibration.effects["slope"][2] == 0
+    high = fit.calibration.limits.high[2]
+    passed = np.zeros((40, 3))
+    passed[made.ratings.student, made.ratings.rater] = made.ratings.score
+    fall = np.sqrt(2 * (highest(passed) - highest(passed, 2, high)))
+    assert fall == pytest.approx(AT_ZERO, abs=0.12)
+    assert fit.raters["sharpness_high"][2] == pytest.approx(
+        rl.capability.sharpness(slope=high, severity=fit.raters["eta"][2]), abs=0.03
+    )
 
 
 def test_a_slope_at_its_limit_has_an_interval_and_abilities_know_of_it(steep, monkeypatch):

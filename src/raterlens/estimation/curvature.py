@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.marginal import Derivatives, FacetsMarginal
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -23,7 +23,7 @@ _MOST_NODES = 2_000
 # A rater with less information than this, relative to what was expected of its ratings, is not rescaled.
 _LEAST = 1e-3
 # Random directions in which the likelihood's own bend is taken, by differences of so much, and what it may be.
-_PROBES, _PROBE, _CREDIBLE = 2, 1e-3, (0.2, 2.0)
+_PROBES, _PROBE, _CREDIBLE = 1, 1e-3, (0.2, 2.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class OwnCurvature:
         """(parameters, parameters): a block for each rater, `information` inverted for everything else."""
         size, own, blocks = len(information), self.own, self.blocks
         if prior is not None:
-            known = np.maximum(prior.information(parameters).diagonal()[own], 0.0)
+            known = np.maximum(prior.own_information(parameters)[own], 0.0)
             blocks = blocks + known[:, :, None] * np.eye(own.shape[1])
         rest = np.setdiff1d(np.arange(size), own)
         rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
@@ -57,14 +57,14 @@ def as_bent(found: OwnCurvature, problem: FacetsMarginal, parameters: Array, nod
     0.6 of the information about slopes is left. For random signs v, v' H v is the sum of the diagonal of H, but for
     noise that averages out over many raters.
     """
-    plain, random, scale = problem.under(None), np.random.default_rng(0), np.ones(found.own.shape[1])
+    random, scale = np.random.default_rng(0), np.ones(found.own.shape[1])
     for place, own in enumerate(found.own.T):
         bends = 0.0
         for _ in range(_PROBES):
             step = np.zeros_like(parameters)
             step[own] = _PROBE * random.choice([-1.0, 1.0], len(own))
-            ahead, back = (plain.value(parameters + sign * step, nodes).gradient for sign in (1, -1))
-            bends -= float((ahead - back) @ step) / (2 * _PROBE**2 * _PROBES)
+            ahead = _pulled_back(problem, parameters + step, problem.derivatives(parameters + step, nodes))
+            bends += float((found.gradient - ahead) @ step) / (_PROBE**2 * _PROBES)
         scale[place] = np.sqrt(np.clip(bends / found.blocks[:, place, place].sum(), *_CREDIBLE))
     return np.asarray(found.blocks * scale[:, None] * scale)
 
@@ -83,8 +83,12 @@ def own_curvature(
     usable = np.asarray(np.isfinite(scaled).all(axis=(1, 2)))
     usable[usable] = np.linalg.eigvalsh(scaled[usable])[:, 0] > _LEAST
     blocks[~usable] = np.eye(own.shape[1]) * expected[~usable][:, None]
-    gradient = problem.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
-    return OwnCurvature(own, blocks, gradient)
+    return OwnCurvature(own, blocks, _pulled_back(problem, parameters, found))
+
+
+def _pulled_back(problem: FacetsMarginal, parameters: Array, found: Derivatives) -> Array:
+    """(parameters,): the gradient of the log-likelihood, without any prior."""
+    return problem.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
 
 
 def _own_information(

@@ -54,7 +54,7 @@ def joint_inverse(
         stretch = _stretch(whole, own)
         whole = stretch @ whole @ stretch.T
     if problem.prior is not None:
-        known = problem.prior.information(parameters).diagonal()
+        known = problem.prior.own_information(parameters)
         whole[np.diag_indices(len(whole))] += np.maximum(known, 0.0)
     root = np.sqrt(whole.diagonal())
     values, vectors = np.linalg.eigh(whole / np.multiply.outer(root, root))

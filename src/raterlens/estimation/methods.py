@@ -153,7 +153,7 @@ def estimate(
         start = np.where(np.isfinite(known.begin), known.begin, start)
     information = information_scale(model, start, ratings.n_students)
     if prior is not None:
-        information = information + np.maximum(prior.information(start).diagonal(), 0.0)
+        information = information + np.maximum(prior.own_information(start), 0.0)
     space = Space(information, (lower, upper))
     pseudo = pseudo_ratings(model, response.n_categories, raters=prior is None)
     if model.item_slopes and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):

@@ -145,14 +145,25 @@ class PanelPrior:
         in_units_of_slopes = (self.n_raters + 1) * np.log(at.usual)
         return float(self._t_density(at.z) - in_units_of_slopes - max(of_gamma, -50.0) / 2)
 
-    def information(self, parameters: Array) -> sparse.csr_array:
-        """(parameters, parameters): minus the second derivative."""
-        size = len(parameters)
+    def _parts(self, parameters: Array) -> list[tuple[slice, Array]]:
+        """Blocks of parameters, and minus the second derivative in each."""
         parts = [(self.severities, self.severity_curvature() / self.severity_spread**2)]
         if self.slopes is not None:
             parts.append((self.slopes, self.slope_curvature(parameters)))
+        return parts
+
+    def own_information(self, parameters: Array) -> Array:
+        """(parameters,): the diagonal of `information`, without the rest of it."""
+        found = np.zeros_like(parameters)
+        for block, part in self._parts(parameters):
+            found[block] = part if part.ndim == 1 else part.diagonal()
+        return found
+
+    def information(self, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): minus the second derivative."""
+        size = len(parameters)
         total = sparse.csr_array((size, size))
-        for block, part in parts:
+        for block, part in self._parts(parameters):
             rows, columns, values = _entries(part)
             places = (rows + block.start, columns + block.start)
             total = total + sparse.csr_array((values, places), shape=(size, size))

@@ -29,6 +29,8 @@ _IN_SIGHT = 1.0
 _MOST_ROUNDS = 8
 # Relative: spreads that differ by less change no interval that one would notice.
 _SAME_SPREAD = 0.03
+# Where raters' own errors are so small a share of how much they differ, in variance, spreads learnt on the way stay.
+_LITTLE = 0.1
 # Steps after which Newton's method takes over, on problems that are small enough for it.
 _PATIENCE, _FEW_PARAMETERS, _FEW_STUDENTS = 100, 100, 60
 
@@ -73,9 +75,10 @@ def fit_mml(
     widths
         Posterior standard deviations expected at `start`, for the first grid.
     """
+    settled = False  # whether what raters have in common need not be learnt again
 
     def curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
-        nonlocal problem
+        nonlocal problem, settled
         information = space.information
         if problem.model.halo is not None:
             information = information.copy()
@@ -86,6 +89,7 @@ def fit_mml(
         if problem.prior is not None:
             prior = _learned(problem, problem.prior, found, parameters, grid.nodes)
             grid.problem = problem = problem.under(prior)
+            settled = _known_well(prior, found, parameters)
         if worth_joining(problem.model):
             return joint_inverse(problem, parameters, information, grid.nodes, found)
         return found.inverse(information, problem.prior, parameters)
@@ -107,7 +111,7 @@ def fit_mml(
         if not grid.fine_enough(optimum):
             grid.refine(start)
             continue
-        prior = _learned_again(grid, problem, start, space.information)
+        prior = None if settled else _learned_again(grid, problem, start, space.information)
         if prior is None:
             break
         grid.problem = problem = problem.under(prior)
@@ -132,6 +136,14 @@ def _learned(
     many = prior.n_raters >= ENOUGH_FOR_TAILS
     blocks = as_bent(found, problem, parameters, nodes) if many else found.blocks
     return learned(prior, parameters, found.gradient, blocks)
+
+
+def _known_well(prior: PanelPrior, found: OwnCurvature, parameters: Array) -> bool:
+    """Whether each rater's own ratings say so much that the spread of slopes would be learnt the same again."""
+    if prior.slopes is None:
+        return True
+    error = np.linalg.inv(found.blocks)[:, 0, 0]
+    return float(error.mean()) < _LITTLE * prior.slope_deviation(parameters) ** 2
 
 
 def _learned_again(

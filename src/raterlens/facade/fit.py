@@ -125,7 +125,7 @@ class Fit(AssumptionTests):
         ratings
             Those that were fitted.
         replicates
-            How many. 200 are enough for a standard error, 1,000 for an interval.
+            How many. 200 are enough for a standard error.
         kind
             `students` drawn with replacement, or `parametric`: ratings drawn from the fitted model.
         seed
@@ -143,15 +143,15 @@ class Fit(AssumptionTests):
         Returns
         -------
         Bootstrap
-            `raters()` has standard errors, bias and intervals; `replicates` all estimates.
+            `raters()` has standard errors and bias; `replicates` all estimates.
 
         Examples
         --------
         >>> import raterlens as rl
         >>> ratings = rl.simulate(students=80, raters=4, items=3, seed=1).ratings
         >>> again = rl.fit(ratings).bootstrap(ratings, replicates=10, workers=1)
-        >>> again.raters().columns[:5]
-        ['rater', 'kappa', 'bias', 'se', 'low']
+        >>> again.raters().columns
+        ['rater', 'kappa', 'bias', 'se', 'replicates']
         """
         from raterlens.uncertainty.bootstrap import Plan, bootstrap  # loads scipy.stats
 

@@ -17,16 +17,10 @@ WALD = "Wald"
 LOGIT = "Wald, logit scale"
 PROFILE = "profile likelihood"
 BOOTSTRAPS = {
-    "students": {
-        "bootstrap of students, percentile": ("percentile_low", "percentile_high"),
-        "bootstrap of students, bias-corrected": ("low", "high"),
-    },
-    "parametric": {
-        "parametric bootstrap, percentile": ("percentile_low", "percentile_high"),
-        "parametric bootstrap, bias-corrected": ("low", "high"),
-    },
+    "students": ("bootstrap of students, percentile", "bootstrap of students, bias-corrected"),
+    "parametric": ("parametric bootstrap, percentile", "parametric bootstrap, bias-corrected"),
 }
-"""Names of the intervals, and their columns in `Bootstrap.raters`."""
+"""Names of the intervals of each kind: quantiles of the replicates, and shifted ones."""
 
 METHODS = (
     DEFAULT,

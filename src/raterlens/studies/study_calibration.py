@@ -14,6 +14,7 @@ from raterlens.facade import Fit, fitted
 from raterlens.records import dataclass
 from raterlens.simulation.simulate import Simulated
 from raterlens.simulation.truth import Truth
+from raterlens.studies.bootstrap_intervals import bias_corrected, kappas, percentile
 from raterlens.studies.calibration_designs import CONDITIONS, Condition
 from raterlens.studies.calibration_figure import draw
 from raterlens.studies.calibration_page import (
@@ -116,10 +117,11 @@ def _slow(made: Simulated, found: Fit, task: Task) -> list[Intervals]:
             again = found.bootstrap(
                 made.ratings, replicates=REPLICATES, kind=kind, seed=task.index, workers=1
             )
-            drawn = again.raters()
-            for name, columns in BOOTSTRAPS[kind].items():
-                low, high = (drawn[column].to_numpy() for column in columns)
-                intervals.append(Intervals(name, kappa, low, high))
+            drawn = kappas(again)
+            plain = np.array([percentile(one) for one in drawn])
+            shifted = np.array([bias_corrected(*one) for one in zip(drawn, kappa, strict=True)])
+            for name, ends in zip(BOOTSTRAPS[kind], (plain, shifted), strict=True):
+                intervals.append(Intervals(name, kappa, *ends.T))
     return intervals
 
 

@@ -36,13 +36,9 @@ QUANTITIES = {
 _USUAL, _SPREAD, _SEVERITY = 1.5, 0.4, 0.7
 # A planted rater counts as named if its 95 % interval of sharpness lies below this.
 _BLUNT = 0.5
-_SHARES = ("best", "worst", "rank", "found", "named", "falsely", "zero")
-# Intervals by bootstrap: their two ends.
-BOOTSTRAP = {
-    "bias-corrected percentile": ("low", "high"),
-    "percentile": ("percentile_low", "percentile_high"),
-}
-_REPLICATES = 100
+_SHARES = ("best", "worst", "rank", "found", "named", "falsely")
+# Raters estimated at 0, and how many of them are covered.
+_COUNTS = ("zeros", "zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +49,6 @@ class Condition:
     draw: Callable[[list[int]], Simulated]
     planted: bool = False
     """The first rater is unlike the others."""
-    resampled: bool = False
-    """Intervals by bootstrap are looked at, too."""
 
 
 def _panel(
@@ -91,7 +85,7 @@ def _slopes(raters: int, truth: str, random: np.random.Generator) -> Array:
 CONDITIONS = (
     Condition("3 raters, 50 students, 1 item", _panel(3, 50, 1, 3)),
     Condition("5 raters, 60 students, 1 item, 3 per student", _panel(5, 60, 1, 3)),
-    Condition("5 raters, 100 students, 1 item", _panel(5, 100, 1, 5, "normal"), resampled=True),
+    Condition("5 raters, 100 students, 1 item", _panel(5, 100, 1, 5, "normal")),
     Condition("8 raters, 100 students, 1 item, 3 per student", _panel(8, 100, 1, 3)),
     Condition("12 raters, 200 students, 1 item, 5 per student", _panel(12, 200, 1, 5, "heavy-tailed")),
     Condition("20 raters, 500 students, 1 item, 2 per student", _panel(20, 500, 1, 2)),
@@ -115,26 +109,11 @@ def replicate(task: Task, conditions: tuple[Condition, ...] = CONDITIONS) -> pl.
             fit = fitted(made.ratings, FitConfig(prior=prior))
             labels = {"condition": pl.lit(condition.name), "prior": pl.lit(prior)}
             frames.append(_rows(made, fit, planted=condition.planted).select(**labels, **_every()))
-            if condition.resampled and prior == "none":
-                frames.append(_bootstrapped(made, fit, task.index).select(**labels, **_every()))
     return pl.concat(frames)
 
 
 def _every() -> dict[str, pl.Expr]:
-    names = (
-        "quantity",
-        "square",
-        "error",
-        "covered",
-        "best",
-        "worst",
-        "rank",
-        "found",
-        "named",
-        "falsely",
-        "zero",
-    )
-    return {name: pl.col(name) for name in names}
+    return {name: pl.col(name) for name in ("quantity", "square", "error", "covered", *_SHARES, *_COUNTS)}
 
 
 def _rows(made: Simulated, fit: Fit, *, planted: bool) -> pl.DataFrame:
@@ -174,27 +153,11 @@ def _rows(made: Simulated, fit: Fit, *, planted: bool) -> pl.DataFrame:
                 "found": float(np.argmax(estimate) == best) if of_raters else None,
                 "named": float(high[0] < _BLUNT) if planted and name == "sharpness" else None,
                 "falsely": float(np.mean(high[1:] < _BLUNT)) if planted and name == "sharpness" else None,
-                "zero": float(covered[at_zero].mean()) if of_raters and at_zero.any() else None,
+                "zeros": float(at_zero.sum()) if of_raters else None,
+                "zero": float(covered[at_zero].sum()) if of_raters else None,
             }
         )
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(_SHARES, pl.Float64))
-
-
-def _bootstrapped(made: Simulated, fit: Fit, seed: int) -> pl.DataFrame:
-    """Coverage of the two intervals by resampling students."""
-    true, raters = (
-        _true_kappa(made),
-        fit.bootstrap(made.ratings, replicates=_REPLICATES, seed=seed, workers=1).raters(),
-    )
-    rows = []
-    for name, ends in BOOTSTRAP.items():
-        low, high = (raters[end].to_numpy() for end in ends)
-        covered = (low <= true + 1e-9) & (true - 1e-9 <= high)
-        rows.append({"quantity": name, "square": None, "error": None, "covered": float(covered.mean())})
-    empty = [pl.lit(None, pl.Float64).alias(name) for name in _SHARES]
-    return pl.DataFrame(rows, schema_overrides={"square": pl.Float64, "error": pl.Float64}).with_columns(
-        empty
-    )
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys((*_SHARES, *_COUNTS), pl.Float64))
 
 
 def _true_kappa(made: Simulated) -> Array:
@@ -230,6 +193,7 @@ def accuracy(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("square").mean().sqrt().alias("rmse"),
             pl.col("error").mean().alias("bias"),
             *(pl.col(name).mean() for name in ("covered", *_SHARES)),
+            *(pl.col(name).sum() for name in _COUNTS),
             *error,
         )
         .rename({"error_se": "bias_se"})
@@ -253,7 +217,6 @@ def summarise(rows: pl.DataFrame) -> Results:
         "## Do 95 % intervals cover?",
         "Percent, with the Monte-Carlo standard error; without prior → with prior.",
         _coverage(found),
-        *_by_bootstrap(found),
         "## One rater who cannot tell students apart",
         f"How often the upper limit of the planted rater's sharpness is below {_BLUNT}, how often that of another "
         "rater is, and how often the planted rater's interval covers.",
@@ -309,24 +272,12 @@ def _coverage(found: pl.DataFrame) -> str:
                 " → ".join(_percent(one["covered"]) for one in both) + f" ± {100 * both[1]['covered_se']:.1f}"
             )
         cell += [" → ".join(_percent(one[which]) for one in pair) for which in ("best", "worst")]
-        cell.append(_percent(by_quantity["sharpness"][row][1]["zero"]))
+        at_zero = by_quantity["sharpness"][row][1]
+        few = f"{at_zero['zero']:.0f} of {at_zero['zeros']:.0f}"
+        cell.append(few if at_zero["zeros"] else "–")
         cells.append(cell)
     last = ("κ̄ of the best", "κ̄ of the worst", "sharpness of who is estimated at 0, without prior")
     return table(["Panel", *QUANTITIES.values(), *last], cells)
-
-
-def _by_bootstrap(found: pl.DataFrame) -> list[str]:
-    """In words, as there is one panel."""
-    rows = found.filter(pl.col("quantity").is_in(list(BOOTSTRAP))).to_dicts()
-    if not rows:
-        return []
-    shares = (
-        f"{one['quantity']} {100 * one['covered']:.0f} % ± {100 * one['covered_se']:.1f}" for one in rows
-    )
-    return [
-        f"Bootstrap of students, {_REPLICATES} replicates, without prior, κ̄ of {rows[0]['condition']}: "
-        f"{', '.join(shares)}."
-    ]
 
 
 def _planted(found: pl.DataFrame) -> str:

@@ -27,7 +27,6 @@ from raterlens.ratings.stored import StoredRatings
 from raterlens.types import Array
 from raterlens.uncertainty.covariance import Covariance, in_full
 from raterlens.uncertainty.halo_information import halo_scores
-from raterlens.uncertainty.intervals import AT_LIMIT
 from raterlens.uncertainty.sandwich import summed_scores
 from raterlens.uncertainty.shared_information import ability_gradient
 from raterlens.uncertainty.slope_limits import Reach
@@ -37,8 +36,8 @@ MOST_RATINGS = 100_000
 _BLOCK = 4_096
 # In standard errors.
 _STEP = 0.1
-# How far a slope is from the limit that it ran to, on average, as a share of how far it could be: E|z| / 2.4.
-_HALF_WAY = np.sqrt(2 / np.pi) / AT_LIMIT
+# How far a slope is from the limit that it ran to, on average and in standard errors: E|z|.
+_USUALLY = np.sqrt(2 / np.pi)
 
 
 def ability_errors(
@@ -59,10 +58,10 @@ def ability_errors(
             rows = gradient[first : first + _BLOCK]
             added[first : first + _BLOCK] = rows.multiply(rows @ spread.matrix).sum(axis=1)
     if reach is not None:
-        for there in reach.unheld:
+        for there, fall in zip(reach.unheld, reach.falls, strict=True):
             moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
-            added += ((moved.mean - found.moments.mean) / AT_LIMIT) ** 2
-            added += _HALF_WAY * (moved.sd**2 - posterior**2)
+            added += ((moved.mean - found.moments.mean) / fall) ** 2
+            added += _USUALLY / fall * (moved.sd**2 - posterior**2)
     total = posterior**2 + np.maximum(added, 0.0)
     # Whoever knows nothing of a student but the population is off by no more.
     of_all = POPULATION in found.model.blocks

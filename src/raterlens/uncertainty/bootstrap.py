@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from raterlens.capability.yardstick import CORRECTED
 from raterlens.errors import OptionError, RaterlensError, choose
@@ -25,7 +24,6 @@ from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.text import Message, Option
-from raterlens.types import Array
 from raterlens.uncertainty.resampling import check_same, redrawn, resampled
 
 if TYPE_CHECKING:
@@ -47,39 +45,30 @@ class Bootstrap:
     replicates: pl.DataFrame
     """A row for every replicate and rater: replicate, rater, kappa, rho, eta, sigma; null where not drawn."""
 
-    def raters(self, quantity: str = "kappa", level: float = 0.95) -> Any:
-        """Standard error, bias and intervals of every rater.
+    def raters(self, quantity: str = "kappa") -> Any:
+        """Standard error and bias of every rater. For intervals use those in `fit.raters`: quantiles of replicates
+        cover too little on small panels (docs/uncertainty.md).
 
         Parameters
         ----------
         quantity
             `kappa`, `rho` or `eta`.
-        level
-            Of the intervals.
 
         Returns
         -------
         dataframe
             rater, the estimate, `bias` (how far replicates are off the estimate on average: take it off to correct the
-            estimate), `se`, and two intervals: `low`, `high` from the replicates' quantiles, shifted for their bias
-            (the bias-corrected percentile method), and `percentile_low`, `percentile_high` from the quantiles as they
-            are; `replicates` is the number behind them.
+            estimate), `se`, and `replicates`, the number behind them.
         """
         choose("quantity", quantity, _QUANTITIES)
-        if not 0 < level < 1:
-            raise OptionError(
-                Message(Option("level", level)),
-                "give a share between 0 and 1, for example 0.95",
-                value=level,
-                option="level",
-            )
         estimate = self.fit.table("raters").select("rater", quantity)
         rows = []
         for rater, value in estimate.iter_rows():
             drawn = self.replicates.filter(pl.col("rater") == rater)[quantity].drop_nulls().to_numpy()
-            rows.append((rater, value, *_intervals(drawn, value, level), len(drawn)))
-        names = ["bias", "se", "low", "high", "percentile_low", "percentile_high", "replicates"]
-        found = pl.DataFrame(rows, schema=["rater", quantity, *names], orient="row")
+            known = len(drawn) > 1
+            bias, se = (float(drawn.mean() - value), float(drawn.std(ddof=1))) if known else (np.nan, np.nan)
+            rows.append((rater, value, bias, se, len(drawn)))
+        found = pl.DataFrame(rows, schema=["rater", quantity, "bias", "se", "replicates"], orient="row")
         return as_came(found.cast({"rater": estimate["rater"].dtype}), self.fit.backend)
 
 
@@ -191,23 +180,6 @@ def _check(plan: Plan) -> None:
                 value=value,
                 option=name,
             )
-
-
-def _intervals(drawn: Array, estimate: float, level: float) -> tuple[float, ...]:
-    """Bias, standard error, bias-corrected percentile and percentile interval."""
-    if len(drawn) < 2:
-        return (np.nan,) * 6
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    below = np.clip(
-        np.mean(drawn < estimate) + np.mean(drawn == estimate) / 2, 1 / len(drawn), 1 - 1 / len(drawn)
-    )
-    corrected = stats.norm.cdf(2 * stats.norm.ppf(below) + stats.norm.ppf(tails))
-    return (
-        float(drawn.mean() - estimate),
-        float(drawn.std(ddof=1)),
-        *np.quantile(drawn, corrected).tolist(),
-        *np.quantile(drawn, tails).tolist(),
-    )
 
 
 def _digest(plan: Plan) -> str:

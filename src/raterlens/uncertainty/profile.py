@@ -155,7 +155,7 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
         raise OptionError(
             "profile takes a fit of 'gmf', 'tfm' or 'probit' by method 'mml', with any link but 'log' and without "
             "covariates or anchors",
-            "use fit.bootstrap(ratings) for others",
+            "use the intervals in fit.raters for others",
             option="model",
         )
     interacting = {"interactions"} if interacting_facets(known.effects) else set()
@@ -164,7 +164,7 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             value = getattr(fit.config, option, None)
             raise OptionError(
                 Message("profile does not know ", Option(option, value)),
-                "use the intervals in fit.raters, or fit.bootstrap(ratings)",
+                "use the intervals in fit.raters",
                 value=value,
                 option=option,
             )
@@ -178,14 +178,14 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
     if mixed:
         raise OptionError(
             f"profile needs a yardstick that is one rater or a fixed slope, not {yardstick.reference!r}",
-            "use fit.capability(...) or fit.bootstrap(ratings) for it",
+            "use fit.capability(...) for it",
             value=yardstick.reference,
             option="reference",
         )
     if fit.n_parameters > _MOST_PARAMETERS:
         raise OptionError(
             f"profile of {fit.n_parameters:,} parameters would take hours; up to {_MOST_PARAMETERS:,} are offered",
-            "use the intervals in fit.raters, or fit.bootstrap(ratings)",
+            "use the intervals in fit.raters",
             value=fit.n_parameters,
         )
     check_same(fit, ratings)

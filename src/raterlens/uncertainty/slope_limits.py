@@ -3,9 +3,9 @@
 A rater whose few scores happen to order students perfectly has no largest slope. Ability is then what that rater says,
 everybody else is measured by it, and standard errors given that slope are far too small: on such panels 95 % intervals
 covered 62 to 81 %. So each rater's slope is moved, everything else following, until twice the log-likelihood has fallen
-by 3.84 (5.76 for a slope estimated at 0 or at the limit). Severities at both ends are kept as well: they follow slopes.
-A severity given a slope of 10 is as far off as the slope: of such raters, intervals of severity covered 76 to 87 %. So
-its standard error includes how it moves as the slope leaves the limit.
+by 3.84 (9.90 for a slope estimated at 0, 5.76 for one at the limit). Severities at both ends are kept as well: they
+follow slopes. A severity given a slope of 10 is as far off as the slope: of such raters, intervals of severity covered
+76 to 87 %. So its standard error includes how it moves as the slope leaves the limit.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from raterlens.models.effects import Linear
 from raterlens.models.panel import SlopeLimits
 from raterlens.records import dataclass
 from raterlens.types import Array
-from raterlens.uncertainty.intervals import AT_LIMIT
+from raterlens.uncertainty.intervals import AT_LIMIT, AT_ZERO
 from raterlens.uncertainty.slope_scale import even, uneven
 
 # Raters times ratings up to which it is worth its time; with more ratings hardly any slope runs to a limit.
@@ -114,6 +114,8 @@ class Reach:
     limits: SlopeLimits
     unheld: Array
     """(raters at a limit, parameters): where the slope is at its other limit."""
+    falls: Array
+    """(raters at a limit,): the root of the deviance there."""
 
 
 def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reach | None:
@@ -131,17 +133,22 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
     climbs = _Climbs(found, information_scale(model, x, n_students), top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
+    falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, _FALL))
+    ran = falls != _FALL
     for which, limit in enumerate((lower, np.full(len(slope), LARGEST_SLOPE))):
         for rater, place in enumerate(range(block.start, block.stop)):
             if slope[rater] == limit[rater]:
                 ends[which, :, rater] = slope[rater], 0.0
                 continue
             guess = float(even(slope[rater])) + (which - 0.5) * 2
-            ran = slope[rater] in (lower[rater], LARGEST_SLOPE)
-            at, there = climbs.end(place, guess, float(limit[rater]), AT_LIMIT if ran else _FALL)
+            at, there = climbs.end(place, guess, float(limit[rater]), float(falls[rater]))
             moved = (there - x)[model.blocks["severity"]]
             ends[which, :, rater] = at, moved[rater] - moved[counted].mean()
-            if ran:
-                unheld.append(there)
+            if ran[rater]:
+                unheld.append((there, falls[rater]))
     limits = SlopeLimits(ends[0, 0], ends[1, 0], ends[0, 1], ends[1, 1])
-    return Reach(limits, np.array(unheld).reshape(-1, len(x)))
+    return Reach(
+        limits,
+        np.array([there for there, _ in unheld]).reshape(-1, len(x)),
+        np.array([fall for _, fall in unheld]),
+    )
