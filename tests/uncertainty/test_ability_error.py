@@ -6,7 +6,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.methods import estimate
+from raterlens.estimation.methods import Known, estimate, on_scale
+from raterlens.models.anchors import anchor
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.uncertainty.ability_error import _gradient, ability_errors
@@ -43,6 +44,32 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
     expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
     np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
+
+
+def test_students_of_a_population_of_their_own():
+    """Where anchors hold the scale, θ = mean + sd z: its mean moves with every parameter, these two included."""
+    made = rl.simulate(students=25, raters=3, items=2, severity=0.3, seed=1)
+    ratings, used = made.ratings, get_link("logit")
+    anchors = rl.Anchors(raters={"R1": (1.0, 0.3), "R2": (1.2, 0.1)}, items={"I1": 0.0, "I2": -0.2})
+    model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
+    shifted, held = anchor(anchors, ratings, model)
+    found = estimate(ratings, shifted, response, used, "mml", known=Known(held=held))
+    gradient, step = _gradient(found, ratings).toarray(), 1e-5
+
+    def means(x):
+        return on_scale(shifted, x, found.problem.moments(x, found.nodes)).mean
+
+    for place, axis in enumerate(step * np.eye(shifted.blocks.size)):
+        change = means(found.parameters + axis) - means(found.parameters - axis)
+        np.testing.assert_allclose(gradient[:, place], change / (2 * step), atol=1e-5)
+    assert np.abs(gradient[:, -2:]).max() > 0.1
+    spread = Covariance(4.0 * np.eye(shifted.blocks.size), np.empty(0, np.int64))
+    mean, sd = found.parameters[-2], np.exp(found.parameters[-1])
+    most = np.sqrt(sd**2 + (found.moments.mean - mean) ** 2)
+    np.testing.assert_allclose(
+        ability_errors(found, ratings, spread),
+        np.minimum(np.sqrt(found.moments.sd**2 + 4.0 * (gradient**2).sum(axis=1)), most),
+    )
 
 
 def test_stated_errors_of_small_panels_are_the_true_ones():

@@ -3,11 +3,12 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import raterlens as rl
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
-from raterlens.uncertainty.bootstrap import _intervals
+from raterlens.uncertainty.bootstrap import Bootstrap, _intervals
 from raterlens.uncertainty.resampling import redrawn, resampled
 
 # 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
@@ -158,3 +159,27 @@ def test_a_replicate_is_the_fit_s_own_request_on_other_ratings(small, options, k
     for name in ("kappa", "rho", "eta"):
         np.testing.assert_allclose(found[name], again.raters[name], rtol=1e-10, err_msg=name)
     assert found["sigma"][0] == pytest.approx(again.sigma)
+
+
+def test_replicates_that_equal_the_estimate_count_half():
+    """30 of 100 are the estimate, the others above: 15 % lie below, and the percentiles are shifted accordingly."""
+    drawn = np.concatenate([np.zeros(30), np.linspace(0.01, 0.7, 70)])
+    shares = stats.norm.cdf(2 * stats.norm.ppf(0.15) + stats.norm.ppf([0.05, 0.95]))
+    bias, se, low, high, *plain = _intervals(drawn, 0.0, 0.9)
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, shares)))
+    assert plain == pytest.approx(np.quantile(drawn, [0.05, 0.95]).tolist())
+    assert (bias, se) == pytest.approx((drawn.mean(), drawn.std(ddof=1)))
+    # No replicate below the estimate, or none above: taken for one in a hundred.
+    for estimate, share in ((-1.0, 0.01), (2.0, 0.99)):
+        shares = stats.norm.cdf(2 * stats.norm.ppf(share) + stats.norm.ppf([0.05, 0.95]))
+        found = _intervals(drawn, estimate, 0.9)[2:4]
+        assert found == pytest.approx(tuple(np.quantile(drawn, shares)))
+    assert np.isnan(_intervals(drawn[:1], 0.0, 0.9)).all()
+    assert len(_intervals(drawn[:1], 0.0, 0.9)) == len(_intervals(drawn[:2], 0.0, 0.9))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0])
+def test_a_level_is_a_share(fit, ratings, level):
+    found = Bootstrap(fit, "students", pl.DataFrame())
+    with pytest.raises(OptionError, match="between 0 and 1"):
+        found.raters(level=level)
