@@ -183,3 +183,14 @@ def test_a_level_is_a_share(fit, ratings, level):
     found = Bootstrap(fit, "students", pl.DataFrame())
     with pytest.raises(OptionError, match="between 0 and 1"):
         found.raters(level=level)
+
+
+@pytest.mark.parametrize("reference", [1.5, "max corrected"])
+def test_yardsticks_that_are_fixed_or_follow_from_standard_errors(ratings, reference):
+    fit = rl.fit(ratings, reference=reference)
+    sigma = fit.bootstrap(ratings, replicates=2, seed=1, workers=1).replicates["sigma"].to_numpy()
+    if reference == 1.5:
+        assert (sigma == 1.5).all()
+    else:
+        assert 0 < np.ptp(sigma) < 1.0
+        assert (np.abs(sigma - fit.sigma) < 1.0).all()
