@@ -124,3 +124,12 @@ def test_the_adjustment_is_a_newton_step_on_the_adjusted_profile(found, monkeypa
     newton = rise / (1 / error**2 - min(bend, 0.0))
     assert more == pytest.approx(np.clip(newton, 0.0, error))
     assert factor == pytest.approx(np.exp(0.3 * more))
+
+
+def test_there_is_no_adjustment_where_nothing_follows_from_it(found, monkeypatch):
+    nothing = (0.0, 1.0)
+    assert halo_interval._adjustment(at_variance(found, 0.0), known_to(found, 0.3)) == nothing
+    assert halo_interval._adjustment(found, known_to(found, 0.0)) == nothing
+    for wrong in ((np.nan, 0.0), (0.0, -np.inf)):
+        monkeypatch.setattr(halo_interval, "_told", lambda *given, wrong=wrong: wrong)
+        assert halo_interval._adjustment(found, known_to(found, 0.3)) == nothing
