@@ -1,5 +1,6 @@
 """Standard errors of latent class models: at the limits, and whatever the link."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from raterlens.uncertainty.latent_class_covariance import (
     _interval,
     latent_class_covariance,
     no_errors_seen,
+    one_sided,
 )
 from tests.support.latent_class import fitted, long, rows_of
 
@@ -207,3 +209,20 @@ def test_an_interval_at_0_is_one_sided():
         np.full((150, 2), 5.0), np.broadcast_to(np.eye(2), (150, 2, 2)), lambda c, a: c, np.zeros(150, bool)
     )
     np.testing.assert_allclose([low, high], [np.full(150, 5 - 1.96), np.full(150, 5 + 1.96)], atol=0.15)
+
+
+def test_errors_on_either_true_category_are_looked_for(found):
+    """Expected answers (raters, score, truth): a pass that should be a fail, and the other way round."""
+    answers = np.full((4, 2, 2), 30.0)
+    answers[1, 1, 0] = answers[2, 0, 1] = 0.001
+    answers[3, 0, 0] = 0.001  # nobody fails who should: no error
+    seen = replace(found, complete=replace(found.complete, answers=answers))
+    assert no_errors_seen(seen).tolist() == [False, True, True, False]
+    steep = found.parameters.copy()
+    steep[found.model.blocks["slope"].start] = found.model.largest_slope
+    assert no_errors_seen(replace(seen, parameters=steep)).tolist() == [True, True, True, False]
+    truths = found.complete.truths.copy()
+    truths[0, 1] = 0.0
+    alike = replace(found, complete=replace(found.complete, truths=truths))
+    assert one_sided(found).tolist() == [False] * 3
+    assert one_sided(alike).tolist() == [False, True, False]

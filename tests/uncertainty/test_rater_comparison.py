@@ -9,7 +9,7 @@ from raterlens.errors import OptionError
 from raterlens.uncertainty.measurement import measured_fit
 from raterlens.uncertainty.own_error import common_error, own_error
 from raterlens.uncertainty.ranks import ratings_needed
-from raterlens.uncertainty.rater_comparison import RaterComparison, _own_se
+from raterlens.uncertainty.rater_comparison import RaterComparison, _own_se, _pairs
 
 
 @pytest.fixture(scope="module")
@@ -168,3 +168,12 @@ def test_what_is_said_of_raters_follows_from_their_intervals(fit):
     summed = found.filter(pl.col("p_holm") < 0.05)
     assert (summed["verdict"] != "no clear difference").all()
     assert ((summed["verdict"] == "above the mean") == (summed["difference"] > 0)).all()
+
+
+def test_pairs_of_very_many_raters_are_left_out():
+    """With the columns that they would have."""
+    few = _pairs(pl.Series("rater", ["a", "b"]), np.array([0.5, 0.4]), 0.01 * np.eye(2))
+    many = _pairs(pl.Series("rater", [str(r) for r in range(501)]), np.full(501, 0.5), np.eye(501))
+    sparse = _pairs(pl.Series("rater", ["a", "b"]), np.array([0.5, 0.4]), None)
+    assert many.columns == sparse.columns == few.columns
+    assert (many.height, sparse.height, few.height) == (0, 0, 1)
