@@ -12,6 +12,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.uncertainty.ability_error import _gradient, ability_errors
 from raterlens.uncertainty.covariance import Covariance
+from tests.support.piece_ratings import ratings_of as pieces_of
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,37 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
     expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
     np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
+
+
+@pytest.mark.parametrize("pieces", [True, False], ids=["pieces", "a shape"])
+def test_where_differences_along_axes_stand_for_a_gradient(pieces):
+    ratings = (
+        pieces_of(students=15, pieces=2) if pieces else rl.simulate(students=25, raters=3, items=2).ratings
+    )
+    used = get_link("logit")
+    options = Options(facets_spec("gmf"), used, "rating scale", pieces=pieces, smooth=not pieces)
+    model, response = build(ratings, options)
+    found = estimate(ratings, model, response, used, "mml")
+    size, step = model.blocks.size, 1e-4
+    lower, upper = model.bounds(allow_reversed=True)
+    free = (found.parameters > lower + 0.1) & (found.parameters < upper - 0.1)
+    root = np.where(free[:, None] & free, np.random.default_rng(0).normal(scale=0.05, size=(size, size)), 0.0)
+    spread = Covariance(root @ root.T, np.empty(0, np.int64))
+    gradient = np.stack(
+        [
+            (
+                found.problem.moments(found.parameters + axis, found.nodes).mean
+                - found.problem.moments(found.parameters - axis, found.nodes).mean
+            )
+            / (2 * step)
+            for axis in step * np.eye(size) * free
+        ],
+        axis=1,
+    )
+    added = np.einsum("ni,ij,nj->n", gradient, spread.matrix, gradient)
+    found_added = ability_errors(found, ratings, spread) ** 2 - found.moments.sd**2
+    np.testing.assert_allclose(found_added, added, rtol=0.05, atol=1e-4)
+    assert added.max() > 1e-3
 
 
 def test_students_of_a_population_of_their_own():

@@ -8,6 +8,8 @@ from scipy import stats
 import raterlens as rl
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
 from raterlens.uncertainty.bootstrap import Bootstrap, _intervals
 from raterlens.uncertainty.resampling import redrawn, resampled
 
@@ -194,3 +196,14 @@ def test_yardsticks_that_are_fixed_or_follow_from_standard_errors(ratings, refer
     else:
         assert 0 < np.ptp(sigma) < 1.0
         assert (np.abs(sigma - fit.sigma) < 1.0).all()
+
+
+def test_ratings_on_disk_are_drawn_from_as_those_in_memory(fit, ratings, tmp_path, capsys):
+    packed = rl.pack(ratings.table(), tmp_path / "ratings.rlpack")
+    stored = StoredRatings(open_packed(packed))
+    here, there = (
+        rl.fit(given, standard_errors=False).bootstrap(given, replicates=2, seed=4, workers=1, progress=shown)
+        for given, shown in ((rl.read(packed), False), (stored, True))
+    )
+    np.testing.assert_allclose(there.replicates["kappa"], here.replicates["kappa"], rtol=1e-5)
+    assert capsys.readouterr().out == ""

@@ -177,3 +177,19 @@ def test_pairs_of_very_many_raters_are_left_out():
     sparse = _pairs(pl.Series("rater", ["a", "b"]), np.array([0.5, 0.4]), None)
     assert many.columns == sparse.columns == few.columns
     assert (many.height, sparse.height, few.height) == (0, 0, 1)
+
+
+def test_it_takes_two_raters(small):
+    alone = rl.read(small.table().filter(pl.col("rater") == small.raters[0]))
+    with pytest.raises(OptionError, match="only one rater"):
+        rl.fit(alone).compare_raters()
+
+
+def test_a_notebook_shows_intervals_from_the_best_rater_down(fit):
+    found = fit.compare_raters()
+    assert repr(found) == "<RaterComparison of 5 raters: see summary()>"
+    page = found._repr_html_()
+    labels = fit.raters.sort("kappa", descending=True)["rater"].to_list()
+    places = [page.index(f">{label}<") for label in labels]
+    assert places == sorted(places)
+    assert found.summary().splitlines()[0] in page
