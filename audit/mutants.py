@@ -60,6 +60,7 @@ SET_ASIDE = {
     "scale[prior.at] += 1 / prior.spread**2": "how long the first step is: the maximum is the same",
     "    if isinstance(information, np.ndarray):": "a full matrix or a sparse one: the same numbers",
     "first, last = (counts.indices[at] // block": "the order in which students are gone over",
+    "block = max(_BLOCK, cells**2 // rows)": "the same",
     "ratio = np.clip(sd * steepest / np.pi": "more terms of a series than it needs",
 }
 """Lines where a fault changes nothing that anybody could see, and why."""
