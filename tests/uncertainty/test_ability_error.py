@@ -10,6 +10,9 @@ from raterlens.estimation.methods import Known, estimate, on_scale
 from raterlens.models.anchors import anchor
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
+from raterlens.uncertainty import ability_error
 from raterlens.uncertainty.ability_error import _gradient, ability_errors
 from raterlens.uncertainty.covariance import Covariance
 from tests.support.piece_ratings import ratings_of as pieces_of
@@ -45,6 +48,19 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
     expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
     np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
+
+
+def test_of_very_many_ratings_and_of_those_on_disk_the_posterior_says_enough(monkeypatch, tmp_path):
+    ratings, used = rl.simulate(students=25, raters=3, items=2, seed=1).ratings, get_link("logit")
+    model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
+    found = estimate(ratings, model, response, used, "mml")
+    spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
+    stored = StoredRatings(open_packed(rl.pack(ratings.table(), tmp_path / "ratings.rlpack")))
+    monkeypatch.setattr(ability_error, "MOST_RATINGS", ratings.n_ratings)
+    assert (ability_errors(found, ratings, spread) > found.moments.sd).all()
+    np.testing.assert_array_equal(ability_errors(found, stored, spread), found.moments.sd)
+    monkeypatch.setattr(ability_error, "MOST_RATINGS", ratings.n_ratings - 1)
+    np.testing.assert_array_equal(ability_errors(found, ratings, spread), found.moments.sd)
 
 
 @pytest.mark.parametrize("pieces", [True, False], ids=["pieces", "a shape"])
