@@ -7,6 +7,7 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens import capability
+from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import (
     LARGEST_SLOPE,
     Yardstick,
@@ -333,9 +334,10 @@ def test_an_origin_of_hundreds_of_digits_is_quoted_in_part() -> None:
 def test_students_whose_pieces_differ_are_spread_further():
     nobody = np.empty(0)
     found = students_of("standard", nobody, nobody, None, 0.44)
-    assert (found.mean, found.sd) == (0.0, pytest.approx(1.2))
-    plain = students_of("standard", nobody, nobody)
-    assert (plain.mean, plain.sd) == (0.0, 1.0)
+    assert isinstance(found, Normal)
+    assert found.mean == 0.0
+    assert found.sd == pytest.approx(1.2)
+    assert students_of("standard", nobody, nobody) == Normal(0.0, 1.0)
 
 
 def test_an_origin_is_a_word_or_a_finite_number():

@@ -91,6 +91,7 @@ def test_covariances_of_scores_are_the_sums_over_nodes(linear, dense, weighted):
 
 def test_log_likelihoods_of_weighted_rows_are_added_up_as_often():
     counts, sums, tables, nodes = random_problem()
+    assert sums is not None
     times = np.arange(300) % 4 + 1.0
     often = np.repeat(np.arange(300), times.astype(int))
     expected = NumpyEngine(counts[often], sums[often]).evaluate(tables, nodes)

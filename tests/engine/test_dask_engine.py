@@ -134,6 +134,7 @@ def test_kinds_on_workers(cluster, ratings, small):
 
 def test_covariances_of_scores_are_added_up(cluster):
     counts, sums, tables, nodes, scores = logistic_problem()
+    assert sums is not None
     half = counts.shape[0] // 2
     parts = [Part.of(counts[rows], sums[rows]) for rows in (slice(0, half), slice(half, None))]
     engine = DaskEngine(

@@ -1,6 +1,7 @@
 """Intervals of kappa from draws: known coverage in a normal world, and fairness to whoever came out on top."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -149,7 +150,7 @@ def test_a_rater_of_whom_nothing_is_known_takes_fewer_draws(monkeypatch):
 # ------------------------------------------------------------------------------- against what it means, spelled out
 
 
-def correlated(slope=(1.4, -0.8, 0.6), *, limits: SlopeLimits | None = None) -> tuple[Panel, np.ndarray]:
+def correlated(slope=(1.4, -0.8, 0.6), *, limits: SlopeLimits | None = None) -> tuple[Any, np.ndarray]:
     """A panel in which everything covaries with everything, and that covariance: slopes, severities, halos."""
     n = len(slope)
     root = 0.05 * np.random.default_rng(6).normal(size=(3 * n, 3 * n))
@@ -180,7 +181,7 @@ YARDSTICK, ORIGIN = Measure(0.1, np.array([0.5, 0.3, 0.2])), Measure(0.05, np.ar
 
 def test_covariances_with_the_yardstick_and_from_the_origin():
     panel, whole = correlated()
-    on = measure(panel, YARDSTICK, ORIGIN, is_most=False)
+    on: Any = measure(panel, YARDSTICK, ORIGIN, is_most=False)
     for rater in range(3):
         rows = rows_of(panel, YARDSTICK, ORIGIN, rater)
         np.testing.assert_allclose(on.joint[rater], rows @ whole @ rows.T, atol=1e-15)
@@ -192,7 +193,7 @@ def test_covariances_with_the_yardstick_and_from_the_origin():
 
 def test_the_rival_of_the_best_is_the_runner_up():
     panel, whole = correlated()
-    on = measure(panel, Measure(0.0, np.eye(1, 3)[0]), ORIGIN, is_most=True)
+    on: Any = measure(panel, Measure(0.0, np.eye(1, 3)[0]), ORIGIN, is_most=True)
     assert (on.rival.of, on.rival.slope) == (0, 0.8)
     rows = rows_of(panel, Measure(0.0, np.eye(1, 3, 1)[0]), ORIGIN, 0)
     np.testing.assert_allclose(on.rival.joint, rows @ whole @ rows.T, atol=1e-15)
@@ -200,7 +201,7 @@ def test_the_rival_of_the_best_is_the_runner_up():
 
 def test_standard_errors_by_differences():
     panel, _ = correlated()
-    on = measure(panel, YARDSTICK, ORIGIN, is_most=False)
+    on: Any = measure(panel, YARDSTICK, ORIGIN, is_most=False)
     found = rater_estimates(panel, on, INDEX, with_intervals=False)
     at = np.stack([on.a, on.eta, on.sigmas, on.halo])
 
@@ -228,7 +229,7 @@ def test_intervals_are_quantiles_over_draws_of_everything(is_most, halo):
     if not halo:
         panel = replace(panel, halo=None, halo_covariance=None)
     yardstick = Measure(0.0, np.eye(1, 3)[0]) if is_most else YARDSTICK
-    on = measure(panel, yardstick, ORIGIN, is_most=is_most)
+    on: Any = measure(panel, yardstick, ORIGIN, is_most=is_most)
     found, curves = rater_estimates(panel, on, INDEX), curve_estimates(on, INDEX, np.array([0.4]))
     random = np.random.default_rng(1)
     for rater in (1, 2):
@@ -268,7 +269,7 @@ def test_a_slope_at_0_is_at_most_the_largest_and_its_yardstick_at_least_as_steep
     panel = panel_of([0.4, 0.0], [0.0, 0.6], 0.5)
     found = estimates(panel)
     assert found.sharpness_high[1] == pytest.approx(sharp(0.4, 0.6), rel=1e-6)
-    on = measure(panel, Measure(0.1, np.zeros(2)), Measure(0.0, np.zeros(2)), is_most=True)
+    on: Any = measure(panel, Measure(0.1, np.zeros(2)), Measure(0.0, np.zeros(2)), is_most=True)
     steep = rater_estimates(panel, on, INDEX).kappa_high[1]
     assert steep == pytest.approx(float(rl.capability.gmf(rho=1.0, eta=0.6, sigma=0.4)), rel=1e-6)
 
@@ -288,7 +289,7 @@ def test_draws_reach_as_far_as_profile_likelihood_says():
     )
     panel, _ = correlated((1.4, 0.5, 10.0), limits=limits)
     panel.covariance[2] = panel.covariance[:, 2] = 0.0
-    on = measure(panel, YARDSTICK, ORIGIN, is_most=False)
+    on: Any = measure(panel, YARDSTICK, ORIGIN, is_most=False)
     z = np.array([-1.959964, 0.0, 1.959964])
     deviation = np.sqrt(on.joint[:, 0, 0])
     slopes = on.a[:, None] + deviation[:, None] * z

@@ -1,5 +1,7 @@
 """Ratings drawn again: from the model by quadrature, and students with all their ratings."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -83,7 +85,7 @@ def test_gradients_vanish_on_average_over_ratings_drawn_from_the_model(kind):
     for block in blocks.values():
         x[block] = 0.7  # clear of 0
     random, gradients = np.random.default_rng(3), []
-    problem = placed.problem
+    problem: Any = placed.problem
     nodes = problem.rough_nodes() if kind.startswith("a shared") else Nodes.equally_spaced(-7, 7, 0.2)
     for _ in range(40):
         drawn = redrawn(placed.ratings, model, problem.response, x, random).with_scores(scores)
