@@ -42,6 +42,22 @@ def test_students_whose_products_leave_the_range_of_numbers_are_counted_too():
     np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
 
 
+def test_tables_that_leave_the_range_of_numbers():
+    """A cell that cannot be at some nodes, and one that is steeper than factors can hold."""
+    counts, sums, tables, nodes = random_problem()
+    cells = tables.cells.copy()
+    cells[0, nodes.points < -1] = -np.inf
+    cells[1] = -3_000.0 * (nodes.points - 0.4) ** 2
+    hard = Tables(cells, tables.linear)
+    expected, found = (
+        engine.evaluate(hard, nodes) for engine in (NumpyEngine(counts, sums), CompiledEngine(counts, sums))
+    )
+    assert np.isfinite(expected.loglik)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-12)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
+    np.testing.assert_allclose(found.linear, expected.linear, **CLOSE)
+
+
 def test_students_without_ratings_keep_the_prior():
     nodes = Nodes.equally_spaced(-8, 8, 0.25)
     engine, tables = CompiledEngine(sparse.csr_array((3, 1))), Tables(np.zeros((1, len(nodes.points))))
