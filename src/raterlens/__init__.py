@@ -5,13 +5,7 @@
 >>> best = fit.raters.sort("kappa", descending=True)["rater"][0]
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-
-from raterlens.version import __version__ as __version__
-
-# As that of `typing`, which takes longer to load than Python takes to start: until then an interrupt is a traceback.
+# Nothing is loaded here: until the command has begun, Python answers an interrupt with a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -37,6 +31,7 @@ if TYPE_CHECKING:
     from raterlens.reading.reader import read
     from raterlens.simulation.example import load_example
     from raterlens.simulation.simulate import simulate
+    from raterlens.version import __version__ as __version__
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
 _WHERE = {
@@ -68,6 +63,7 @@ _WHERE = {
     "plan": "raterlens.planning.plan",
     "MarkingPlan": "raterlens.planning.plan",
     "RaterlensError": "raterlens.errors",
+    "__version__": "raterlens.version",
 }
 
 __all__ = [
@@ -104,7 +100,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name in ("capability", "charts"):
         return import_module(f"raterlens.{name}")
     if name in _WHERE:

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 from raterlens.capability.density_moments import highest, moments
-from raterlens.capability.links import LINKS
+from raterlens.capability.links import LINKS, get_link
 from tests.support.capability_values import adaptive
 
 # Adaptive quadrature itself is good to about 1e-13.
@@ -37,3 +37,10 @@ def test_the_best_severity_is_that_of_a_search(link, slope):
     )
     assert found.severity[0] == pytest.approx(searched.x, abs=1e-4)
     assert found.rate[0] == pytest.approx(-searched.fun, abs=1e-9)
+
+
+def test_compiled_code_gives_the_same(monkeypatch):
+    a, eta = np.random.default_rng(0).normal(size=(2, 50))
+    plain = moments(a, eta, get_link("logit"))
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    np.testing.assert_allclose(moments(a, eta, get_link("logit")), plain, rtol=1e-13)

@@ -78,3 +78,11 @@ def test_gradients_are_differences(name):
             )
             difference = (above - below) / (2 * h)
             np.testing.assert_allclose(np.broadcast_to(part, A.shape), difference, atol=DIFFERENCE)
+
+
+def test_discrimination_beside_a_rater_without_noise():
+    """a / sqrt(1 + a²) for the probit link, of either sign."""
+    a = np.array([-1.0, 0.0, 1.0, 3.0])
+    found, gradient = INDICES["perfect"].rho(a, np.ones(4))
+    np.testing.assert_allclose(found, a / np.sqrt(1 + a**2), atol=1e-9)
+    np.testing.assert_allclose(gradient.slope, (1 + a**2) ** -1.5, atol=1e-6)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from raterlens import capability
+from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.curves import AdjacentCurve, GradedCurve, PassCurve
 from raterlens.capability.links import LINKS, get_link
 from raterlens.capability.population import Histogram, Normal, Window
@@ -174,3 +175,24 @@ def test_two_ordered_categories_have_the_binary_kappa():
 def test_impossible_populations_are_refused(make, message):
     with pytest.raises(OptionError, match=message):
         make()
+
+
+def test_smooth_students_are_shared_out_by_their_density():
+    found = Histogram.smooth(0.2, -0.02)
+    shape = AbilityShape.of(0.2, -0.02)
+    fine = np.linspace(*shape.ends(), 200_001)
+    below = np.cumsum(np.exp(shape.log_density(fine))) * (fine[1] - fine[0])
+    np.testing.assert_allclose(found.share, np.diff(np.interp(found.edges, fine, below)), atol=1e-5)
+    assert found.share.sum() == pytest.approx(1.0, abs=1e-12)
+    normal = Histogram.smooth(0.0, 0.0)
+    np.testing.assert_allclose(normal.share, np.diff(special.ndtr(normal.edges)), atol=1e-9)
+    a, eta = np.array([0.7, 2.0]), np.array([0.3, -0.5])
+    curve = PassCurve(get_link("logit"))
+    np.testing.assert_allclose(normal.rate(curve, a, eta), Normal().rate(curve, a, eta), rtol=3e-4)
+
+
+@pytest.mark.parametrize("shape", [(0.51, 0.0), (0.0, -0.51), (np.nan, 0.0)])
+def test_shapes_beyond_what_fits_look_for_are_refused(shape):
+    with pytest.raises(OptionError, match=r"at most 0\.5 in size"):
+        Histogram.smooth(*shape)
+    assert Histogram.smooth(0.5, -0.5).share.min() >= 0

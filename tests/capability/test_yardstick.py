@@ -7,11 +7,14 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens import capability
+from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import (
     LARGEST_SLOPE,
+    Yardstick,
     may_set_yardstick,
     severity_of_origin,
     slope_of_yardstick,
+    students_of,
 )
 from raterlens.errors import OptionError
 from raterlens.uncertainty.measurement import RATER_COLUMNS
@@ -326,3 +329,21 @@ def test_an_origin_of_hundreds_of_digits_is_quoted_in_part() -> None:
     with pytest.raises(OptionError, match="unknown origin") as refused:
         rl.fit(ratings, origin=[10**400])
     assert len(str(refused.value)) < 300
+
+
+def test_students_whose_pieces_differ_are_spread_further():
+    nobody = np.empty(0)
+    found = students_of("standard", nobody, nobody, None, 0.44)
+    assert isinstance(found, Normal)
+    assert found.mean == 0.0
+    assert found.sd == pytest.approx(1.2)
+    assert students_of("standard", nobody, nobody) == Normal(0.0, 1.0)
+
+
+def test_an_origin_is_a_word_or_a_finite_number():
+    raters = pl.Series(["a", "b"])
+    assert Yardstick.chosen(Yardstick(), raters, origin="0.7").origin == 0.7
+    assert Yardstick.chosen(Yardstick(), raters, origin=-1).origin == -1.0
+    for wrong in ("severe", float("nan"), float("inf"), [1.0]):
+        with pytest.raises(OptionError, match="unknown origin"):
+            Yardstick.chosen(Yardstick(), raters, origin=wrong)

@@ -26,6 +26,13 @@ def test_the_ratio_of_equal_raters_is_nothing_unusual():
     assert 0.15 < np.mean(p) < 0.95
 
 
+def test_the_yardstick_does_not_matter_to_a_ratio():
+    _, _, ratings = pair([0.0, 2.0, 2.0], 1)
+    for reference in ("max", "max corrected"):
+        equal, own = (rl.fit(ratings, model=model, reference=reference) for model in ("tfm", "gmf"))
+        assert bootstrap_p(equal, own, ratings, replicates=4) == pytest.approx(1 / 5)
+
+
 def test_it_stops_when_it_is_plain_and_is_the_same_again(monkeypatch):
     panel = pair(1.5, 0)
     drawn: list[int] = []

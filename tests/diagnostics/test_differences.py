@@ -48,6 +48,16 @@ def test_the_likelihood_ratio_is_that_of_the_two_models():
     assert other.statistic == pytest.approx(test.statistic, abs=1e-4)
 
 
+def test_the_yardstick_does_not_matter_to_the_likelihood_ratio():
+    """Were it one that follows from standard errors, which the other fit does without."""
+    ratings = rl.simulate(students=60, raters=4, items=2, seed=3).ratings
+    found = [
+        sharpness_test(rl.fit(ratings, reference=reference), ratings)[0]
+        for reference in ("max", "max corrected")
+    ]
+    assert found[0].p == pytest.approx(found[1].p)
+
+
 def test_without_ratings_the_slopes_themselves_are_compared():
     fit, ratings = fitted([2.5, 1.5, 1.5, 1.5, 0.2], [0.0] * 5, 2)
     wald, prefers = sharpness_test(fit, None)

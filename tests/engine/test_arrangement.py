@@ -28,3 +28,16 @@ def test_neighbours_share_their_cells():
 
     assert distinct(counts[order]) < 0.6 * distinct(counts)
     np.testing.assert_array_equal(neighbours(sparse.csr_array((5, 3))), np.arange(5))
+
+
+def test_students_with_parts_of_ratings_are_not_merged():
+    """Half ratings have no whole number to be known by."""
+    counts = sparse.csr_array(np.tile([[0.5, 1.0], [1.0, 0.0]], (50, 1)))
+    arranged = Arrangement.of(counts, None)
+    assert arranged.weight is None
+    np.testing.assert_array_equal(np.sort(arranged.rows), np.arange(100))
+    np.testing.assert_array_equal(arranged.rows[arranged.place], np.arange(100))
+    halves = Arrangement.of(sparse.csr_array(2 * counts), sparse.csr_array(counts))
+    assert halves.weight is None
+    whole = Arrangement.of(sparse.csr_array(2 * counts), None)
+    assert sorted(whole.weight) == [50, 50]

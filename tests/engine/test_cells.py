@@ -1,7 +1,12 @@
-import numpy as np
+from collections import Counter, defaultdict
 
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
 from raterlens import Ratings
-from raterlens.engine.cells import essays, rating_cells
+from raterlens.engine.cells import essays, rating_cells, readings, readings_in
 from raterlens.models.contexts import Contexts
 
 
@@ -24,8 +29,6 @@ def test_a_repeated_rating_is_another_item_set():
 
 
 def _ratings(student, rater, item, score) -> Ratings:
-    import polars as pl
-
     return Ratings(
         np.array(student, dtype=np.int32),
         np.array(rater, dtype=np.int32),
@@ -33,3 +36,97 @@ def _ratings(student, rater, item, score) -> Ratings:
         np.array(score, dtype=np.int16),
         *(pl.Series(name, [0, 1][:size]) for name, size in (("student", 2), ("rater", 1), ("item", 1))),
     )
+
+
+# -------------------------------------------------------------- readings, against a walk over the rows of the table
+
+
+def rows(*, pieces: bool) -> pl.DataFrame:
+    """Ratings of three raters on three items, some of them twice; of one piece or of up to two per student."""
+    random = np.random.default_rng(3)
+    n = 240
+    table = pl.DataFrame(
+        {
+            "student": random.integers(0, 25, n),
+            "rater": random.choice(list("abc"), n),
+            "item": random.integers(0, 3, n),
+            "score": random.integers(0, 3, n),
+            "piece": random.choice(["x", "y"], n),
+        }
+    )
+    return table if pieces else table.drop("piece")
+
+
+def walked(table: pl.DataFrame) -> dict[int, Counter]:
+    """The readings of each student: (rater, ((item, score), ...)), as often as they occur."""
+    seen: Counter = Counter()
+    groups = defaultdict(list)
+    for row in table.iter_rows(named=True):
+        own = (row["student"], row.get("piece"), row["rater"])
+        seen[(*own, row["item"])] += 1
+        groups[(*own, seen[(*own, row["item"])])].append((row["item"], row["score"]))
+    found: dict[int, Counter] = defaultdict(Counter)
+    for (student, _, rater, _), ratings in groups.items():
+        found[student][rater, tuple(sorted(ratings))] += 1
+    return found
+
+
+@pytest.mark.parametrize("pieces", [True, False])
+@pytest.mark.parametrize("by_total", [True, False])
+def test_readings_are_those_of_the_rows(pieces, by_total):
+    table = rows(pieces=pieces)
+    ratings = rl.read(table, piece="piece") if pieces else rl.read(table)
+    contexts = Contexts.of(ratings)
+    found = readings(ratings, contexts, 3, by_total=by_total, everyone=True)
+    expected, kinds = walked(table), found.kinds
+
+    def known(kind: int) -> tuple:
+        """A kind's rater and items, with its total or with every score."""
+        members = kinds.members[[kind]].tocoo()
+        context = members.col if by_total else members.col // 3
+        rater = ratings.raters[int(contexts.rater[context[0]])]
+        items = ratings.items.gather(contexts.item[context]).to_list()
+        times = members.data.astype(int)
+        if by_total:
+            return rater, tuple(sorted(np.repeat(items, times).tolist())), float(kinds.total[kind])
+        scores = [(item, int(cell) % 3) for item, cell in zip(items, members.col, strict=True)]
+        return rater, tuple(sorted(pair for pair, n in zip(scores, times, strict=True) for _ in range(n)))
+
+    names = [known(kind) for kind in range(len(kinds.keys))]
+    assert len(set(names)) == len(names)
+    for place, student in enumerate(ratings.students):
+        own = found.counts[[place]].tocoo()
+        assert own.col[-1] == len(names)  # the cell that everyone has
+        mine: Counter = Counter()
+        for kind, n in zip(own.col[:-1], own.data, strict=False):
+            mine[names[kind]] += int(n)
+        theirs: Counter = Counter()
+        for (rater, given), n in expected[student].items():
+            items = tuple(sorted(item for item, _ in given))
+            total = float(sum(score for _, score in given))
+            theirs[(rater, items, total) if by_total else (rater, given)] += n
+        assert mine == theirs
+    assert found.counts[:, [-1]].toarray().tolist() == [[1.0]] * 25
+    assert kinds.n_groups == sum(own.total() for own in expected.values())
+    given = np.zeros_like(kinds.given)
+    places = contexts.places(ratings)
+    np.add.at(given, (places, ratings.score), 1)
+    np.testing.assert_array_equal(kinds.given, given)
+
+
+@pytest.mark.parametrize(
+    ("of", "long", "second"),
+    [
+        ([("s", "a", 0), ("t", "b", 0)], False, False),
+        ([("s", "a", 0), ("s", "a", 1), ("t", "b", 0)], True, False),
+        ([("s", "a", 0), ("s", "b", 0), ("t", "b", 0)], False, True),
+        ([("s", "a", 0), ("s", "a", 0), ("t", "b", 0)], False, True),
+        ([("s", "a", 0), ("s", "a", 1), ("s", "b", 0), ("t", "b", 0)], True, True),
+    ],
+)
+def test_long_and_second_readings(of, long, second):
+    table = pl.DataFrame(
+        [(*row, n % 2) for n, row in enumerate(of)], ["student", "rater", "item", "score"], orient="row"
+    )
+    ratings = rl.read(table)
+    assert readings_in(ratings) == (long, second)

@@ -8,7 +8,7 @@ from raterlens.engine.arrangement import Arrangement
 from raterlens.engine.compiled_engine import CompiledEngine
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Nodes, Tables
-from tests.support.engine_problems import random_problem
+from tests.support.engine_problems import logistic_problem, random_problem, written_out_covariance
 
 # Sums of a few dozen exponentials, each exact to the last bit or two.
 CLOSE = {"rtol": 1e-11, "atol": 1e-11}
@@ -42,6 +42,22 @@ def test_students_whose_products_leave_the_range_of_numbers_are_counted_too():
     np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
 
 
+def test_tables_that_leave_the_range_of_numbers():
+    """A cell that cannot be at some nodes, and one that is steeper than factors can hold."""
+    counts, sums, tables, nodes = random_problem()
+    cells = tables.cells.copy()
+    cells[0, nodes.points < -1] = -np.inf
+    cells[1] = -3_000.0 * (nodes.points - 0.4) ** 2
+    hard = Tables(cells, tables.linear)
+    expected, found = (
+        engine.evaluate(hard, nodes) for engine in (NumpyEngine(counts, sums), CompiledEngine(counts, sums))
+    )
+    assert np.isfinite(expected.loglik)
+    assert found.loglik == pytest.approx(expected.loglik, rel=1e-12)
+    np.testing.assert_allclose(found.counts, expected.counts, **CLOSE)
+    np.testing.assert_allclose(found.linear, expected.linear, **CLOSE)
+
+
 def test_students_without_ratings_keep_the_prior():
     nodes = Nodes.equally_spaced(-8, 8, 0.25)
     engine, tables = CompiledEngine(sparse.csr_array((3, 1))), Tables(np.zeros((1, len(nodes.points))))
@@ -68,3 +84,51 @@ def test_students_with_the_same_ratings_are_gone_over_once(linear):
     for some, others in zip(engine.posteriors(tables, nodes), twin.posteriors(tables, nodes), strict=True):
         np.testing.assert_allclose(some[1], others[1], **CLOSE)
         np.testing.assert_allclose(some[2], others[2], **CLOSE)
+
+
+@pytest.mark.parametrize("linear", [True, False])
+@pytest.mark.parametrize("dense", [0, 5_000], ids=["sparse", "full"])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_covariances_of_scores_are_the_sums_over_nodes(linear, dense, weighted):
+    """As pairs of parameters that some student's ratings depend on, or in a full matrix."""
+    counts, sums, tables, nodes, scores = logistic_problem(linear=linear)
+    times = np.arange(counts.shape[0]) % 3 + 1.0 if weighted else None
+    often = np.repeat(np.arange(counts.shape[0]), 1 if times is None else times.astype(int))
+    expected = written_out_covariance(
+        counts[often], None if sums is None else sums[often], tables, nodes, scores
+    )
+    engine = CompiledEngine(counts, sums, weight=times, dense=dense)
+    found = engine.score_covariance(tables, nodes, scores)
+    assert sparse.issparse(found) == (dense == 0)
+    found = found.toarray() if sparse.issparse(found) else found
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_array_equal(found, found.T)
+
+
+def test_log_likelihoods_of_weighted_rows_are_added_up_as_often():
+    counts, sums, tables, nodes = random_problem()
+    assert sums is not None
+    times = np.arange(300) % 4 + 1.0
+    often = np.repeat(np.arange(300), times.astype(int))
+    expected = NumpyEngine(counts[often], sums[often]).evaluate(tables, nodes)
+    for threads in (1, 3):
+        found = CompiledEngine(counts, sums, weight=times, threads=threads).evaluate(tables, nodes)
+        assert found.loglik == pytest.approx(expected.loglik, rel=1e-13)
+        np.testing.assert_allclose(found.counts, expected.counts, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found.linear, expected.linear, rtol=1e-10, atol=1e-10)
+
+
+def test_posteriors_come_in_blocks(monkeypatch):
+    counts, sums, tables, nodes = random_problem()
+    ((_, posterior, loglik),) = NumpyEngine(counts, sums).posteriors(tables, nodes)
+    monkeypatch.setattr("raterlens.engine.compiled_engine._POSTERIORS", 70 * len(nodes.points))
+    blocks = list(CompiledEngine(counts, sums).posteriors(tables, nodes))
+    assert [(rows.start, rows.stop) for rows, _, _ in blocks] == [
+        (0, 70),
+        (70, 140),
+        (140, 210),
+        (210, 280),
+        (280, 300),
+    ]
+    np.testing.assert_allclose(np.concatenate([block[1] for block in blocks]), posterior, **CLOSE)
+    np.testing.assert_allclose(np.concatenate([block[2] for block in blocks]), loglik, **CLOSE)

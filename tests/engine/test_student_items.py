@@ -1,5 +1,6 @@
 import numpy as np
 import polars as pl
+import pytest
 
 import raterlens as rl
 from raterlens.engine import student_items
@@ -42,10 +43,15 @@ def test_a_category_is_known_where_its_own_answer_is():
     assert np.argwhere(np.isinf(log_given)).tolist() == [[3, 0], [6, 1], [7, 0]]
 
 
-def test_parts_hold_their_students_and_nobody_else(monkeypatch):
-    """Whole ones, and the last with those that are left."""
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_parts_hold_their_students_and_nobody_else(monkeypatch, last):
+    """Whole ones, and the last with those that are left, were it one student with one item."""
     monkeypatch.setattr(student_items, "_PART", 3)
-    rows = [(student, rater, "I1", (student + rater) % 2) for student in range(8) for rater in range(2)]
+    rows = [
+        (student, rater, "I1", (student + rater) % 2) for student in range(6 + last) for rater in range(2)
+    ]
     parts = problem_on(long([(f"S{s}", f"R{r}", item, score) for s, r, item, score in rows])).parts
-    assert [part.engine.n_students for part in parts] == [3, 3, 2]
-    assert [(part.students.start, part.students.stop) for part in parts] == [(0, 3), (3, 6), (6, 8)]
+    assert [part.engine.n_students for part in parts] == [3, 3, last]
+    ends = [(part.students.start, part.students.stop) for part in parts]
+    assert ends == [(0, 3), (3, 6), (6, 6 + last)]
+    assert sum(part.members.shape[0] for part in parts) == parts[-1].cells.stop

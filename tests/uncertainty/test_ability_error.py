@@ -6,11 +6,16 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.methods import estimate
+from raterlens.estimation.methods import Known, estimate, on_scale
+from raterlens.models.anchors import anchor
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
+from raterlens.uncertainty import ability_error
 from raterlens.uncertainty.ability_error import _gradient, ability_errors
 from raterlens.uncertainty.covariance import Covariance
+from tests.support.piece_ratings import ratings_of as pieces_of
 
 
 @pytest.mark.parametrize(
@@ -43,6 +48,76 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
     expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
     np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
+
+
+def test_of_very_many_ratings_and_of_those_on_disk_the_posterior_says_enough(monkeypatch, tmp_path):
+    ratings, used = rl.simulate(students=25, raters=3, items=2, seed=1).ratings, get_link("logit")
+    model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
+    found = estimate(ratings, model, response, used, "mml")
+    spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
+    stored = StoredRatings(open_packed(rl.pack(ratings.table(), tmp_path / "ratings.rlpack")))
+    monkeypatch.setattr(ability_error, "MOST_RATINGS", ratings.n_ratings)
+    assert (ability_errors(found, ratings, spread) > found.moments.sd).all()
+    np.testing.assert_array_equal(ability_errors(found, stored, spread), found.moments.sd)
+    monkeypatch.setattr(ability_error, "MOST_RATINGS", ratings.n_ratings - 1)
+    np.testing.assert_array_equal(ability_errors(found, ratings, spread), found.moments.sd)
+
+
+@pytest.mark.parametrize("pieces", [True, False], ids=["pieces", "a shape"])
+def test_where_differences_along_axes_stand_for_a_gradient(pieces):
+    ratings = (
+        pieces_of(students=15, pieces=2) if pieces else rl.simulate(students=25, raters=3, items=2).ratings
+    )
+    used = get_link("logit")
+    options = Options(facets_spec("gmf"), used, "rating scale", pieces=pieces, smooth=not pieces)
+    model, response = build(ratings, options)
+    found = estimate(ratings, model, response, used, "mml")
+    size, step = model.blocks.size, 1e-4
+    lower, upper = model.bounds(allow_reversed=True)
+    free = (found.parameters > lower + 0.1) & (found.parameters < upper - 0.1)
+    root = np.where(free[:, None] & free, np.random.default_rng(0).normal(scale=0.05, size=(size, size)), 0.0)
+    spread = Covariance(root @ root.T, np.empty(0, np.int64))
+    gradient = np.stack(
+        [
+            (
+                found.problem.moments(found.parameters + axis, found.nodes).mean
+                - found.problem.moments(found.parameters - axis, found.nodes).mean
+            )
+            / (2 * step)
+            for axis in step * np.eye(size) * free
+        ],
+        axis=1,
+    )
+    added = np.einsum("ni,ij,nj->n", gradient, spread.matrix, gradient)
+    found_added = ability_errors(found, ratings, spread) ** 2 - found.moments.sd**2
+    np.testing.assert_allclose(found_added, added, rtol=0.05, atol=1e-4)
+    assert added.max() > 1e-3
+
+
+def test_students_of_a_population_of_their_own():
+    """Where anchors hold the scale, θ = mean + sd z: its mean moves with every parameter, these two included."""
+    made = rl.simulate(students=25, raters=3, items=2, severity=0.3, seed=1)
+    ratings, used = made.ratings, get_link("logit")
+    anchors = rl.Anchors(raters={"R1": (1.0, 0.3), "R2": (1.2, 0.1)}, items={"I1": 0.0, "I2": -0.2})
+    model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
+    shifted, held = anchor(anchors, ratings, model)
+    found = estimate(ratings, shifted, response, used, "mml", known=Known(held=held))
+    gradient, step = _gradient(found, ratings).toarray(), 1e-5
+
+    def means(x):
+        return on_scale(shifted, x, found.problem.moments(x, found.nodes)).mean
+
+    for place, axis in enumerate(step * np.eye(shifted.blocks.size)):
+        change = means(found.parameters + axis) - means(found.parameters - axis)
+        np.testing.assert_allclose(gradient[:, place], change / (2 * step), atol=1e-5)
+    assert np.abs(gradient[:, -2:]).max() > 0.1
+    spread = Covariance(4.0 * np.eye(shifted.blocks.size), np.empty(0, np.int64))
+    mean, sd = found.parameters[-2], np.exp(found.parameters[-1])
+    most = np.sqrt(sd**2 + (found.moments.mean - mean) ** 2)
+    np.testing.assert_allclose(
+        ability_errors(found, ratings, spread),
+        np.minimum(np.sqrt(found.moments.sd**2 + 4.0 * (gradient**2).sum(axis=1)), most),
+    )
 
 
 def test_stated_errors_of_small_panels_are_the_true_ones():

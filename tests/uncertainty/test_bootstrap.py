@@ -7,6 +7,9 @@ import pytest
 import raterlens as rl
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
+from raterlens.ratings.packed_file import open_packed
+from raterlens.ratings.stored import StoredRatings
+from raterlens.uncertainty.bootstrap import Bootstrap
 from raterlens.uncertainty.resampling import redrawn, resampled
 
 # 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
@@ -146,3 +149,37 @@ def test_a_replicate_is_the_fit_s_own_request_on_other_ratings(small, options, k
     for name in ("kappa", "rho", "eta"):
         np.testing.assert_allclose(found[name], again.raters[name], rtol=1e-10, err_msg=name)
     assert found["sigma"][0] == pytest.approx(again.sigma)
+
+
+def test_bias_and_error_are_those_of_the_replicates(fit):
+    drawn = np.concatenate([np.zeros(30), np.linspace(0.01, 0.7, 70)])
+    first, second = fit.table("raters")["rater"][:2]
+    rows = [(first, value) for value in drawn] + [(second, 0.4)]
+    found = Bootstrap(fit, "students", pl.DataFrame(rows, schema=["rater", "kappa"], orient="row")).raters()
+    one, other = found.filter(pl.col("rater").is_in([first, second])).iter_rows(named=True)
+    assert one["bias"] == pytest.approx(drawn.mean() - one["kappa"])
+    assert one["se"] == pytest.approx(drawn.std(ddof=1))
+    assert (one["replicates"], other["replicates"]) == (100, 1)
+    assert np.isnan([other["bias"], other["se"]]).all()
+
+
+@pytest.mark.parametrize("reference", [1.5, "max corrected"])
+def test_yardsticks_that_are_fixed_or_follow_from_standard_errors(ratings, reference):
+    fit = rl.fit(ratings, reference=reference)
+    sigma = fit.bootstrap(ratings, replicates=2, seed=1, workers=1).replicates["sigma"].to_numpy()
+    if reference == 1.5:
+        assert (sigma == 1.5).all()
+    else:
+        assert 0 < np.ptp(sigma) < 1.0
+        assert (np.abs(sigma - fit.sigma) < 1.0).all()
+
+
+def test_ratings_on_disk_are_drawn_from_as_those_in_memory(fit, ratings, tmp_path, capsys):
+    packed = rl.pack(ratings.table(), tmp_path / "ratings.rlpack")
+    stored = StoredRatings(open_packed(packed))
+    here, there = (
+        rl.fit(given, standard_errors=False).bootstrap(given, replicates=2, seed=4, workers=1, progress=shown)
+        for given, shown in ((rl.read(packed), False), (stored, True))
+    )
+    np.testing.assert_allclose(there.replicates["kappa"], here.replicates["kappa"], rtol=1e-5)
+    assert capsys.readouterr().out == ""

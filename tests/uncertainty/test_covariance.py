@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from raterlens.models.redundancy import redundancy
-from raterlens.uncertainty.covariance import covariance
+from raterlens.models.redundancy import Redundancy, redundancy
+from raterlens.uncertainty.covariance import UNDETERMINED, covariance
 from tests.support.facets_models import KINDS, make, somewhere
 
 
@@ -36,8 +36,6 @@ def test_covariance_gives_centred_directions_no_variance():
     information = root.T @ root
     project = np.eye(4) - direction.T @ direction / 4
     information = project @ information @ project
-    from raterlens.models.redundancy import Redundancy
-
     found = covariance(
         sparse.csr_array(information), Redundancy(constraint, direction), np.zeros(4, dtype=bool)
     ).matrix
@@ -48,8 +46,6 @@ def test_covariance_gives_centred_directions_no_variance():
 
 
 def test_undetermined_parameters_are_named_and_finite():
-    from raterlens.models.redundancy import Redundancy
-
     nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
     found = covariance(sparse.csr_array(np.diag([4.0, 0.0, 1.0])), nothing, np.zeros(3, dtype=bool))
     assert found.undetermined.tolist() == [1]
@@ -59,10 +55,46 @@ def test_undetermined_parameters_are_named_and_finite():
 
 def test_where_nothing_is_known_of_anything_standard_output_is_left_alone(capfd):
     """LAPACK writes to it if asked to invert a matrix without rows, and the command prints JSON there."""
-    from raterlens.models.redundancy import Redundancy
-
     nothing = Redundancy(np.zeros((0, 2)), np.zeros((0, 2)))
     found = covariance(sparse.csr_array(-np.eye(2)), nothing, np.zeros(2, dtype=bool))
     assert found.undetermined.tolist() == [0, 1]
     assert np.isfinite(found.matrix).all()
     assert capfd.readouterr().out == ""
+
+
+def test_a_direction_of_which_next_to_nothing_is_known():
+    """Two parameters that the data see as a sum: each is undetermined, their sum is not, and the third is as it was."""
+    nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
+    information = np.array([[2.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 4.0]])
+    found = covariance(sparse.csr_array(information), nothing, np.zeros(3, dtype=bool))
+    assert found.undetermined.tolist() == [0, 1]
+    total = np.array([1.0, 1.0, 0.0])
+    assert total @ found.matrix @ total == pytest.approx(0.5, rel=1e-6)
+    # The direction itself is given the least information that counts: 1e-7 of the parameters' own, 2.
+    apart = np.array([1.0, -1.0, 0.0])
+    assert apart @ found.matrix @ apart == pytest.approx(2 / (2 * UNDETERMINED), rel=1e-6)
+    assert found.matrix[2, 2] == pytest.approx(0.25)
+
+
+def test_where_everything_is_held_nothing_varies():
+    nothing = Redundancy(np.zeros((0, 2)), np.zeros((0, 2)))
+    found = covariance(sparse.csr_array(np.eye(2)), nothing, np.ones(2, dtype=bool))
+    assert not found.matrix.any()
+    assert not len(found.undetermined)
+
+
+def test_a_parameter_that_bends_the_wrong_way_is_set_aside():
+    """Its variance is large, and everybody else's is as if it were not there."""
+    nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
+    information = np.array([[2.0, 0.3, 0.1], [0.3, -1.0, 0.2], [0.1, 0.2, 3.0]])
+    found = covariance(sparse.csr_array(information), nothing, np.zeros(3, dtype=bool))
+    others = np.linalg.inv(information[np.ix_([0, 2], [0, 2])])
+    np.testing.assert_allclose(found.matrix[np.ix_([0, 2], [0, 2])], others)
+    assert found.matrix[1, 1] == pytest.approx(1000.0)
+    assert found.undetermined.tolist() == [1]
+    # One that does so only together with another.
+    both = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 4.0]])
+    found = covariance(sparse.csr_array(both), nothing, np.zeros(3, dtype=bool))
+    assert found.matrix[2, 2] == pytest.approx(0.25)
+    assert 2 not in found.undetermined
+    assert len(found.undetermined) >= 1

@@ -1,5 +1,6 @@
 """Standard errors of latent class models: at the limits, and whatever the link."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,17 @@ import pytest
 from scipy import special
 
 import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
+from raterlens.models.signal_detection import LatentClassModel
+from raterlens.uncertainty.covariance import in_full
+from raterlens.uncertainty.latent_class_covariance import (
+    LatentClassErrors,
+    _interval,
+    latent_class_covariance,
+    no_errors_seen,
+    one_sided,
+)
 from tests.support.latent_class import fitted, long, rows_of
 
 
@@ -100,3 +112,117 @@ def test_sharpness_is_kappa_at_the_best_criterion_and_covers():
     assert ((low < passes) & (passes < high)).all()
     alone = rl.fit(sample.ratings, model="dawid-skene").table("raters")
     np.testing.assert_allclose(alone["sharpness"], alone["rho"], rtol=1e-9)
+
+
+# ------------------------------------------------------------------------------- against what it means, spelled out
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["rasch", "no ability"])
+def found(request) -> LatentClassEstimate:
+    made = rl.simulate(
+        model="hrm",
+        students=300,
+        raters=4,
+        items=3,
+        slope=[4.0, 3.0, 2.0, 1.2],
+        criterion=[2.0, 1.0, 1.3, 0.4],
+        sigma=1.5,
+        seed=4,
+    )
+    model = LatentClassModel(4, 3, get_link("logit"), request.param)
+    return estimate_latent_class(made.ratings, model, starts=2)
+
+
+def test_standard_errors_and_intervals_are_those_of_the_parameters(found):
+    """Standard errors by differences, intervals against independent draws of all parameters."""
+    known, blocks, x = latent_class_covariance(found), found.model.blocks, found.parameters
+    matrix = in_full(known.matrix)
+    errors = LatentClassErrors.of(found, known)
+    assert not no_errors_seen(found).any()
+
+    def values(given: np.ndarray) -> dict[str, np.ndarray]:
+        """(..., parameters) -> (..., raters)"""
+        a, b, s = given[..., blocks["slope"]], given[..., blocks["bias"]], given[..., blocks["sigma"]]
+        a = np.maximum(a, 0.0)
+        detects = np.tanh(a / 4)
+        if found.model.rasch:
+            detects = detects * rl.capability.sharpness(slope=np.maximum(s, 1e-6))
+        off = b - b.mean(axis=-1, keepdims=True)
+        return {
+            "criterion": b + a / 2,
+            "kappa": special.expit(b + a / 2) - special.expit(b - a / 2),
+            "sharpness": detects,
+            "passes": (special.expit(-off - a / 2) + special.expit(-off + a / 2)) / 2,
+        }
+
+    step = 1e-4
+    rises = [
+        {n: (values(x + m)[n] - values(x - m)[n]) / (2 * step) for n in values(x)}
+        for m in step * np.eye(len(x))
+    ]
+    for name in ("criterion", "kappa", "sharpness"):
+        by = np.stack([rise[name] for rise in rises])
+        expected = np.sqrt(np.einsum("ir,ij,jr->r", by, matrix, by))
+        np.testing.assert_allclose(getattr(errors, name), expected, rtol=2e-3)
+    np.testing.assert_allclose(errors.slope, np.sqrt(np.diag(matrix)[blocks["slope"]]))
+    np.testing.assert_allclose(errors.bias, np.sqrt(np.diag(matrix)[blocks["bias"]]))
+    centring = np.eye(3) - 1 / 3
+    difficulties = matrix[blocks["difficulty"], blocks["difficulty"]]
+    np.testing.assert_allclose(errors.delta, np.sqrt(np.diag(centring @ difficulties @ centring)))
+    if found.model.rasch:
+        assert errors.sigma == pytest.approx(np.sqrt(matrix[-1, -1]))
+    else:
+        assert np.isnan(errors.sigma)
+    drawn = values(np.random.default_rng(1).multivariate_normal(x, matrix, 4_000))
+    for name in ("kappa", "sharpness", "passes"):
+        ends = np.quantile(drawn[name], [0.025, 0.975], axis=0)
+        found_ends = [getattr(errors, f"{name}_{end}") for end in ("low", "high")]
+        # 1,000 draws, antithetic.
+        np.testing.assert_allclose(found_ends, ends, atol=0.4 * drawn[name].std(axis=0).max())
+    assert not errors.undetermined.any()
+
+
+def test_without_a_covariance_nothing_is_known(found):
+    errors = LatentClassErrors.of(found, None)
+    for name in (
+        "bias",
+        "criterion",
+        "slope",
+        "kappa",
+        "kappa_low",
+        "sharpness_high",
+        "passes_low",
+        "delta",
+        "sigma",
+    ):
+        assert np.isnan(getattr(errors, name)).all(), name
+    assert errors.undetermined.tolist() == [False] * 4
+    assert errors.delta.shape == (3,)
+
+
+def test_an_interval_at_0_is_one_sided():
+    centre, joint = np.array([[0.0, 0.0], [0.0, 0.0]]), np.broadcast_to(np.eye(2), (2, 2, 2))
+    low, high = _interval(centre, joint, lambda c, a: np.maximum(a, 0.0), np.array([True, False]))
+    np.testing.assert_allclose(high, [1.645, 1.96], atol=0.15)
+    assert low.tolist() == [0.0, 0.0]
+    low, high = _interval(
+        np.full((150, 2), 5.0), np.broadcast_to(np.eye(2), (150, 2, 2)), lambda c, a: c, np.zeros(150, bool)
+    )
+    np.testing.assert_allclose([low, high], [np.full(150, 5 - 1.96), np.full(150, 5 + 1.96)], atol=0.15)
+
+
+def test_errors_on_either_true_category_are_looked_for(found):
+    """Expected answers (raters, score, truth): a pass that should be a fail, and the other way round."""
+    answers = np.full((4, 2, 2), 30.0)
+    answers[1, 1, 0] = answers[2, 0, 1] = 0.001
+    answers[3, 0, 0] = 0.001  # nobody fails who should: no error
+    seen = replace(found, complete=replace(found.complete, answers=answers))
+    assert no_errors_seen(seen).tolist() == [False, True, True, False]
+    steep = found.parameters.copy()
+    steep[found.model.blocks["slope"].start] = found.model.largest_slope
+    assert no_errors_seen(replace(seen, parameters=steep)).tolist() == [True, True, True, False]
+    truths = found.complete.truths.copy()
+    truths[0, 1] = 0.0
+    alike = replace(found, complete=replace(found.complete, truths=truths))
+    assert one_sided(found).tolist() == [False] * 3
+    assert one_sided(alike).tolist() == [False, True, False]

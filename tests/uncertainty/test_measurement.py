@@ -1,12 +1,19 @@
 """A panel on a yardstick, against the capability functions and by arithmetic."""
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
+from scipy import sparse
 
 import raterlens as rl
 from raterlens.capability.yardstick import Yardstick
 from raterlens.errors import OptionError
-from raterlens.uncertainty.measurement import check_measurable, measured_fit
+from raterlens.models.calibration import MOST_RATERS
+from raterlens.models.panel import Panel
+from raterlens.uncertainty.largest_slope import likely_largest
+from raterlens.uncertainty.measurement import _slope, check_measurable, measured_fit
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +55,63 @@ def test_a_yardstick_that_needs_more_is_refused():
     with pytest.raises(OptionError, match="follows from standard errors") as caught:
         check_measurable(Yardstick("max corrected"), standard_errors=False)
     assert caught.value.option == "reference"
+
+
+@pytest.mark.parametrize("theta", ["high", [], [0.0, np.nan], [[0.0]], [np.inf]])
+def test_abilities_that_are_none_are_refused(fit, theta):
+    with pytest.raises(OptionError, match="all finite"):
+        measured_fit(fit, fit.yardstick).curves(fit.table("raters")["rater"], theta)
+
+
+def test_curves_are_capability_at_each_ability(fit):
+    where = measured_fit(fit, fit.yardstick)
+    found = where.curves(fit.table("raters")["rater"], [-1.0, 0.5])
+    assert found["rater"].to_list() == np.repeat(fit.table("raters")["rater"].to_list(), 2).tolist()
+    assert found["theta"].to_list() == [-1.0, 0.5] * 5
+    on = where.on
+    for theta in (-1.0, 0.5):
+        own = where.index.kappa_at(theta, on.a, on.eta, on.sigmas)
+        np.testing.assert_allclose(found.filter(pl.col("theta") == theta)["kappa"], own)
+    assert (found["kappa_low"] <= found["kappa"]).all()
+    assert (found["kappa"] <= found["kappa_high"]).all()
+
+
+def test_a_corrected_yardstick_is_flatter_and_one_of_a_sample_steeper(fit):
+    """Of noisy slopes the largest is too large; of raters who are a sample, the largest is expected to be larger."""
+    largest = fit.calibration.effects["slope"].max()
+    assert measured_fit(fit, Yardstick("max")).on.sigma == pytest.approx(largest)
+    assert measured_fit(fit, Yardstick("max corrected")).on.sigma < largest
+    panel = replace(fit.calibration.panel(), largest=5.0)
+    for reference in ("max", "max corrected"):
+        sigma = _slope(Yardstick(reference), fit.table("raters")["rater"], panel)
+        assert sigma.of(panel.slope) == pytest.approx(5.0)
+        assert sigma.weights.sum() == pytest.approx(1.0)
+    bare = _slope(Yardstick("max"), fit.table("raters")["rater"], replace(panel, covariance=None))
+    assert bare.of(panel.slope) == 5.0
+    assert not bare.weights.any()
+
+
+def test_standards_are_counted_from_the_average_rater_whatever_the_origin(fit):
+    average, absolute, elsewhere = (
+        measured_fit(fit, replace(fit.yardstick, origin=origin)).standards()
+        for origin in ("average", "absolute", 0.7)
+    )
+    np.testing.assert_allclose(absolute.passes, average.passes)
+    np.testing.assert_allclose(absolute.passes_low, average.passes_low)
+    assert np.abs(elsewhere.passes - average.passes).min() > 0.01
+
+
+def test_among_very_many_raters_the_yardstick_is_the_likely_largest():
+    n = MOST_RATERS + 1
+    random = np.random.default_rng(0)
+    slope = 1.5 + 0.3 * random.standard_normal(n) + 0.6 * random.standard_normal(n)
+    covariance = sparse.diags_array(np.full(2 * n, 0.36), format="csr")
+    panel, raters = Panel(slope, np.zeros(n), covariance, np.zeros(n)), pl.Series([str(r) for r in range(n)])
+    found = _slope(Yardstick("max"), raters, panel).of(np.abs(slope))
+    assert found == pytest.approx(likely_largest(panel).of(np.abs(slope)))
+    assert found < slope.max() - 0.5
+    alike = replace(panel, slope=np.ones(n))
+    assert _slope(Yardstick("max"), raters, alike).of(np.ones(n)) == 1.0
+    assert _slope(Yardstick("max"), raters, replace(panel, covariance=None)).of(slope) == slope.max()
+    few = Panel(slope[:9], np.zeros(9), 0.36 * np.eye(18), np.zeros(9))
+    assert _slope(Yardstick("max"), raters[:9], few).of(slope[:9]) == slope[:9].max()

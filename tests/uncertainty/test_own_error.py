@@ -1,5 +1,7 @@
 """A rater's own error and what all raters share: taken apart where the parts are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -29,3 +31,13 @@ def test_independent_errors_are_their_own(error):
     # One of five directions of slopes, and of severities, could as well be common.
     assert own[:, 0, 0].sum() == pytest.approx(4 * error)
     assert own[:, 1, 1].sum() == pytest.approx(4 * error)
+
+
+def test_of_a_slope_that_ran_to_its_limit_nothing_is_known():
+    root = np.random.default_rng(0).normal(size=(10, 10))
+    panel, ran = panel_of(root @ root.T), np.arange(5) == 1
+    common = common_error(panel)
+    plain, found = own_error(panel, common), own_error(replace(panel, ran=ran), common)
+    assert found[1, 0, 0] == 1e4
+    plain[1, 0, 0] = found[1, 0, 0]
+    np.testing.assert_array_equal(found, plain)

@@ -1,13 +1,17 @@
 """Small panels as samples of raters: modes against another program of the same model, and panels with known truth."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import optimize, special
 
 import raterlens as rl
 from raterlens.estimation.panel_prior import FREEDOM
+from raterlens.models.redundancy import Redundancy
 from raterlens.uncertainty import panel_posterior
-from raterlens.uncertainty.panel_posterior import _around, _At, _quantiles
+from raterlens.uncertainty.covariance import Covariance
+from raterlens.uncertainty.panel_posterior import _around, _At, _Quadratic, _quantiles
 
 
 def written_out(made, spread: float, of_severities: float):
@@ -172,3 +176,64 @@ def test_abilities_stay_on_the_scale_of_the_anchors():
     }
     fit = rl.fit(now.ratings, prior="panel", anchors=rl.Anchors(raters=held, items=items))
     assert fit.students["theta"].mean() == pytest.approx(1.0, abs=0.25)
+
+
+def test_severities_are_integrated_out_at_every_spread():
+    """Of two raters, on a grid: ∫ exp(g d − d' I d / 2) v^-1 exp(−(m + d)' C (m + d) / 2 v²) dd, C centring."""
+    mode, uphill = np.array([0.4, -0.3]), np.array([0.2, -0.5])
+    information, centring = np.array([[3.0, 0.8], [0.8, 2.0]]), np.array([[0.5, -0.5], [-0.5, 0.5]])
+    prior = SimpleNamespace(
+        severities=slice(0, 2),
+        severity_curvature=lambda: centring,
+        n_raters=2,
+        severity_means=np.ones((2, 1)),
+        usual_slope=lambda mode: 1.5,
+    )
+    none, bounds = np.zeros((0, 2)), (np.full(2, -9.0), np.full(2, 9.0))
+    free = np.ones(2, dtype=bool)
+    known = _Quadratic(prior, mode, uphill, information, Redundancy(none, none), free, bounds)
+    side = np.linspace(-7, 7, 561)
+    moves = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    plain = moves @ uphill - np.einsum("ni,ij,nj->n", moves, information, moves) / 2
+    heights = []
+    for spread in (0.4, 1.1):
+        at = mode + moves
+        logs = plain - np.einsum("ni,ij,nj->n", at, centring, at) / (2 * spread**2) - np.log(spread)
+        # s exp(-s / 1), per unit of log s, of the spread relative to the usual slope
+        expected = special.logsumexp(logs) + 2 * np.log(spread / 1.5) - spread / 1.5
+        weight = np.exp(logs - special.logsumexp(logs))
+        height, mean, matrix = known.under(spread)
+        np.testing.assert_allclose(mean, weight @ at, atol=1e-6)
+        off = at - weight @ at
+        np.testing.assert_allclose(matrix, (weight[:, None] * off).T @ off, atol=1e-6)
+        heights.append((height, expected))
+    assert heights[1][0] - heights[0][0] == pytest.approx(heights[1][1] - heights[0][1], abs=1e-6)
+
+
+def test_a_mixture_has_what_is_within_its_parts_and_what_is_between_them():
+    random = np.random.default_rng(0)
+    parts = [(np.array([0.0, 1.0]), np.diag([1.0, 0.5])), (np.array([2.0, -1.0]), np.diag([0.2, 2.0]))]
+    drawn = np.concatenate(
+        [random.multivariate_normal(*parts[0], 60_000), random.multivariate_normal(*parts[1], 140_000)]
+    )
+    mean, matrix = panel_posterior._mixed(np.array([0.3, 0.7]), parts)
+    np.testing.assert_allclose(mean, drawn.mean(axis=0), atol=0.02)
+    np.testing.assert_allclose(matrix, np.cov(drawn.T), atol=0.03)
+
+
+def test_a_spread_is_likeliest_where_it_is_usual():
+    spreads = np.linspace(0.05, 5, 991)
+    for usual in (0.5, 1.0):
+        density = [panel_posterior._of_spread(s, usual) - np.log(s) for s in spreads]
+        assert spreads[np.argmax(density)] == pytest.approx(usual, abs=0.006)
+
+
+def test_a_spread_of_raters_known_well_has_the_error_of_a_standard_deviation():
+    """1 / sqrt(2 n) of its logarithm; raters who are known half as well count a quarter."""
+    assert panel_posterior._log_deviation(np.zeros(50), 0.7) == pytest.approx(0.1)
+    assert panel_posterior._log_deviation(np.full(50, 0.5 * 0.7**2), 0.7) == pytest.approx(0.2)
+    assert panel_posterior._log_deviation(np.full(50, 9.0), 0.7) == pytest.approx(2.0)
+    known = Covariance(np.diag(np.r_[np.full(3, 9.0), np.zeros(50)]), np.empty(0, np.int64))
+    found = panel_posterior._known_well(0.7, known, slice(3, 53))
+    assert found == pytest.approx((0.7, 0.7 * np.exp(-0.196), 0.7 * np.exp(0.196)))
+    assert panel_posterior._known_well(0.7, None, slice(3, 53)) == (0.7, None, None)

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import raterlens as rl
 from raterlens.errors import OptionError
+from raterlens.uncertainty import profile as profile_module
 from raterlens.uncertainty.intervals import AT_ZERO
 from raterlens.uncertainty.profile import Profiler
 from tests.support.facets_models import ordered
@@ -138,3 +139,32 @@ def test_the_profile_is_of_the_kappa_that_the_fit_s_own_options_make(small, opti
     found = [profiler.profile(place).kappa() for place in range(ratings.n_raters)]
     np.testing.assert_allclose(found, fit.raters["kappa"], rtol=5e-5, atol=2e-4)
     assert profiler.likelihood.top == pytest.approx(fit.loglik, abs=0.5)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1])
+def test_a_level_is_a_share(made, level):
+    with pytest.raises(OptionError, match="between 0 and 1"):
+        rl.fit(made.ratings).profile(made.ratings, "R1", level=level)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"halo": "common"}, "does not know halo='common'"),
+        ({"ability": "smooth"}, "does not know ability='smooth'"),
+        ({"interactions": "rater:item"}, "does not know interactions="),
+    ],
+)
+def test_what_profile_does_not_know_is_named(made, options, message):
+    fit = rl.fit(made.ratings, standard_errors=False, **options)
+    with pytest.raises(OptionError, match=message):
+        profile_module._check(fit, made.ratings)
+
+
+def test_very_many_parameters_are_refused(made, monkeypatch):
+    fit = rl.fit(made.ratings, standard_errors=False)
+    monkeypatch.setattr(profile_module, "_MOST_PARAMETERS", fit.n_parameters)
+    assert profile_module._check(fit, made.ratings) is fit.calibration
+    monkeypatch.setattr(profile_module, "_MOST_PARAMETERS", fit.n_parameters - 1)
+    with pytest.raises(OptionError, match="would take hours"):
+        profile_module._check(fit, made.ratings)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens.engine.protocol import Nodes
 from raterlens.errors import RaterlensError
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
@@ -14,6 +15,7 @@ from raterlens.ratings.known_answers import KnownAnswers
 from raterlens.uncertainty import worth_knowing as module
 from raterlens.uncertainty.covariance import in_full
 from raterlens.uncertainty.information import observed_information
+from raterlens.uncertainty.measurement import measured_fit
 from raterlens.uncertainty.shared_information import shared_information
 from tests.support.shared_panels import panel
 
@@ -86,3 +88,59 @@ def test_it_takes_standard_errors() -> None:
     fit = rl.fit(ratings, shared=False, standard_errors=False)
     with pytest.raises(RaterlensError, match="follows from standard errors"):
         fit.worth_knowing(ratings)
+
+
+def test_worth_is_by_how_much_the_summed_variance_falls() -> None:
+    """V' = inv(inv(V) + W W')."""
+    random = np.random.default_rng(0)
+    root, by, gains = random.normal(size=(5, 5)), random.normal(size=(3, 5)), random.normal(size=(4, 5, 2))
+    spread = root @ root.T
+    for gain, worth in zip(gains, module._worth(gains, spread, by), strict=True):
+        after = np.linalg.inv(np.linalg.inv(spread) + gain @ gain.T)
+        np.testing.assert_allclose(module._after(spread, gain), after, rtol=1e-9)
+        assert worth == pytest.approx(np.trace(by @ (spread - after) @ by.T))
+
+
+def test_students_in_blocks_are_chosen_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = panel(students=30, raters=4, known=6, seed=2)
+    fit = rl.fit(made.ratings, shared=False)
+    whole = fit.worth_knowing(made.ratings, 6)
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    assert fit.worth_knowing(made.ratings, 6).equals(whole)
+    assert fit.worth_knowing(made.ratings, 40).height == 24  # as many as there are
+    # What is worth most by itself comes first, and worth is a share of the whole.
+    monkeypatch.setattr(module, "_KEPT", 1)
+    assert fit.worth_knowing(made.ratings, 1).equals(whole.head(1))
+
+
+@pytest.mark.parametrize("scale", ["graded", "rating scale"])
+def test_answers_that_nobody_knows_divide_students_as_scores_do(scale: str) -> None:
+    made = rl.simulate(students=60, raters=4, items=2, thresholds=[-0.8, 0.9], scale=scale, seed=3)
+    calibration = rl.fit(made.ratings, scale=scale).calibration
+    placed = place(calibration, made.ratings)
+    nodes = Nodes.equally_spaced(-8.0, 8.0, 0.05)
+    answers = module._answers(placed, calibration, 30.0, nodes)
+    for item, chances in enumerate(answers):
+        np.testing.assert_allclose(chances.sum(axis=0), 1.0)
+        scores = placed.ratings.score[placed.ratings.item == item]
+        share = np.bincount(scores, minlength=3) / len(scores)
+        np.testing.assert_allclose(chances @ np.exp(nodes.log_weights), share, atol=0.02)
+
+
+def test_derivatives_of_sharpness() -> None:
+    made = panel(students=25, raters=5, known=8, seed=1)
+    fit = rl.fit(made.ratings, shared=True)
+    calibration = fit.calibration
+    effects, step = calibration.effects, 1e-5
+    found = module._sharpness_by(fit, calibration)
+    on = measured_fit(fit, fit.yardstick)
+    assert found.shape == (5, in_full(calibration.covariance).shape[0])
+
+    def sharp(slope, severity, bias):
+        return on.index.sharpness(on.on.a + slope, on.on.eta + severity, (effects["bias"] + bias) ** 2)
+
+    moves = step * np.eye(3)
+    for block, move in enumerate(moves):
+        own = (sharp(*move) - sharp(*-move)) / (2 * step)
+        np.testing.assert_allclose(found[np.arange(5), block * 5 + np.arange(5)], own, atol=1e-6)
+    assert np.count_nonzero(found) <= 15

@@ -40,6 +40,11 @@ class Yardstick:
     origin: Origin = AVERAGE
     """`average` (severity relative to the average rater), `absolute`, or the severity that counts as 0."""
 
+    @property
+    def follows_from_errors(self) -> bool:
+        """Whether it takes standard errors to know it: whoever fits again must ask for them."""
+        return self.reference == CORRECTED
+
     @staticmethod
     def chosen(
         default: "Yardstick",

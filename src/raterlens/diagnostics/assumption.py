@@ -13,13 +13,14 @@ MOST_REFITTED = 10_000
 
 
 def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str, *, most: int | None = None) -> "Fit":
-    """The same fit under another assumption, without standard errors, in at most so many iterations."""
+    """The same fit under another assumption, without standard errors if it can be, in at most so many iterations."""
     known = fit.calibration
     start = None if known is None or known.covariates else fit
     asked = fit.config.max_iterations
     changes = {option: kind, "max_iterations": asked if most is None else min(most, asked)}
     # The option's name is known when this runs, not before.
-    return fit.refit(ratings, start=start, standard_errors=False, **changes)  # type: ignore[arg-type]
+    errors = fit.yardstick.follows_from_errors
+    return fit.refit(ratings, start=start, standard_errors=errors, **changes)  # type: ignore[arg-type]
 
 
 def advised(seen: str, option: str, kind: str, *, instead: str, to: str) -> str:

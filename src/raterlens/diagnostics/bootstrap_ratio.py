@@ -41,7 +41,13 @@ def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, s
         drawn = drawn.with_scores(scores)
         try:
             one, each = (
-                fit.refit(drawn, start=fit, standard_errors=False, **fit.settled()) for fit in (equal, own)
+                fit.refit(
+                    drawn,
+                    start=fit,
+                    standard_errors=fit.yardstick.follows_from_errors,
+                    **fit.settled(),
+                )
+                for fit in (equal, own)
             )
         except RaterlensError:  # all scores alike: no panel to compare with
             continue

@@ -141,7 +141,8 @@ def sharpness_test(
     if ratings is None or not whole or not comparable:
         return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
     # Likelihoods are compared where they are largest: a prior moves estimates away from there.
-    plain: FitOptions = {"prior": None, "standard_errors": False, **fit.settled()}  # type: ignore[typeddict-item]
+    errors = fit.yardstick.follows_from_errors
+    plain: FitOptions = {"prior": None, "standard_errors": errors, **fit.settled()}  # type: ignore[typeddict-item]
     here = fit.refit(ratings, **plain) if known is not None and known.spread is not None else fit
     swapped: FitOptions = {**plain, "model": "tfm" if fit.model == "gmf" else "gmf"}
     other = fit.refit(ratings, **swapped)

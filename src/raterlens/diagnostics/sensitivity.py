@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from raterlens.capability.yardstick import CORRECTED
 from raterlens.config import FitOptions
 from raterlens.errors import OptionError
 from raterlens.estimation.scoring import places_of
@@ -66,8 +65,7 @@ def sensitivity(
 
 def _refit(change: str, fit: "Fit", ratings: Ratings, **changes: Unpack[FitOptions]) -> pl.DataFrame:
     # Only the change is looked at; but some yardsticks follow from standard errors.
-    errors = fit.yardstick.reference == CORRECTED
-    options: FitOptions = {**changes, "standard_errors": errors}
+    options: FitOptions = {**changes, "standard_errors": fit.yardstick.follows_from_errors}
     other = fit.refit(ratings, **{**fit.settled(), **options})
     return other.table("raters").select(
         pl.col("rater").cast(pl.String), change=pl.lit(change), other=pl.col("kappa")

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.capability.yardstick import CORRECTED
 from raterlens.errors import OptionError, RaterlensError, choose
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
@@ -127,7 +126,7 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
     else:
         drawn = resampled(plan.ratings, random)
     # Estimates are all that is wanted, unless the yardstick follows from their standard errors.
-    errors = fit.yardstick.reference == CORRECTED
+    errors = fit.yardstick.follows_from_errors
     values = {name: np.full(plan.ratings.n_raters, np.nan) for name in (*_QUANTITIES, "sigma")}
     try:
         again = fit.refit(drawn, start=fit, standard_errors=errors, **fit.settled())

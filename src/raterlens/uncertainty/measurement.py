@@ -139,7 +139,7 @@ def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
     if many and panel.covariance is not None and yardstick.reference == MAX:
         return likely_largest(panel)
     slope = slope_of_yardstick(yardstick.reference, raters, panel.slope, panel.candidates)
-    if panel.covariance is not None and yardstick.reference == CORRECTED:
+    if panel.covariance is not None and yardstick.follows_from_errors:
         return corrected_largest(panel, slope)
     return slope
 
@@ -153,7 +153,7 @@ def largest_of(calibration: Calibration) -> float:
 
 def check_measurable(yardstick: Yardstick, *, standard_errors: bool) -> None:
     """Raise where the yardstick needs more than there is, before any work."""
-    if yardstick.reference == CORRECTED and not standard_errors:
+    if yardstick.follows_from_errors and not standard_errors:
         raise OptionError(
             Message(Option("reference", CORRECTED), " follows from standard errors"),
             Message("leave out ", Option("standard_errors", False)),
