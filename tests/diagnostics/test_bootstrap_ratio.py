@@ -6,6 +6,7 @@ import pytest
 import raterlens as rl
 from raterlens.diagnostics import bootstrap_ratio
 from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
+from raterlens.diagnostics.differences import sharpness_test
 from raterlens.uncertainty import resampling
 
 
@@ -47,3 +48,15 @@ def test_it_stops_when_it_is_plain_and_is_the_same_again(monkeypatch):
     first = bootstrap_p(*panel, replicates=1000)
     assert first == 3 / len(drawn)
     assert bootstrap_p(*panel, replicates=1000) == first
+
+
+def test_panels_that_cannot_be_fitted_say_nothing(monkeypatch):
+    """Ratings that all have the same score, and then a test that does without."""
+    panel = equal, _, ratings = pair(1.5, 0)
+    monkeypatch.setattr(
+        bootstrap_ratio, "redrawn", lambda drawn, *_: drawn.with_scores(np.zeros(drawn.n_ratings, np.int16))
+    )
+    assert bootstrap_p(*panel, replicates=3) is None
+    found, _ = sharpness_test(equal, ratings, replicates=3)
+    assert found is not None
+    assert found.test == "likelihood ratio"

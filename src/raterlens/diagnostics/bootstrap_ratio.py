@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 ENOUGH = 20
 
 
-def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, seed: int = 0) -> float:
-    """The share of panels of equal raters with a likelihood ratio as large as that between two fits.
+def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, seed: int = 0) -> float | None:
+    """The share of panels of equal raters with a likelihood ratio as large as that between two fits; None where none of the
+    panels drawn could be fitted.
 
     Parameters
     ----------
@@ -55,4 +56,4 @@ def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, s
         above += each.loglik - one.loglik >= seen
         if above == ENOUGH:
             return above / done
-    return (above + 1) / (done + 1)
+    return (above + 1) / (done + 1) if done else None

@@ -151,8 +151,9 @@ def sharpness_test(
         return None, ""
     ratio, df = max(2 * (own.loglik - equal.loglik), 0.0), own.n_parameters - equal.n_parameters
     kind, p = "likelihood ratio", float(special.chdtrc(df, ratio))
-    if replicates:
-        kind, p = "likelihood ratio, bootstrap", bootstrap_p(equal, own, ratings, replicates, fit.config.seed)
+    drawn = bootstrap_p(equal, own, ratings, replicates, fit.config.seed) if replicates else None
+    if drawn is not None:
+        kind, p = "likelihood ratio, bootstrap", drawn
     return Hypothesis("sharpness", kind, ratio, df, p), _preferred(own, equal)
 
 
