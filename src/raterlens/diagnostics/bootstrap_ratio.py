@@ -21,8 +21,9 @@ ENOUGH = 20
 
 
 def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, seed: int = 0) -> float | None:
-    """The share of panels of equal raters with a likelihood ratio as large as that between two fits; None where none of the
-    panels drawn could be fitted.
+    """The share of panels of equal raters with a likelihood ratio as large as that between two fits.
+
+    None where none of the panels drawn could be fitted.
 
     Parameters
     ----------
