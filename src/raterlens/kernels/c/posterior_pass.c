@@ -1,5 +1,7 @@
 /* Students' posteriors from a model's tables, in one pass; the idea stands in posterior_pass.py. */
 
+#include <stddef.h>
+
 #include "kernels.h"
 
 /* Students whose few exponentials and logarithms are taken together. */
@@ -95,39 +97,24 @@ INLINE Powers powers_of(double start, double ratio) {
     return powers;
 }
 
-/* `n` is a constant wherever this is called, so that its loop is unrolled. */
-INLINE Sums multiplied(double *joint, const double *const *rows, int n, Powers powers, const Nodes *nodes) {
+/* joint <- a product of rows, with its sums: the students' distribution times powers of the nodes, where there are any, or
+   else what `joint` was. Both `n` and whether there are powers are constants wherever this is called, so that nothing is
+   left of the choice, and loops over rows are unrolled. */
+INLINE Sums multiplied(double *joint, const double *const *rows, int n, Powers *powers, const Nodes *nodes) {
     four total[4] = {{0.0}}, centre[4] = {{0.0}};
     for (int64_t q = 0; q < nodes->size; q += LANE) {
         for (int part = 0; part < 4; part++) {
             int64_t at = q + 4 * part;
-            four product = load(nodes->weights + at) * powers.part[part];
+            four product = load(powers ? nodes->weights + at : joint + at);
+            if (powers)
+                product *= powers->part[part];
             for (int row = 0; row < n; row++)
                 product *= load(rows[row] + at);
             store(joint + at, product);
             total[part] += product;
             centre[part] += product * load(nodes->points + at);
-            powers.part[part] *= powers.sixteenth;
-        }
-    }
-    return (Sums){
-        sum_of((total[0] + total[1]) + (total[2] + total[3])),
-        sum_of((centre[0] + centre[1]) + (centre[2] + centre[3])),
-    };
-}
-
-/* joint <- joint times further rows, with the sums of what comes out. */
-INLINE Sums multiplied_further(double *joint, const double *const *rows, int n, const Nodes *nodes) {
-    four total[4] = {{0.0}}, centre[4] = {{0.0}};
-    for (int64_t q = 0; q < nodes->size; q += LANE) {
-        for (int part = 0; part < 4; part++) {
-            int64_t at = q + 4 * part;
-            four product = load(joint + at);
-            for (int row = 0; row < n; row++)
-                product *= load(rows[row] + at);
-            store(joint + at, product);
-            total[part] += product;
-            centre[part] += product * load(nodes->points + at);
+            if (powers)
+                powers->part[part] *= powers->sixteenth;
         }
     }
     return (Sums){
@@ -158,14 +145,14 @@ static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers
         if (begun && waiting == 0)
             return sums;
         if (begun) {
-            sums = multiplied_further(joint, rows, waiting, nodes);
+            sums = multiplied(joint, rows, waiting, NULL, nodes);
         } else {
             switch (waiting) {
-            case 1: sums = multiplied(joint, rows, 1, powers, nodes); break;
-            case 2: sums = multiplied(joint, rows, 2, powers, nodes); break;
-            case 3: sums = multiplied(joint, rows, 3, powers, nodes); break;
-            case 4: sums = multiplied(joint, rows, 4, powers, nodes); break;
-            default: sums = multiplied(joint, rows, 0, powers, nodes);
+            case 1: sums = multiplied(joint, rows, 1, &powers, nodes); break;
+            case 2: sums = multiplied(joint, rows, 2, &powers, nodes); break;
+            case 3: sums = multiplied(joint, rows, 3, &powers, nodes); break;
+            case 4: sums = multiplied(joint, rows, 4, &powers, nodes); break;
+            default: sums = multiplied(joint, rows, 0, &powers, nodes);
             }
         }
         begun = 1;
