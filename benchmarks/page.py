@@ -23,7 +23,7 @@ def rows(case: Result) -> list[list[str]]:
         ]
         numbers = [
             f"{found[name]:.2f}" if name in found else ""
-            for name in ("fit_wall", "fit_cpu", "report_cpu", "process_wall", "process_cpu")
+            for name in ("fit_wall", "fit_cpu", "process_wall", "process_cpu")
         ]
         loglik = (
             "" if "loglik" not in found else f"{found['loglik']:.2f}{' (Laplace)' * ('laplace' in found)}"
@@ -36,7 +36,6 @@ HEAD = [
     "program",
     "fit, wall s",
     "fit, CPU s",
-    "report and files, CPU s",
     "process, wall s",
     "process, CPU s",
     "memory, MiB",

@@ -24,7 +24,7 @@ from benchmarks.programs import PROGRAMS
 
 Result = dict[str, Any]
 RESULTS = HERE.parent / "docs" / "performance.json"
-MEASURES = ("process_wall", "process_cpu", "fit_wall", "fit_cpu", "report_wall", "report_cpu", "memory")
+MEASURES = ("process_wall", "process_cpu", "fit_wall", "fit_cpu", "memory")
 # A fit of so many seconds takes the same time whether or not modules are already loaded.
 _LONG = 60
 # A program that takes so many seconds runs once: busy spells even out.
