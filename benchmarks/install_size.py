@@ -1,6 +1,6 @@
 """What an installation weighs: `python -m benchmarks.install_size [EXTRA ...]`, in MB, each in a fresh environment.
 
-Also names the heaviest packages. Without arguments: the base, `charts`, `large` and `all`.
+Also names the heaviest packages. Without arguments: the base, `charts` and `all`.
 """
 
 import subprocess
@@ -42,6 +42,6 @@ def installed(extra: str, folder: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    for extra in sys.argv[1:] or ("", "charts", "large", "all"):
+    for extra in sys.argv[1:] or ("", "charts", "all"):
         with tempfile.TemporaryDirectory() as folder:
             say(extra=extra or "none", megabytes=installed(extra, Path(folder)))
