@@ -34,7 +34,7 @@ LEVELS = {"v1": [], "v3": ["-march=x86-64-v3"]}
 ZIG_LEVELS = {"v1": ["-mcpu=baseline"], "v3": ["-mcpu=x86_64_v3"]}
 
 
-class Kernels(BuildHookInterface):  # type: ignore[type-arg]
+class Kernels(BuildHookInterface[Any]):
     """Called by hatchling when it builds."""
 
     def dependencies(self) -> list[str]:

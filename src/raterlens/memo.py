@@ -22,4 +22,4 @@ def kept_with(owner: object, key: Hashable, make: Callable[[], Value]) -> Value:
     found = _kept.setdefault(owner, {})
     if key not in found:
         found[key] = make()
-    return found[key]  # type: ignore[no-any-return]
+    return found[key]  # type: ignore[no-any-return]  # a key always has the same type of value

@@ -69,4 +69,4 @@ def kernel(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any
     library, level = _library()
     function = getattr(library, f"{name}_{level}")
     function.argtypes, function.restype = arguments, returns
-    return function  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]  # what a library has is known only when it is loaded
