@@ -21,7 +21,7 @@ BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 KERNELS = tests/kernels tests/engine
 
-.PHONY: demo test test-fast kernels test-lowest lint browser docs pictures bench bench-quick fuzz mutants clean
+.PHONY: demo test test-fast kernels test-lowest lint browser docs pictures bench bench-quick fuzz sanitize mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
@@ -87,6 +87,10 @@ bench-quick: $(VENV)/.installed-bench
 # minute in continuous integration, 180 cases in `make test`. Failures are printed as commands.
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m audit --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+# Kernels that end the process where they leave an array: TESTS="tests/diagnostics" for other tests than theirs.
+sanitize: $(VENV)/.installed-dev
+	$(SIDE_BY_SIDE) $(BIN)/python -m audit.sanitized $(TESTS)
 
 # Do the tests notice faults put into engine, capability and uncertainty? SAMPLE faults each; takes an hour or so.
 mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray

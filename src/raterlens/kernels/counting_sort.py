@@ -8,7 +8,7 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Integer, Ints, Longs, kernel
+from raterlens.kernels.library import Integer, Ints, Longs, begin_within, inside, kernel, refuse_unless, same
 from raterlens.types import Indices
 
 _sort_rows = kernel("sort_rows", Ints, Integer, Integer, Longs, Longs, Longs)
@@ -25,6 +25,7 @@ def sorted_rows(codes: NDArray[np.integer], n: int) -> Indices:
 def sorted_by_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_two: int) -> Indices:
     """Rows in the order of the first code, then of the second."""
     one, two = Ints.of(one), Ints.of(two)
+    refuse_unless(same(len(one), len(two)), "codes of different lengths")
     if _is_sorted(one, two, len(one)):
         return np.arange(len(one))
     return _sorted(one, n_one, sorted_rows(two, n_two))
@@ -32,6 +33,7 @@ def sorted_by_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer]
 
 def runs(order: Indices, one: NDArray[np.integer], two: NDArray[np.integer]) -> tuple[Indices, Indices]:
     """Where a new pair of codes begins in the order, with the end, and the number of its pair for every row."""
+    refuse_unless(same(len(order), len(one), len(two)) and inside(order, len(order)), "rows to be gone over")
     first, of_row = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
     n = _find_runs(Longs.of(order), len(order), Ints.of(one), Ints.of(two), first, of_row)
     return first[: n + 1].copy(), of_row
@@ -39,6 +41,7 @@ def runs(order: Indices, one: NDArray[np.integer], two: NDArray[np.integer]) -> 
 
 def pairs(order: Indices, first: Indices) -> tuple[Indices, Indices]:
     """Every two rows of the same run: those next to each other first, run after run."""
+    refuse_unless(begin_within(first, len(order)), "runs of rows")
     size = np.diff(first)
     one, two = np.empty((2, int(np.sum(size * (size - 1) // 2))), np.int64)
     _fill_pairs(Longs.of(order), Longs.of(first), len(size), one, two)
@@ -46,6 +49,7 @@ def pairs(order: Indices, first: Indices) -> tuple[Indices, Indices]:
 
 
 def _sorted(codes: NDArray[np.integer], n: int, rows: Indices | None) -> Indices:
+    refuse_unless(inside(codes, n), "codes to be sorted")
     order = np.empty(len(codes), np.int64)
     _sort_rows(Ints.of(codes), len(codes), n, np.zeros(n + 1, np.int64), rows, order)
     return order

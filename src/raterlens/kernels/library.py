@@ -1,6 +1,7 @@
 """The compiled kernels: a shared library of plain C functions, made when Raterlens is installed (`hatch_build.py`).
 
-Functions take arrays that NumPy owns. Calling one lets go of the interpreter's lock.
+Functions take arrays that NumPy owns. Calling one lets go of the interpreter's lock. They trust what they are given, so
+their wrappers refuse lengths that do not agree and codes out of range.
 """
 
 import ctypes
@@ -44,6 +45,27 @@ class Values:
 Doubles, Longs, Ints, Shorts, Bytes = (
     Values(kind) for kind in (np.float64, np.int64, np.int32, np.int16, np.int8)
 )
+
+
+def refuse_unless(fits: bool, what: str) -> None:
+    """What would lead a kernel out of an array stops here."""
+    if not fits:
+        raise ValueError(f"a kernel would leave its arrays: {what}")
+
+
+def same(first: int, *others: int) -> bool:
+    """Whether all lengths are the same."""
+    return all(other == first for other in others)
+
+
+def inside(codes: Any, n: int) -> bool:
+    """Whether all codes are from 0 to n - 1: in one pass, since negative ones are the largest without a sign."""
+    return codes.size == 0 or int(codes.view(f"u{codes.dtype.itemsize}").max()) < n
+
+
+def begin_within(first: Any, n: int) -> bool:
+    """Whether runs, of which these are the first places and the end, follow each other among n places."""
+    return len(first) > 0 and first[0] >= 0 and first[-1] <= n and bool(np.all(first[1:] >= first[:-1]))
 
 
 @cache

@@ -6,7 +6,7 @@ The same numbers as `Adjacent` of `models/responses.py` with two categories, its
 import numpy as np
 
 from raterlens.kernels.exponential import padded
-from raterlens.kernels.library import Doubles, Integer, kernel
+from raterlens.kernels.library import Doubles, Integer, kernel, refuse_unless, same
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array
 
@@ -21,6 +21,7 @@ _passes = kernel(
 def log_partition(slope: Array, intercept: Array, points: Array) -> Array:
     """(contexts, nodes): log(1 + exp(a t + e))."""
     slope, intercept, whole = Doubles.of(slope), Doubles.of(intercept), _whole(points)
+    refuse_unless(same(len(slope), len(intercept)), "contexts")
     out = np.empty((len(slope), len(points)))
 
     def part(span: tuple[int, int]) -> None:
@@ -35,6 +36,8 @@ def counted_passes(slope: Array, intercept: Array, points: Array, counts: Array)
     """(contexts,) twice: the sum over nodes of counts times pass rate times ability, and without ability."""
     slope, intercept, whole = Doubles.of(slope), Doubles.of(intercept), _whole(points)
     counts = Doubles.of(counts)
+    fitting = same(len(slope), len(intercept)) and counts.shape == (len(slope), len(points))
+    refuse_unless(fitting, "contexts and counts")
     found = np.empty(len(slope)), np.empty(len(slope))
 
     def part(span: tuple[int, int]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from raterlens.kernels.library import Doubles, Integer, kernel
+from raterlens.kernels.library import Doubles, Integer, kernel, refuse_unless, same
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array
 
@@ -31,6 +31,8 @@ def _over_raters(
     sums: Callable[..., None], slope: Array, place: Array, variances: Array, weights: Array
 ) -> Array:
     known = [Doubles.of(values) for values in (slope, place, variances, weights)]
+    fitting = same(len(slope), len(place)) and same(len(variances), len(weights))
+    refuse_unless(fitting, "raters or components")
     out = np.empty(len(slope))
 
     def part(span: tuple[int, int]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from raterlens.kernels.library import Doubles, Integer, Real, kernel
+from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array
 
@@ -23,6 +23,7 @@ _adjacent = kernel("adjacent", *[Integer] * 2, *[Doubles] * 2, Integer, Doubles,
 def graded_log_prob(slope: Array, intercepts: Array, apart: Array, points: Array) -> Array:
     """(contexts, categories, nodes): log P(y = k); `apart`, (contexts, steps - 1): log(1 - exp(l - u))."""
     known, (n, steps) = _plain(slope, intercepts, apart), intercepts.shape
+    _check(slope, intercepts, apart)
     out = np.empty((n, steps + 1, len(points)))
 
     def part(span: tuple[int, int]) -> None:
@@ -38,6 +39,7 @@ def graded_ratios(
     """(contexts, categories, nodes) twice: the density at a score's own step, and at the next, over its probability;
     `apart`: 1 / (1 - exp(l - u)). Predictors count as at most `far` from 0."""
     known, (n, steps) = _plain(slope, intercepts, apart), intercepts.shape
+    _check(slope, intercepts, apart)
     up, down = np.empty((2, n, steps + 1, len(points)))
 
     def part(span: tuple[int, int]) -> None:
@@ -53,6 +55,7 @@ def adjacent(
 ) -> tuple[Array | None, Array]:
     """(contexts, steps, nodes) P(y = k), if asked for, and (contexts, nodes) log(1 + sum_k exp(k a t + e_k))."""
     known, (n, steps) = _plain(slope, intercepts), intercepts.shape
+    _check(slope, intercepts)
     found = np.empty((n, steps, len(points))) if probabilities else None
     partition = np.empty((n, len(points)))
 
@@ -66,6 +69,12 @@ def adjacent(
 
 def _plain(*values: Array) -> list[Array]:
     return [Doubles.of(each) for each in values]
+
+
+def _check(slope: Array, intercepts: Array, apart: Array | None = None) -> None:
+    n, steps = intercepts.shape
+    fitting = slope.shape == (n,) and steps > 0 and (apart is None or apart.shape == (n, steps - 1))
+    refuse_unless(fitting, "steps of the contexts")
 
 
 def _over_contexts(part: Callable[[tuple[int, int]], None], n: int) -> None:

@@ -14,7 +14,7 @@ import ctypes
 import numpy as np
 
 from raterlens.kernels.exponential import padded
-from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
+from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel, refuse_unless, same
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
@@ -45,6 +45,9 @@ class Rows:
     def of(logs: Array, points: Array, log_weights: Array, step: float) -> "Rows":
         logs, size = Doubles.of(logs), padded(len(points))
         more = size - len(points)
+        refuse_unless(
+            same(len(points), len(log_weights), logs.shape[1]) and more < size, "nodes of the tables"
+        )
         factors, of_cell = np.empty((len(logs), size)), np.empty((3, len(logs)))
 
         def part(span: tuple[int, int]) -> None:
@@ -71,6 +74,12 @@ class Students:
     weight: Array | None
     """How many students each row stands for, where not for one."""
 
+    def fit(self, rows: Rows) -> bool:
+        """Whether their cells and sums are those of the tables."""
+        n = self.counts.shape[0]
+        known = same(n, self.sums.shape[0], n if self.weight is None else len(self.weight))
+        return known and self.counts.shape[1] <= len(rows.logs) and self.sums.shape[1] <= len(self.linear)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
@@ -87,6 +96,18 @@ class Found:
     posterior: Array | None = None
     """(students, nodes), nodes without those that fill vectors."""
     loglik: Array | None = None
+
+    def fit(self, span: tuple[int, int], students: Students, rows: Rows) -> bool:
+        """Whether there is room for what is found of a span of students."""
+        n, last = students.counts.shape[0], span[1] - self.first
+        return (
+            0 <= self.first <= span[0] <= span[1] <= n
+            and (self.expected is None or self.expected.shape == rows.factors.shape)
+            and (self.weighted is None or len(self.weighted) >= students.sums.shape[1])
+            and all(each is None or len(each) == n for each in (self.mean, self.sd))
+            and all(each is None or len(each) >= last for each in (self.posterior, self.loglik))
+            and (self.posterior is None or self.posterior.shape[1] <= len(rows.points))
+        )
 
 
 class _Pass(ctypes.Structure):
@@ -119,6 +140,7 @@ _by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, Doubles, retu
 
 def go_over(span: tuple[int, int], students: Students, rows: Rows, found: Found) -> float:
     """Go over a span of students, fill what is to be found, and return their log-likelihood."""
+    refuse_unless(students.fit(rows) and found.fit(span, students, rows), "students and tables")
     of = Doubles.address
     asked = _Pass(
         *students.counts.addresses(),

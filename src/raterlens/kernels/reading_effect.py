@@ -14,7 +14,16 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from raterlens.kernels.library import Doubles, Integer, Longs, kernel
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Longs,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -58,6 +67,20 @@ class SetsOfItems:
     def n_raters(self) -> int:
         return len(self.first_of_rater) - 1
 
+    def refuse_unless_fitting(self, n_contexts: int) -> None:
+        (first, member), (first_kind, kind, total), n_sets = self.members, self.kinds, len(self.rater)
+        fitting = (
+            same(n_sets + 1, len(first), len(first_kind))
+            and same(len(kind), len(total))
+            and begin_within(self.first_of_rater, n_sets)
+            and begin_within(first, len(member))
+            and begin_within(first_kind, len(kind))
+            and inside(member, n_contexts)
+            and inside(kind, len(kind))
+            and inside(self.rater, self.n_raters)
+        )
+        refuse_unless(fitting, "sets of items")
+
     @staticmethod
     def of(
         item_sets: sparse.csr_array, set_of_kind: Indices, rater_of_kind: Indices, total: Array
@@ -100,6 +123,13 @@ class Rule:
         powers = np.exp(np.arange(largest + 1.0)[:, None] * shift[:, None])
         return Rule(u, weights, np.exp(shift), powers)
 
+    def refuse_unless_fitting(self, sets: SetsOfItems) -> None:
+        rows, n_sums, size = self.powers.shape
+        fitting = same(size, len(self.u), len(self.weights)) and self.factor.shape == (rows, size)
+        refuse_unless(
+            fitting and rows in (1, sets.n_raters) and inside(sets.kinds[2], n_sums), "powers of odds"
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
@@ -130,6 +160,9 @@ class Products:
     def of(sets: SetsOfItems, probabilities: Array, rule: Rule) -> "Products":
         """From the (contexts, categories, nodes) probabilities at u = 0."""
         by_node = np.ascontiguousarray(probabilities.transpose(0, 2, 1))
+        sets.refuse_unless_fitting(len(by_node))
+        rule.refuse_unless_fitting(sets)
+        refuse_unless(by_node.shape[2] > 1, "scores without a choice")
         found = Products(sets, by_node, rule, np.empty((len(sets.kinds[1]), by_node.shape[1])))
         found._by_raters(found._average)
         return found
@@ -144,6 +177,7 @@ class Products:
             np.zeros((contexts, nodes)),
         )
         counts = Doubles.of(counts)
+        refuse_unless(counts.shape == self.averages.shape and same(len(points), nodes), "expected readings")
         self._by_raters(lambda first, last: self._sum(first, last, points, counts, out))
         return out
 

@@ -6,7 +6,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Shorts, kernel
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Shorts,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
 from raterlens.types import Array, Indices
 
 Codes = NDArray[np.integer]
@@ -17,6 +28,8 @@ _agreeing = kernel("agreeing", Doubles, Longs, Doubles, Integer, Ints, Ints, Int
 
 def averaged(weights: Array, weight: Codes, table: Array, row: Codes) -> Array:
     """`sum_q weights[weight_i, q] table[row_i, q]` for every i."""
+    fitting = same(len(weight), len(row)) and same(weights.shape[1], table.shape[1])
+    refuse_unless(fitting and inside(weight, len(weights)) and inside(row, len(table)), "rows of a table")
     out = np.empty(len(row))
     known = Doubles.of(weights), Longs.of(weight), Doubles.of(table), Ints.of(row)
     _averaged(*known, len(row), weights.shape[1], out)
@@ -25,6 +38,9 @@ def averaged(weights: Array, weight: Codes, table: Array, row: Codes) -> Array:
 
 def agreeing(weights: Array, weight: Codes, prob: Array, one: Codes, two: Codes) -> Array:
     """`sum_q weights[weight_i, q] sum_k prob[one_i, k, q] prob[two_i, k, q]` for every i."""
+    fitting = same(len(weight), len(one), len(two)) and same(weights.shape[1], prob.shape[2])
+    fitting = fitting and inside(weight, len(weights)) and inside(one, len(prob)) and inside(two, len(prob))
+    refuse_unless(fitting, "pairs of ratings")
     out = np.empty(len(one))
     known = Doubles.of(weights), Longs.of(weight), Doubles.of(prob), prob.shape[1], Ints.of(one), Ints.of(two)
     _agreeing(*known, len(one), weights.shape[1], out)
@@ -94,9 +110,11 @@ class Sweep:
         context, given = Ints.of(ratings.context), Shorts.of(ratings.given)
         tables = Tables(*map(Doubles.of, tables))
         prior, apart = map(Doubles.of, priors)
-        places = [Longs.of(places) for places in ratings[:3]]
-        self._size = len(points)
-        self._kept = places, context, given, tables, points, prior, apart, found
+        places = tuple(Longs.of(places) for places in ratings[:3])
+        self._size, self._ratings = len(points), Grouped._make((*places, context, given))
+        _check_lengths(self._ratings, found)
+        _check_nodes(tables, self._size, (prior, apart), found)
+        self._kept = tables, points, prior, apart, found
         self._record = _Sweep(
             *map(Longs.address, places),
             Ints.address(context),
@@ -118,7 +136,53 @@ class Sweep:
         `by_rater`: their pairs in the order of their raters, since the tables of all raters are larger than the cache.
         """
         size, n_pairs, n_judged = self._size, len(by_rater), span[1] - span[0]
+        self._check_codes(span, by_rater)
         posterior, joint, said = (np.zeros((rows, size)) for rows in (n_judged, n_judged, n_pairs))
         scratch = said, joint, np.empty(n_pairs, np.int64), np.empty((3, size))
         _sweep(self._record, *span, Longs.of(by_rater), n_pairs, *scratch, posterior)
         return posterior
+
+    def _check_codes(self, span: tuple[int, int], by_rater: Indices) -> None:
+        """Of a span only: there are many of them, and each looks at its own."""
+        ratings, (n_contexts, n_scores, _) = self._ratings, self._kept[0].prob.shape
+        n_pairs, n_ratings = len(ratings.first_rating) - 1, len(ratings.order)
+        first_pair = ratings.first_pair[span[0] : span[1] + 1]
+        fitting = (
+            span[0] >= 0 and len(first_pair) == span[1] - span[0] + 1 and begin_within(first_pair, n_pairs)
+        )
+        refuse_unless(fitting, "a span of students")
+        first_rating = ratings.first_rating[first_pair[0] : first_pair[-1] + 1]
+        refuse_unless(same(len(by_rater), len(first_rating) - 1), "pairs of a span")
+        refuse_unless(
+            inside(by_rater, len(by_rater)) and begin_within(first_rating, n_ratings), "pairs of a span"
+        )
+        order = ratings.order[first_rating[0] : first_rating[-1]]
+        refuse_unless(inside(order, n_ratings), "the order of ratings")
+        known = inside(ratings.context[order], n_contexts) and inside(ratings.given[order], n_scores)
+        refuse_unless(known, "contexts and scores")
+
+
+def _check_lengths(ratings: Grouped, found: Found) -> None:
+    n_ratings, n_pairs, n_judged = (rows.shape[1] for rows in found)
+    fitting = (
+        same(len(ratings.first_pair), n_judged + 1)
+        and same(len(ratings.first_rating), n_pairs + 1)
+        and same(n_ratings, len(ratings.order), len(ratings.context), len(ratings.given))
+    )
+    refuse_unless(fitting, "ratings by pairs")
+
+
+def _check_nodes(tables: Tables, size: int, priors: tuple[Array, Array], found: Found) -> None:
+    (n_contexts, n_scores, _), (prior, apart) = tables.prob.shape, priors
+    n_pairs, n_judged = found.of_pair.shape[1], found.of_judged.shape[1]
+    fitting = (
+        all(table.size == n_contexts * n_scores * size for table in tables[:3])
+        and all(table.shape == (n_contexts, size) for table in tables[3:])
+        and all(each.shape[1] == size for each in (prior, apart) if len(each))
+        and len(prior) in ((n_judged,) if len(apart) else (1, n_judged))
+        and len(apart) in (0, n_pairs)
+        and same(len(found.of_rating), 10)
+        and same(len(found.of_pair), 4)
+        and same(len(found.of_judged), 2)
+    )
+    refuse_unless(fitting, "tables on nodes")

@@ -9,7 +9,17 @@ import ctypes
 import numpy as np
 
 from raterlens.kernels.exponential import LANE, padded
-from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Longs,
+    Real,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -43,6 +53,26 @@ class Scores:
     """The entries of the upper triangle that are kept, where not all are."""
     n_parameters: int
 
+    def refuse_unless_fitting(self) -> None:
+        n_students, n_cells = self.counts.shape
+        (indptr, indices, data), n = self.slopes, self.n_parameters
+        fitting = (
+            same(n_students, self.sums.shape[0], n_students if self.weight is None else len(self.weight))
+            and n_cells <= len(self.steepest) == len(self.first) - 1
+            and begin_within(self.first, len(self.parameter))
+            and inside(self.parameter, n)
+            and self.sums.shape[1] <= len(indptr) - 1
+            and begin_within(indptr, min(len(indices), len(data)))
+            and inside(indices, n)
+            and (self.pattern is None or self.pattern.shape == (n, n))
+        )
+        refuse_unless(fitting, "cells and parameters")
+        for stride, (table, points) in zip(_STRIDES, self.grids, strict=True):
+            width = -(-len(self.points) // stride) + LANE
+            refuse_unless(
+                table.shape == (len(self.parameter), width) and len(points) == width, "nodes of scores"
+            )
+
     @property
     def most(self) -> int:
         """Parameters that no student's score has more of."""
@@ -73,7 +103,14 @@ class _Scores(ctypes.Structure):
 
 
 _add_covariances = kernel(
-    "add_covariances", ctypes.POINTER(_Scores), Doubles, *[Integer] * 4, Longs, Longs, *[Doubles] * 4
+    "add_covariances",
+    ctypes.POINTER(_Scores),
+    Doubles,
+    *[Integer] * 4,
+    Longs,
+    Longs,
+    *[Doubles] * 4,
+    returns=Integer,
 )
 
 
@@ -90,6 +127,7 @@ class Covariances:
 
     def __init__(self, scores: Scores) -> None:
         self._scores = scores
+        scores.refuse_unless_fitting()
         # Four rows at a time are multiplied with one.
         self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
         slopes = Longs.of(scores.slopes[0]), Longs.of(scores.slopes[1]), Doubles.of(scores.slopes[2])
@@ -120,8 +158,15 @@ class Covariances:
         """Of a span of students, whose posteriors begin with those of the `first`, to an upper triangle: a full matrix,
         row by row, or the entries of the pattern."""
         span, total = part
+        known, n = self._scores, self._scores.n_parameters
         rows = np.zeros((self._most, self._width))
-        _add_covariances(
+        fitting = (
+            0 <= first <= span[0] <= span[1] <= min(first + len(posteriors), known.counts.shape[0])
+            and posteriors.shape[1] == len(known.points)
+            and total.size == (n * n if known.pattern is None else len(known.pattern.indices))
+        )
+        refuse_unless(fitting, "posteriors or covariances")
+        missing = _add_covariances(
             self._record,
             posteriors,
             first,
@@ -134,3 +179,4 @@ class Covariances:
             np.empty(self._width),
             total,
         )
+        refuse_unless(missing == 0, "sums of parameters that none of a student's cells depends on")

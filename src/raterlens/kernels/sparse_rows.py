@@ -2,7 +2,7 @@
 
 from scipy import sparse
 
-from raterlens.kernels.library import Doubles, Ints, Longs
+from raterlens.kernels.library import Doubles, Ints, Longs, begin_within, inside, refuse_unless, same
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
@@ -14,10 +14,17 @@ class SparseRows:
     indptr: Indices
     indices: Indices
     data: Array
+    shape: tuple[int, int]
 
     @staticmethod
     def of(matrix: sparse.csr_array) -> "SparseRows":
-        return SparseRows(Longs.of(matrix.indptr), Ints.of(matrix.indices), Doubles.of(matrix.data))
+        (n_rows, n_columns), stored = matrix.shape, len(matrix.indices)
+        whole = same(len(matrix.indptr), n_rows + 1) and same(stored, len(matrix.data))
+        whole = whole and begin_within(matrix.indptr, stored) and inside(matrix.indices, n_columns)
+        refuse_unless(whole, "a sparse matrix")
+        return SparseRows(
+            Longs.of(matrix.indptr), Ints.of(matrix.indices), Doubles.of(matrix.data), (n_rows, n_columns)
+        )
 
     def addresses(self) -> tuple[int | None, int | None, int | None]:
         """For the fields of a record; this has to outlive it."""

@@ -8,7 +8,7 @@ probability of a student-item's ratings at an ability is a mixture of two number
 import numpy as np
 
 from raterlens.kernels.exponential import padded
-from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel
+from raterlens.kernels.library import Doubles, Integer, Longs, Real, inside, kernel, refuse_unless, same
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -46,6 +46,9 @@ def expected_truths(
     """
     student, item, cell = map(Longs.of, units)
     size = len(log_weights)
+    fitting = same(len(student), len(item), len(cell)) and inside(cell, len(log_given))
+    fitting = fitting and inside(item, prevalence.shape[1]) and same(prevalence.shape[2], size)
+    refuse_unless(fitting and same(2, len(prevalence), log_given.shape[1]), "student-items")
     more = padded(size) - size
     # Nodes that are added weigh nothing.
     weights = np.append(np.exp(log_weights), np.zeros(more))

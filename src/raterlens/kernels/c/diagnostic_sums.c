@@ -119,7 +119,7 @@ EXPORT void KERNEL(fill_steps)(
     for (int64_t i = 0; i < n; i++) {
         int64_t row = order[i], r = rater[row];
         /* Between equal times the order is arbitrary: they are of one step. */
-        if (i == first[r] || time[row] != time[order[i - 1]])
+        if (i == 0 || i == first[r] || time[row] != time[order[i - 1]])
             step = (i - first[r]) * n_steps / count[r];
         cell[row] = r * n_steps + step;
     }

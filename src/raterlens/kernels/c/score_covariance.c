@@ -38,9 +38,9 @@ typedef struct {
     int64_t n_parameters;
 } Scores;
 
-/* Where an entry stands among those of the sparse triangle. */
+/* Where an entry stands among those of the sparse triangle; -1 where it is none of them. */
 static int64_t entry(const Scores *scores, int64_t row, int64_t column) {
-    int64_t low = scores->pattern_indptr[row], high = scores->pattern_indptr[row + 1] - 1;
+    int64_t low = scores->pattern_indptr[row], end = scores->pattern_indptr[row + 1], high = end - 1;
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (scores->pattern_indices[middle] < column)
@@ -48,7 +48,7 @@ static int64_t entry(const Scores *scores, int64_t row, int64_t column) {
         else
             high = middle;
     }
-    return low;
+    return low < end && scores->pattern_indices[low] == column ? low : -1;
 }
 
 /* The most a student's stride may be, by the width of its posterior and its steepest cell. */
@@ -85,12 +85,13 @@ INLINE void dots(const double *one, const double *others, int64_t apart, int64_t
 /* Add the covariances of the students from `start` to `stop` to the upper triangle in `total`, a full matrix or the
    entries of the pattern. `posterior` begins with student `offset`. Scratch: `place` (parameters,), all -1; `touched` and
    `means` for the most parameters that a student has, rounded up to four; `score` as many rows of `width` nodes, and
-   `root` one. */
-EXPORT void KERNEL(add_covariances)(
+   `root` one. Returns how many sums and entries had no place, 0 unless the parts of `scores` disagree. */
+EXPORT int64_t KERNEL(add_covariances)(
     const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
     int64_t *restrict place, int64_t *restrict touched, double *restrict means, double *restrict score,
     double *restrict root, double *restrict total
 ) {
+    int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
         const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
         int which = stride_for(scores, n, posterior);
@@ -99,9 +100,9 @@ EXPORT void KERNEL(add_covariances)(
 
         /* The nodes that carry the posterior, and so many after them that they fill whole lanes. */
         int64_t low = 0, high = (scores->n_nodes + stride - 1) / stride;
-        while (posterior[low * stride] < NEGLIGIBLE)
+        while (low + 1 < high && posterior[low * stride] < NEGLIGIBLE)
             low++;
-        while (posterior[(high - 1) * stride] < NEGLIGIBLE)
+        while (low + 1 < high && posterior[(high - 1) * stride] < NEGLIGIBLE)
             high--;
         int64_t inside = high - low, size = whole_lanes(inside);
         double whole = 0.0;
@@ -135,7 +136,12 @@ EXPORT void KERNEL(add_covariances)(
         for (int64_t at = scores->sums_indptr[n]; at < scores->sums_indptr[n + 1]; at++) {
             int32_t column = scores->sums_indices[at];
             for (int64_t e = scores->slopes_indptr[column]; e < scores->slopes_indptr[column + 1]; e++) {
-                double *restrict own = score + place[scores->slopes_indices[e]] * width;
+                int64_t i = place[scores->slopes_indices[e]];
+                if (i < 0) {
+                    missing++;
+                    continue;
+                }
+                double *restrict own = score + i * width;
                 double by = scores->sums_data[at] * scores->slopes_data[e];
                 for (int64_t q = 0; q < size; q++)
                     own[q] += by * grid->points[low + q];
@@ -158,11 +164,15 @@ EXPORT void KERNEL(add_covariances)(
                     int64_t row = touched[i] < touched[k] ? touched[i] : touched[k];
                     int64_t column = touched[i] < touched[k] ? touched[k] : touched[i];
                     int64_t to = scores->pattern_indptr ? entry(scores, row, column) : row * scores->n_parameters + column;
-                    total[to] += weight * (found[k - j] - mean * means[k]);
+                    if (to < 0)
+                        missing++;
+                    else
+                        total[to] += weight * (found[k - j] - mean * means[k]);
                 }
             }
         }
         for (int64_t i = 0; i < count; i++)
             place[touched[i]] = -1;
     }
+    return missing;
 }

@@ -1,0 +1,71 @@
+"""`make sanitize`: tests on kernels that end the process where they leave an array, or do what C leaves undefined.
+
+The kernels are compiled with the address and undefined-behaviour sanitizers, in a copy of the package, where they go
+over the smallest data, too. Needs gcc, on Linux.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from audit.mutants import HERE
+from hatch_build import LIBRARY, SOURCES, compile_kernels
+
+CHECKS = "-g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
+TESTS = ("tests/kernels", "tests/engine")
+ABOUT_SIZE = "test_large_data_go_through_compiled_code"
+"""Asks that small data do not."""
+
+
+def runtime(name: str) -> str:
+    """The path of a library of the compiler's: Python itself was compiled without, so it has to be loaded first."""
+    return subprocess.check_output(["gcc", f"-print-file-name={name}"], text=True).strip()
+
+
+def copied(folder: Path) -> Path:
+    """The package with kernels of its own."""
+    copy = folder / SOURCES.parent.parent
+    shutil.copytree(
+        HERE / SOURCES.parent.parent, copy, ignore=shutil.ignore_patterns("__pycache__", LIBRARY.name)
+    )
+    return copy.parent
+
+
+def always_used(package: Path) -> None:
+    """Let compiled code go over the smallest data, too."""
+    rule = package / "raterlens" / "kernels" / "break_even.py"
+    words = rule.read_text()
+    assert "NUMBERS = 1_000_000" in words
+    rule.write_text(words.replace("NUMBERS = 1_000_000", "NUMBERS = 0"))
+
+
+def main() -> int:
+    with TemporaryDirectory() as folder:
+        package = copied(Path(folder))
+        always_used(package)
+        os.environ["CC"] = f"gcc {CHECKS}"
+        compile_kernels(HERE / SOURCES, Path(folder) / LIBRARY)
+        environment = os.environ | {
+            "PYTHONPATH": str(package),
+            "LD_PRELOAD": " ".join(map(runtime, ("libasan.so", "libubsan.so"))),
+            "ASAN_OPTIONS": "detect_leaks=0:redzone=2048",  # leaks are Python's own, of which there are many
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+        }
+        words = [
+            "-m",
+            "pytest",
+            "--quiet",
+            "-p",
+            "no:cacheprovider",
+            "-k",
+            f"not {ABOUT_SIZE}",
+            *(sys.argv[1:] or TESTS),
+        ]
+        return subprocess.run([sys.executable, *words], cwd=HERE, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

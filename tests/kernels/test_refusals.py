@@ -1,0 +1,365 @@
+"""What would lead a kernel out of its arrays is refused: each wrapper is called as it should be, then with one thing
+wrong at a time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from raterlens.kernels import (
+    counting_sort,
+    diagnostic_sums,
+    logistic,
+    mixture_density,
+    ordered_scores,
+    residual_sweep,
+)
+from raterlens.kernels.library import begin_within, inside
+from raterlens.kernels.posterior_pass import Found, Rows, Students, go_over
+from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
+from raterlens.kernels.score_covariance import Covariances, Scores, grids
+from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.kernels.true_categories import expected_truths
+
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int32)
+
+
+def longs(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape)
+
+
+def successive(rater, item, score, pair, level, centre, rest, sums):
+    diagnostic_sums.add_successive((rater, item, score, pair), (level, 2, centre, rest), sums)
+
+
+def contexts(context, pair, score, rest, of_rating, sums):
+    diagnostic_sums.add_context_sums((context, pair, score, rest), of_rating, sums)
+
+
+def units(first, order, student, score, n_scores, sums):
+    diagnostic_sums.add_unit_sums((first, order), (student, score), n_scores, sums)
+
+
+def steps(order, rater, time, first, count, cell):
+    diagnostic_sums.fill_steps((order, rater, time), first, count, 2, cell)
+
+
+def levels(first, order, level, n_levels, **known):
+    diagnostic_sums.add_level_sums(
+        (known["rater"], known["judged"], ones(2), ones(2)),
+        (first, order, level, n_levels),
+        known["of_rating"],
+        known["abilities"],
+        (known["of_cell"], known["of_rater"]),
+    )
+
+
+def step_sums(of_rating, sums, **known):
+    codes = [known[name] for name in ("rater", "judged", "cell", "stretch")]
+    diagnostic_sums.add_step_sums(
+        codes, of_rating, [known[name] for name in ("slopes", "mean", "common")], sums
+    )
+
+
+def sweep(ratings, tables, points, priors, found, span, by_rater):
+    residual_sweep.Sweep(ratings, tables, points, priors, found).over(span, by_rater)
+
+
+def csr(indptr, indices, data):
+    matrix = sparse.csr_array((2, 3))
+    matrix.indptr, matrix.indices, matrix.data = indptr, indices, data
+    SparseRows.of(matrix)
+
+
+def rows(logs, points, log_weights):
+    Rows.of(logs, points, log_weights, 1.0)
+
+
+def readings(sets, probabilities, rule, points, counts):
+    Products.of(sets, probabilities, rule).summed(points, counts)
+
+
+def covariances(scores, posteriors, first, span, total):
+    Covariances(scores).add(posteriors, first, (span, total))
+
+
+MATRIX = SparseRows.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
+SUMS = SparseRows.of(sparse.csr_array(np.array([[1.0], [1.0]])))
+POINTS = np.linspace(-2, 2, 5)
+STUDENTS = Students(MATRIX, SUMS, ones(1), ones(2))
+ROWS = Rows.of(-ones(3, 5), POINTS, np.log(ones(5) / 5), 1.0)
+FOUND = Found(ones(3, 16), ones(1), ones(2), ones(2), 0, ones(2, 5), ones(2))
+SETS = SetsOfItems(
+    longs(0, 1, 2), longs(0, 1), (longs(0, 2, 3), longs(0, 1, 2)), (longs(0, 1, 2), longs(1, 0), longs(3, 1))
+)
+RULE = Rule.of(longs(-1, 1) * 1.0, ones(2) / 2, ones(2), 4)
+GROUPED = residual_sweep.Grouped(
+    longs(0, 1, 3), longs(0, 2, 3, 4), longs(3, 0, 1, 2), ints(0, 1, 0, 1), np.array([0, 1, 2, 0], np.int16)
+)
+TABLES = residual_sweep.Tables(
+    *(ones(*shape) for shape in [(6, 5), (2, 3, 5), (6, 5), (2, 5), (2, 5), (2, 5)])
+)
+SWEPT = residual_sweep.Found(ones(10, 4), ones(4, 3), ones(2, 2))
+SCORES = Scores(
+    counts=MATRIX, sums=SUMS, weight=ones(2), first=longs(0, 2, 4, 6), parameter=longs(0, 1, 0, 1, 0, 1),
+    steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS), points=POINTS,
+    step=1.0, furthest=0.5, pattern=None, n_parameters=2,
+)  # fmt: skip
+APART = SparseRows.of(sparse.csr_array(np.eye(2)))
+
+CALLS: dict[str, Call] = {
+    "sorted rows": (counting_sort.sorted_rows, {"codes": ints(1, 0, 2), "n": 3}),
+    "sorted by two": (
+        counting_sort.sorted_by_two, {"one": ints(1, 0), "n_one": 2, "two": ints(1, 0), "n_two": 2}
+    ),
+    "runs": (counting_sort.runs, {"order": longs(1, 0), "one": ints(1, 0), "two": ints(1, 0)}),
+    "pairs": (counting_sort.pairs, {"order": longs(1, 0, 2), "first": longs(0, 2, 3)}),
+    "successive": (successive, {
+        "rater": ints(0, 1, 0), "item": ints(0, 1, 1), "score": np.zeros(3, np.int16), "pair": longs(0, 1, 0),
+        "level": ones(2, 2), "centre": ones(2), "rest": ones(2), "sums": ones(4, 3, 2),
+    }),
+    "contexts": (contexts, {
+        "context": ints(0, 1), "pair": longs(1, 0), "score": np.zeros(2, np.int16), "rest": ones(2),
+        "of_rating": list(ones(5, 2)), "sums": ones(2, 17),
+    }),
+    "units": (units, {
+        "first": longs(0, 2, 3), "order": longs(2, 0, 1), "student": ints(0, 1, 0), "score": np.zeros(3, np.int16),
+        "n_scores": 2, "sums": ones(2, 14),
+    }),
+    "steps": (steps, {
+        "order": longs(0, 2, 1), "rater": ints(0, 1, 0), "time": ints(5, 6, 7), "first": longs(0, 2),
+        "count": longs(2, 1), "cell": longs(0, 0, 0),
+    }),
+    "levels": (levels, {
+        "rater": longs(0, 1), "judged": longs(1, 0), "first": longs(0, 1, 3), "order": longs(2, 0, 1),
+        "level": ints(0, 1, 2), "n_levels": 3, "of_rating": [np.zeros(3, np.int16), *ones(4, 3)],
+        "abilities": (ones(2), ones(2)), "of_cell": ones(6, 9), "of_rater": ones(2, 4),
+    }),
+    "step sums": (step_sums, {
+        "rater": ints(0, 1), "judged": ints(1, 0), "cell": longs(0, 2), "stretch": longs(0, 1),
+        "of_rating": list(ones(3, 2)), "slopes": ones(2), "mean": ones(2), "common": ones(2, 2), "sums": ones(3, 5),
+    }),
+    "partition": (logistic.log_partition, {"slope": ones(3), "intercept": ones(3), "points": POINTS}),
+    "passes": (
+        logistic.counted_passes,
+        {"slope": ones(3), "intercept": ones(3), "points": POINTS, "counts": ones(3, 5)},
+    ),
+    "mixtures": (
+        mixture_density.mean_tail,
+        {"slope": ones(3), "distance": ones(3), "variances": ones(2), "weights": ones(2)},
+    ),
+    "graded": (
+        ordered_scores.graded_log_prob,
+        {"slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS},
+    ),
+    "ratios": (
+        ordered_scores.graded_ratios,
+        {"slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0},
+    ),
+    "adjacent": (
+        ordered_scores.adjacent,
+        {"slope": ones(3), "intercepts": ones(3, 2), "points": POINTS, "probabilities": True},
+    ),
+    "sparse rows": (csr, {"indptr": longs(0, 1, 2), "indices": ints(2, 0), "data": ones(2)}),
+    "true categories": (expected_truths, {
+        "units": (longs(0, 0, 1), longs(0, 1, 0), longs(0, 1, 1)), "log_given": -ones(2, 2),
+        "prevalence": ones(2, 2, 5) / 2, "log_weights": np.log(ones(5) / 5),
+    }),
+    "rows": (rows, {"logs": -ones(3, 5), "points": POINTS, "log_weights": -ones(5)}),
+    "posteriors": (go_over, {"span": (0, 2), "students": STUDENTS, "rows": ROWS, "found": FOUND}),
+    "averaged": (residual_sweep.averaged, {
+        "weights": ones(2, 5), "weight": longs(0, 1, 1), "table": ones(3, 5), "row": ints(2, 0, 1),
+    }),
+    "agreeing": (residual_sweep.agreeing, {
+        "weights": ones(2, 5), "weight": longs(0, 1, 1), "prob": ones(3, 2, 5), "one": ints(2, 0, 1),
+        "two": ints(0, 1, 2),
+    }),
+    "sweep": (sweep, {
+        "ratings": GROUPED, "tables": TABLES, "points": POINTS, "priors": (ones(1, 5), ones(0, 5)), "found": SWEPT,
+        "span": (0, 2), "by_rater": longs(2, 0, 1),
+    }),
+    "readings": (readings, {
+        "sets": SETS, "probabilities": ones(3, 3, 5) / 3, "rule": RULE, "points": POINTS, "counts": ones(2, 5),
+    }),
+    "covariances": (covariances, {
+        "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "total": np.zeros(4),
+    }),
+}  # fmt: skip
+
+WRONG: list[tuple[str, str, Any]] = [
+    ("sorted rows", "codes", ints(1, 3, 2)),
+    ("sorted rows", "codes", ints(1, -1, 2)),
+    ("sorted by two", "one", ints(1)),
+    ("sorted by two", "one", ints(2, 0)),
+    ("sorted by two", "two", ints(-1, -2)),
+    ("runs", "order", longs(2, 0)),
+    ("runs", "one", ints(1)),
+    ("runs", "two", ints(1)),
+    ("pairs", "first", longs(0, 2, 4)),
+    ("pairs", "first", longs(2, 0, 3)),
+    ("pairs", "first", longs(-1, 2, 3)),
+    ("pairs", "first", longs()),
+    ("successive", "rater", ints(0, 2, 0)),
+    ("successive", "item", ints(0, 2, 0)),
+    ("successive", "pair", longs(0, -1, 0)),
+    ("successive", "score", np.zeros(2, np.int16)),
+    ("successive", "level", ones(1, 2)),
+    ("successive", "sums", ones(4, 3, 1)),
+    ("contexts", "context", ints(0, 2)),
+    ("contexts", "pair", longs(0, 2)),
+    ("contexts", "of_rating", list(ones(5, 1))),
+    ("contexts", "sums", ones(2, 16)),
+    ("units", "first", longs(0, 2, 4)),
+    ("units", "order", longs(0, 1, 3)),
+    ("units", "student", ints(0, 1, 2)),
+    ("units", "score", np.full(3, 2, np.int16)),
+    ("units", "sums", ones(2, 13)),
+    ("steps", "order", longs(0, 1, 3)),
+    ("steps", "rater", ints(0, 1, 2)),
+    ("steps", "time", ints(1, 2)),
+    ("steps", "count", longs(2, 0)),
+    ("steps", "count", longs(2)),
+    ("levels", "rater", longs(0, 2)),
+    ("levels", "judged", longs(0, 2)),
+    ("levels", "order", longs(0, 1, 3)),
+    ("levels", "level", ints(0, 1, 3)),
+    ("levels", "first", longs(0, 1)),
+    ("levels", "first", longs(0, 1, 4)),
+    ("levels", "of_cell", ones(5, 9)),
+    ("levels", "of_rater", ones(2, 3)),
+    ("levels", "abilities", (ones(2), ones(1))),
+    ("step sums", "rater", ints(0, 2)),
+    ("step sums", "judged", ints(0, 2)),
+    ("step sums", "cell", longs(0, 3)),
+    ("step sums", "stretch", longs(0, 2)),
+    ("step sums", "common", ones(1, 2)),
+    ("step sums", "sums", ones(3, 4)),
+    ("step sums", "of_rating", list(ones(3, 1))),
+    ("partition", "intercept", ones(2)),
+    ("passes", "intercept", ones(2)),
+    ("passes", "counts", ones(3, 4)),
+    ("mixtures", "distance", ones(2)),
+    ("mixtures", "weights", ones(1)),
+    ("graded", "slope", ones(2)),
+    ("graded", "apart", ones(3, 0)),
+    ("ratios", "apart", ones(2, 1)),
+    ("ratios", "intercepts", ones(3, 0)),
+    ("adjacent", "slope", ones(2)),
+    ("adjacent", "intercepts", ones(3, 0)),
+    ("sparse rows", "indptr", longs(0, 1, 3)),
+    ("sparse rows", "indptr", longs(0, 2)),
+    ("sparse rows", "indices", ints(3, 0)),
+    ("sparse rows", "data", ones(1)),
+    ("true categories", "units", (longs(0, 0, 1), longs(0, 2, 0), longs(0, 1, 1))),
+    ("true categories", "units", (longs(0, 0, 1), longs(0, 1, 0), longs(0, 1, 2))),
+    ("true categories", "units", (longs(0, 0, 1), longs(0, 1, 0), longs(0, 1))),
+    ("true categories", "log_weights", -ones(4)),
+    ("true categories", "log_given", -ones(2, 1)),
+    ("rows", "log_weights", -ones(4)),
+    ("rows", "points", POINTS[1:]),
+    ("posteriors", "span", (0, 3)),
+    ("posteriors", "span", (-1, 2)),
+    ("posteriors", "students", replace(STUDENTS, linear=ones(0))),
+    ("posteriors", "students", replace(STUDENTS, weight=ones(1))),
+    ("posteriors", "students", replace(STUDENTS, sums=MATRIX)),
+    ("posteriors", "rows", Rows.of(-ones(2, 5), POINTS, -ones(5), 1.0)),
+    ("posteriors", "found", replace(FOUND, expected=ones(3, 5))),
+    ("posteriors", "found", replace(FOUND, weighted=ones(0))),
+    ("posteriors", "found", replace(FOUND, mean=ones(1))),
+    ("posteriors", "found", replace(FOUND, sd=ones(1))),
+    ("posteriors", "found", replace(FOUND, first=1)),
+    ("posteriors", "found", replace(FOUND, posterior=ones(1, 5))),
+    ("posteriors", "found", replace(FOUND, posterior=ones(2, 17))),
+    ("posteriors", "found", replace(FOUND, loglik=ones(1))),
+    ("averaged", "weight", longs(0, 2, 1)),
+    ("averaged", "row", ints(0, 3, 1)),
+    ("averaged", "row", ints(0, 1)),
+    ("averaged", "table", ones(3, 4)),
+    ("agreeing", "weight", longs(0, 2, 1)),
+    ("agreeing", "one", ints(0, 3, 1)),
+    ("agreeing", "two", ints(0, -1, 1)),
+    ("agreeing", "two", ints(0, 1)),
+    ("sweep", "span", (0, 3)),
+    ("sweep", "span", (-1, 2)),
+    ("sweep", "by_rater", longs(3, 0, 1)),
+    ("sweep", "by_rater", longs(0, 1)),
+    ("sweep", "priors", (ones(3, 5), ones(0, 5))),
+    ("sweep", "priors", (ones(1, 5), ones(3, 5))),
+    ("sweep", "priors", (ones(1, 4), ones(0, 5))),
+    ("sweep", "points", POINTS[1:]),
+    ("sweep", "tables", TABLES._replace(log_prob=ones(5, 5))),
+    ("sweep", "tables", TABLES._replace(kurtosis=ones(1, 5))),
+    ("sweep", "found", SWEPT._replace(of_rating=ones(9, 4))),
+    ("sweep", "found", SWEPT._replace(of_pair=ones(4, 2))),
+    ("sweep", "found", SWEPT._replace(of_judged=ones(2, 1))),
+    ("sweep", "ratings", GROUPED._replace(context=ints(0, 2, 0, 1))),
+    ("sweep", "ratings", GROUPED._replace(given=np.array([0, 3, 2, 0], np.int16))),
+    ("sweep", "ratings", GROUPED._replace(order=longs(3, 0, 1, 4))),
+    ("sweep", "ratings", GROUPED._replace(first_rating=longs(0, 2, 3, 5))),
+    ("sweep", "ratings", GROUPED._replace(first_pair=longs(0, 1, 4))),
+    ("readings", "sets", replace(SETS, rater=longs(0, 2))),
+    ("readings", "sets", replace(SETS, members=(longs(0, 2, 3), longs(0, 1, 3)))),
+    ("readings", "sets", replace(SETS, members=(longs(0, 2, 4), longs(0, 1, 2)))),
+    ("readings", "sets", replace(SETS, kinds=(longs(0, 1, 2), longs(1, 2), longs(3, 1)))),
+    ("readings", "sets", replace(SETS, kinds=(longs(0, 1, 2), longs(1, 0), longs(5, 1)))),
+    ("readings", "sets", replace(SETS, first_of_rater=longs(0, 1, 3))),
+    ("readings", "rule", replace(RULE, weights=ones(1))),
+    ("readings", "rule", replace(RULE, factor=ones(1, 2))),
+    ("readings", "counts", ones(1, 5)),
+    ("readings", "points", POINTS[1:]),
+    ("readings", "probabilities", ones(3, 1, 5)),
+    ("covariances", "span", (0, 3)),
+    ("covariances", "first", 1),
+    ("covariances", "posteriors", ones(2, 4)),
+    ("covariances", "posteriors", ones(1, 5)),
+    ("covariances", "total", np.zeros(3)),
+    ("covariances", "scores", replace(SCORES, parameter=longs(0, 1, 0, 1, 0, 2))),
+    ("covariances", "scores", replace(SCORES, first=longs(0, 2, 4, 7))),
+    ("covariances", "scores", replace(SCORES, steepest=ones(2))),
+    ("covariances", "scores", replace(SCORES, weight=ones(1))),
+    ("covariances", "scores", replace(SCORES, slopes=(longs(0, 1), longs(2), ones(1)))),
+    ("covariances", "scores", replace(SCORES, slopes=(longs(0), longs(1), ones(1)))),
+    ("covariances", "scores", replace(SCORES, grids=grids(ones(5, 5), POINTS))),
+    ("covariances", "scores", replace(SCORES, pattern=MATRIX)),
+    # A sum moves a parameter that none of the student's cells depends on.
+    ("covariances", "scores", replace(SCORES, parameter=longs(*[0] * 6))),
+]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_fits_is_taken(name):
+    call, given = CALLS[name]
+    call(**given)
+
+
+@pytest.mark.parametrize(("name", "argument", "wrong"), WRONG)
+def test_what_does_not_fit_is_refused(name, argument, wrong):
+    call, given = CALLS[name]
+    with pytest.raises(ValueError, match="a kernel would leave its arrays"):
+        call(**given | {argument: wrong})
+
+
+def test_covariances_without_a_place_in_the_pattern_are_refused():
+    call, given = CALLS["covariances"]
+    with pytest.raises(ValueError, match="none of a student's cells"):
+        call(**given | {"scores": replace(SCORES, pattern=APART), "total": np.zeros(2)})
+
+
+def test_codes_and_runs():
+    assert inside(longs(), 0)
+    assert inside(longs(0, 2), 3)
+    assert not inside(longs(0, 3), 3)
+    assert not inside(ints(-1), 3)
+    assert begin_within(longs(0, 0, 2), 2)
+    assert not begin_within(longs(0, 3, 2), 4)
