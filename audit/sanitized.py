@@ -42,28 +42,32 @@ def always_used(package: Path) -> None:
     rule.write_text(words.replace("NUMBERS = 1_000_000", "NUMBERS = 0"))
 
 
+def compile_with_checks(sources: Path, library: Path) -> None:
+    usual = os.environ.get("CC")
+    os.environ["CC"] = f"gcc {CHECKS}"
+    compile_kernels(sources, library)
+    os.environ.pop("CC")
+    if usual is not None:
+        os.environ["CC"] = usual
+
+
+def with_checks() -> dict[str, str]:
+    """What tells a process to look."""
+    return {
+        "LD_PRELOAD": " ".join(map(runtime, ("libasan.so", "libubsan.so"))),
+        "ASAN_OPTIONS": "detect_leaks=0:redzone=2048",  # leaks are Python's own, of which there are many
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+
+
 def main() -> int:
     with TemporaryDirectory() as folder:
         package = copied(Path(folder))
         always_used(package)
-        os.environ["CC"] = f"gcc {CHECKS}"
-        compile_kernels(HERE / SOURCES, Path(folder) / LIBRARY)
-        environment = os.environ | {
-            "PYTHONPATH": str(package),
-            "LD_PRELOAD": " ".join(map(runtime, ("libasan.so", "libubsan.so"))),
-            "ASAN_OPTIONS": "detect_leaks=0:redzone=2048",  # leaks are Python's own, of which there are many
-            "UBSAN_OPTIONS": "print_stacktrace=1",
-        }
-        words = [
-            "-m",
-            "pytest",
-            "--quiet",
-            "-p",
-            "no:cacheprovider",
-            "-k",
-            f"not {ABOUT_SIZE}",
-            *(sys.argv[1:] or TESTS),
-        ]
+        compile_with_checks(HERE / SOURCES, Path(folder) / LIBRARY)
+        environment = os.environ | {"PYTHONPATH": str(package)} | with_checks()
+        words = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "-k", f"not {ABOUT_SIZE}"]
+        words += sys.argv[1:] or TESTS
         return subprocess.run([sys.executable, *words], cwd=HERE, env=environment).returncode
 
 

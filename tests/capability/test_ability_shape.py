@@ -27,6 +27,15 @@ def test_it_is_a_density_with_median_0_and_its_middle_two_thirds_within_1(shape)
     assert share(low, high) == pytest.approx(special.ndtr(1) - special.ndtr(-1), abs=1e-3)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_its_ends_are_as_far_out_on_either_side(shape):
+    """Ten on the scale of the polynomials."""
+    found = AbilityShape.of(*shape)
+    np.testing.assert_allclose(
+        found.median + found.half_width * np.array(found.ends()), [-10, 10], rtol=1e-13
+    )
+
+
 def test_without_either_parameter_it_is_normal():
     found = AbilityShape.of(0.0, 0.0)
     np.testing.assert_allclose(found.log_density(THETA), stats.norm.logpdf(THETA), atol=1e-8)

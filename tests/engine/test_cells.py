@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens import Ratings
-from raterlens.engine.cells import essays, rating_cells, readings, readings_in
+from raterlens.engine.cells import essays, rating_cells, reading_columns, readings, readings_in
 from raterlens.models.contexts import Contexts
 
 
@@ -112,6 +112,18 @@ def test_readings_are_those_of_the_rows(pieces, by_total):
     places = contexts.places(ratings)
     np.add.at(given, (places, ratings.score), 1)
     np.testing.assert_array_equal(kinds.given, given)
+
+
+@pytest.mark.parametrize(("again", "number"), [([], 2), ([("s", "b", 0)], 4), ([("s", "b", 0)] * 2, 6)])
+def test_a_student_has_as_many_columns_as_readings_could_be(again, number):
+    of = [("s", "a", 0), ("s", "b", 0), ("t", "a", 1), *again]
+    table = pl.DataFrame(
+        [(*row, n % 2) for n, row in enumerate(of)], ["student", "rater", "item", "score"], orient="row"
+    )
+    columns = reading_columns(rl.read(table))
+    assert columns.number == number
+    assert columns.of[:3].tolist() == [0, 1, 0]
+    assert columns.of[3:].tolist() == [2 * n + 3 for n in range(len(again))]
 
 
 @pytest.mark.parametrize(
