@@ -39,6 +39,7 @@ def interrupted(run: str) -> Counter[str]:
             found[came] += came != "done"
             if came == "done" or found["wrong"] > FAULTS:  # there is no such change, or all is wrong
                 break
+        print(f"{run}: {place - 1} places to {fault}, {earlier=}", flush=True)
     drawn = random.Random(run)
     for fault, largest in LARGEST.items():
         for _ in range(BY_CHANCE):
