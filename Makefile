@@ -19,25 +19,23 @@ unexport PYTHONDONTWRITEBYTECODE
 # each other's way.
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
-KERNELS = tests/kernels tests/engine
 
-.PHONY: demo test test-fast kernels test-lowest lint browser docs pictures bench bench-quick fuzz sanitize mutants clean
+.PHONY: demo test suite test-fast test-lowest lint browser docs pictures bench bench-quick fuzz sanitize mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
 
-# Jobs that need one core run in pairs.
+# Style and types beside the tests, so that neither core waits for the other.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 browser $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory --jobs=2 lint kernels
-	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE) $(KERNELS:%=--ignore=%)
+	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
-# Everyday work, in under 90 seconds: no browser, cluster, compiled code, studies or pages (tests/conftest.py lists them).
+suite: $(VENV)/.installed-dev
+	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE)
+
+# Everyday work, in under 90 seconds: no browser, cluster, studies or pages (tests/conftest.py lists them).
 test-fast: $(VENV)/.installed-dev
 	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet -n 2 --dist loadfile -m 'not slow'
-
-kernels: $(VENV)/.installed-dev
-	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet $(KERNELS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

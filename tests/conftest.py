@@ -10,7 +10,7 @@ from tests.support.browser import browser, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 
-# What `make test-fast` leaves out: whole processes, browsers, clusters, compiled code, studies and pages.
+# What `make test-fast` leaves out: whole processes, browsers, clusters, studies and pages.
 SLOW_FIXTURES = {"browser"}
 SLOW_PLACES = (
     "src/raterlens/batch.py",
@@ -31,12 +31,13 @@ SLOW_PLACES = (
     "tests/diagnostics/test_drift.py",
     "tests/diagnostics/test_flags.py",
     "tests/diagnostics/test_shared_bias.py",
-    "tests/engine/",
+    "tests/engine/test_dask_engine.py",
+    "tests/engine/test_disk_engine.py",
     "tests/estimation/test_checkpoint.py",
     "tests/estimation/test_marginal.py::test_compiled",
     "tests/estimation/test_methods.py::test_the_grid_is_fine_enough",
     "tests/estimation/test_quadrature.py",
-    "tests/kernels/",
+    "tests/kernels/test_diagnostic_sums.py",
     "tests/models/test_anchors.py::test_anchoring_everything",
     "tests/models/test_capped_log.py",
     "tests/parallel/",
@@ -54,8 +55,19 @@ SLOW_PLACES = (
     "tests/uncertainty/test_sparse_covariance.py",
 )
 
+# Workers take whole files: the longest come first, so that none is left alone with one of them at the end.
+LONGEST = (
+    "tests/test_docs.py",
+    "tests/app/web/test_in_browser.py",
+    "tests/audit/test_fuzzer.py",
+    "tests/uncertainty/test_ability_error.py",
+    "tests/studies/test_run.py",
+    "tests/scenarios/test_fits_on_a_cluster.py",
+)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))  # the others as they came
     for item in items:
         fixtures = SLOW_FIXTURES & set(getattr(item, "fixturenames", ()))
         if fixtures or item.nodeid.startswith(SLOW_PLACES):
