@@ -18,14 +18,14 @@ def draws_of_all(*, is_most: bool) -> tuple[np.ndarray, ...]:
     steepest = Measure(0.0, np.eye(1, N, N - 1)[0])
     on = measure(PANEL, steepest, Measure(0.0, np.full(N, 1 / N)), is_most=is_most)
     parts = over_draws(on, lambda rows, draws: (rows, draws))
-    assert [rows.start for rows, _ in parts] == list(range(0, N, panel_draws._BLOCK))
+    assert [row for rows, _ in parts for row in range(rows.start, rows.stop)] == list(range(N))
     return tuple(
         np.concatenate([getattr(draws, name) for _, draws in parts]) for name in ("a", "eta", "sigma")
     )
 
 
 def test_means_and_variances_are_those_of_the_panel(monkeypatch):
-    monkeypatch.setattr(panel_draws, "_BLOCK", 3)
+    monkeypatch.setattr(panel_draws, "_FEW", 3)
     a, eta, sigma = draws_of_all(is_most=False)
     centred = PANEL.severity - PANEL.severity.mean()
     # Every number is drawn with its opposite: means are exact.
@@ -39,7 +39,7 @@ def test_means_and_variances_are_those_of_the_panel(monkeypatch):
 
 def test_who_else_is_drawn_changes_nothing(monkeypatch):
     together = draws_of_all(is_most=True)
-    monkeypatch.setattr(panel_draws, "_BLOCK", 2)
+    monkeypatch.setattr(panel_draws, "_FEW", N)
     np.testing.assert_allclose(draws_of_all(is_most=True), together, rtol=1e-14)
 
 

@@ -48,4 +48,4 @@ def counted_passes(slope: Array, intercept: Array, points: Array, counts: Array)
 
 
 def _whole(points: Array) -> Array:
-    return np.pad(points, (0, padded(len(points)) - len(points)))
+    return np.concatenate([points, np.zeros(padded(len(points)) - len(points))])

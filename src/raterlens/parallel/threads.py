@@ -54,7 +54,7 @@ def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Re
     return [first, *done]
 
 
-def spans(size: int, least: int = 1) -> list[tuple[int, int]]:
+def spans(size: int, least: int = 64) -> list[tuple[int, int]]:
     """Consecutive stretches of 0 .. size, one per thread; fewer where they would be shorter than `least`: handing work
     to a thread takes some tens of microseconds."""
     parts = max(1, min(available_cores(), size // max(least, 1)))

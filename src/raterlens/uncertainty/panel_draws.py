@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.panel import SlopeLimits
-from raterlens.parallel.threads import in_threads, one_thread
+from raterlens.parallel.threads import available_cores, in_threads, one_thread
 from raterlens.records import dataclass
 from raterlens.types import Array
 from raterlens.uncertainty.slope_scale import between, skewed
@@ -21,7 +21,7 @@ FLATTEST = 1e-6
 """A yardstick's slope in a draw; no rater's slope matters below it."""
 _DRAWS = 1_000
 # Raters whose draws are looked at together: what is found of them stays in the processor's cache.
-_BLOCK = 50
+_FEW, _BLOCK = 5, 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,11 +100,12 @@ def over_draws(on: Measured, work: Callable[[slice, Draws], Result]) -> list[Res
     drawn = _drawn(on)
 
     def part(first: int) -> Result:
-        rows = slice(first, min(first + _BLOCK, len(on.a)))
+        rows = slice(first, min(first + size, len(on.a)))
         with one_thread():
             return work(rows, drawn(rows))
 
-    return in_threads(part, range(0, len(on.a), _BLOCK))
+    size = max(_FEW, min(_BLOCK, -(-len(on.a) // available_cores())))
+    return in_threads(part, range(0, len(on.a), size))
 
 
 def _drawn(on: Measured) -> Callable[[slice], Draws]:
