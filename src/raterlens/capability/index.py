@@ -49,6 +49,13 @@ class Index:
     perfect: bool = False
     """The yardstick is a rater without noise, whatever sigma is."""
 
+    @property
+    def by_formula(self) -> bool:
+        """Whether each value follows from its slope and severity alone, not from tables for many of them."""
+        if not isinstance(self.curve, PassCurve) or not isinstance(self.population, Normal):
+            return False
+        return self.perfect or self.curve.link.symmetric
+
     def rho(self, a: Array, sigma: Array) -> tuple[Array, Gradient]:
         """Discrimination: a / sigma, or against a rater without noise kappa at the best severity, which is
         a / sqrt(1 + a^2) for the probit link; and its gradient."""

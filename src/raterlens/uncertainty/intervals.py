@@ -112,7 +112,7 @@ def estimates_and_standards(panel: Panel, on: Measured, index: Index) -> tuple[R
 def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Array, Array]:
     """(values, raters) twice; the first two values are kappa and sharpness, which are 0 where a slope is."""
     best = _IfTheBest(on)
-    low, high = _quantiles(on, values, beside=best.see)
+    low, high = _quantiles(on, index, values, beside=best.see)
     _one_sided(on, values, low[:2], high[:2])
     if on.is_most:
         high[0] = np.maximum(high[0], best.upper(index))
@@ -173,7 +173,7 @@ def standards(on: Measured, index: Index) -> Standards:
     found = index.standard(on.a, on.eta, on.halos)
     if on.joint is None:
         return Standards(found, *(np.full_like(found, np.nan),) * 2)
-    low, high = _quantiles(on, lambda a, eta, sigma, halo: [index.standard(a, eta, halo)])
+    low, high = _quantiles(on, index, lambda a, eta, sigma, halo: [index.standard(a, eta, halo)])
     return Standards(found, low[0], high[0])
 
 
@@ -188,7 +188,7 @@ def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstima
     kappa = np.stack(list(at(on.a, on.eta, on.sigmas, on.halos)), axis=1)
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
     if on.joint is not None:
-        low, high = _quantiles(on, at)
+        low, high = _quantiles(on, index, at)
         _one_sided(on, at, low, high)
         low, high = low.T, high.T
     return CurveEstimates(kappa, low, high)
@@ -256,7 +256,10 @@ def _one_sided(on: Measured, values: Values, low: Array, high: Array) -> None:
 
 
 def _quantiles(
-    on: Measured, values: Values, beside: Callable[[slice, Draws], None] = lambda rows, draws: None
+    on: Measured,
+    index: Index,
+    values: Values,
+    beside: Callable[[slice, Draws], None] = lambda rows, draws: None,
 ) -> tuple[Array, Array]:
     """(values, raters) twice: over draws, stretched where what was found is beyond them.
 
@@ -286,7 +289,7 @@ def _quantiles(
                 halo = draws.halo[some, ::step] if isinstance(draws.halo, np.ndarray) else draws.halo
                 ends(rows, some, Draws(a, eta, sigma, halo))
 
-    over_draws(on, block)
+    over_draws(on, block, each_by_itself=index.by_formula)
     return np.minimum(low, found), np.maximum(high, found)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.panel import SlopeLimits
-from raterlens.parallel.threads import available_cores, in_threads, one_thread
+from raterlens.parallel.threads import in_threads, one_thread
 from raterlens.records import dataclass
 from raterlens.types import Array
 from raterlens.uncertainty.slope_scale import between, skewed
@@ -20,8 +20,10 @@ TWO_SIDED = 1.96
 FLATTEST = 1e-6
 """A yardstick's slope in a draw; no rater's slope matters below it."""
 _DRAWS = 1_000
-# Raters whose draws are looked at together: what is found of them stays in the processor's cache.
+# Raters whose draws are looked at together: what is found of them stays in the processor's cache; or as many as fit
+# into memory.
 _FEW, _BLOCK = 5, 50
+_MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,17 +97,26 @@ class Draws(NamedTuple):
     halo: Array | float
 
 
-def over_draws(on: Measured, work: Callable[[slice, Draws], Result]) -> list[Result]:
-    """`work` on the draws of some raters after the other: in order, on all cores."""
-    drawn = _drawn(on)
+def over_draws(
+    on: Measured, work: Callable[[slice, Draws], Result], *, each_by_itself: bool = True
+) -> list[Result]:
+    """`work` on the draws of some raters after the other, in order.
+
+    `each_by_itself`: it takes no tables for all of its draws together, so that few raters at a time, on all cores, cost
+    no more. How many does not depend on the machine: numbers must not.
+    """
+    drawn, n = _drawn(on), len(on.a)
+    if not each_by_itself:
+        blocks = [slice(first, min(first + _MANY, n)) for first in range(0, n, _MANY)]
+        return [work(rows, drawn(rows)) for rows in blocks]
 
     def part(first: int) -> Result:
-        rows = slice(first, min(first + size, len(on.a)))
+        rows = slice(first, min(first + size, n))
         with one_thread():
             return work(rows, drawn(rows))
 
-    size = max(_FEW, min(_BLOCK, -(-len(on.a) // available_cores())))
-    return in_threads(part, range(0, len(on.a), size))
+    size = min(max(_FEW, n // 4), _BLOCK)
+    return in_threads(part, range(0, n, size))
 
 
 def _drawn(on: Measured) -> Callable[[slice], Draws]:
