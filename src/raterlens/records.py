@@ -13,11 +13,18 @@ _put = object.__setattr__
 
 
 def _init(self: Any, /, *values: Any, **named: Any) -> None:
-    positions, left = self.__match_args__, dict(named)
+    positions, fields = self.__match_args__, self.__dataclass_fields__
+    if not named and len(values) == len(positions) == len(fields):
+        for name, value in zip(positions, values, strict=True):
+            _put(self, name, value)
+        if hasattr(self, "__post_init__"):
+            self.__post_init__()
+        return
+    left = dict(named)
     if len(values) > len(positions) or any(name in left for name in positions[: len(values)]):
         raise _mistaken(self, values, named)
     left.update(zip(positions, values, strict=False))
-    for name, field in self.__dataclass_fields__.items():
+    for name, field in fields.items():
         if name in left:
             _put(self, name, left.pop(name))
         elif field.default is not dataclasses.MISSING:

@@ -46,6 +46,9 @@ def test_both_at_once_are_each_by_itself(name, halo):
     kappa, sharpness = index.kappa_and_sharpness(A, ETA, SIGMA, halo)
     np.testing.assert_allclose(kappa, index.kappa(A, ETA, SIGMA, halo), rtol=1e-13)
     np.testing.assert_allclose(sharpness, index.sharpness(A, ETA, halo), rtol=1e-13)
+    shown = index.all_shown(A, ETA, SIGMA, halo)
+    # The place where a rater is undecided is found to 1e-12.
+    np.testing.assert_allclose(shown, [kappa, sharpness, index.standard(A, ETA, halo)], rtol=1e-11)
 
 
 def test_both_of_many_draws_of_ordered_scores():

@@ -1,15 +1,20 @@
 """The score of a reading effect, against the derivative of the likelihood that has one, and against its ratio."""
 
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens import facade
+from raterlens.config import fit_config
 from raterlens.diagnostics import halo_test
-from raterlens.diagnostics.halo_score import _of_students, halo_score
+from raterlens.diagnostics.halo_score import Readings, _of_students, halo_score
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import place
+from raterlens.pipeline.steps import Run
 
 
 def drawn(halo: float, seed: int, categories: int = 2) -> rl.Ratings:
@@ -27,7 +32,7 @@ def test_it_is_the_derivative_in_the_variance(scale):
     """By the likelihood that has a reading effect, at the least variance that it knows."""
     ratings, nodes = drawn(0.8, 1, categories=4), Nodes.equally_spaced(-6, 6, 0.1)
     known = replace(fitted(ratings, scale=scale, halo="none").calibration, covariance=None)
-    own = _of_students(place(known, ratings), nodes)
+    own = _of_students(place(known, ratings), nodes, Readings.of(ratings))
     with_halo = replace(known, effects={**known.effects, "halo": np.zeros(ratings.n_raters)})
     placed = place(with_halo, ratings)
     expected = placed.problem.derivatives(placed.parameters, nodes).d_halo.sum()
@@ -41,6 +46,30 @@ def test_its_square_is_the_likelihood_ratio_of_a_second_fit(halo, seed):
     ratio = 2 * (fitted(ratings, halo="common", start=fit).loglik - fit.loglik)
     score = halo_score(fit.calibration, ratings)
     assert max(score, 0.0) == pytest.approx(np.sqrt(max(ratio, 0.0)), abs=0.3)
+
+
+def test_ratings_need_not_be_arranged_again():
+    """The problem of the fit, with one slope for all raters, has the posteriors of the one with a slope for each."""
+    ratings, estimates = drawn(0.5, 3), list[Any]()
+    config = fit_config({"model": "tfm", "halo": "none", "standard_errors": False})
+    fit = facade.fitted(ratings, config, Run(on_estimate=estimates.append))
+    again = halo_score(fit.calibration, ratings)
+    kept = halo_score(fit.calibration, ratings, Readings.of(ratings), estimates[0].problem)
+    assert kept == pytest.approx(again, rel=1e-9)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_readings_of_students(shuffled):
+    table = drawn(0.5, 3).table()
+    ratings = rl.read(table.sample(fraction=1.0, shuffle=True, seed=1) if shuffled else table)
+    found = Readings.of(ratings)
+    student, rater = ratings.student[found.order], ratings.rater[found.order]
+    for reading, (begin, end) in enumerate(pairwise(found.first.tolist())):
+        assert len({*zip(student[begin:end].tolist(), rater[begin:end].tolist(), strict=True)}) == 1
+        place = student[begin]
+        assert found.of_student[place] <= reading < found.of_student[place + 1]
+    assert len(found.first) - 1 == len({*zip(ratings.student.tolist(), ratings.rater.tolist(), strict=True)})
+    assert (found.long, found.second) == (True, True)
 
 
 def test_with_many_ratings_no_second_fit_is_made(monkeypatch):

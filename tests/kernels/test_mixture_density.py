@@ -6,7 +6,7 @@ from scipy import special
 
 from raterlens.capability import density_moments as moments
 from raterlens.capability.links import get_link
-from raterlens.capability.pass_rates import pass_and_fail
+from raterlens.capability.pass_rates import pass_and_fail, rates_and_density
 from raterlens.kernels.mixture_density import mean_tail
 
 
@@ -31,6 +31,18 @@ def test_shares_of_passes_equal_the_readable_ones(link, monkeypatch):
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     found = pass_and_fail(slope, severity, get_link(link))
     np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
+
+
+def test_shares_and_densities_together_equal_the_readable_ones(monkeypatch):
+    random = np.random.default_rng(2)
+    slope, severity = random.normal(1, 1, (60, 50)), random.normal(0, 4, (60, 50))
+    slope[0, :3], severity[0, :6] = [0.0, 1e-9, 60.0], [0.0, 0.0, 0.0, 50.0, -50.0, 1e-9]
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+    expected = rates_and_density(slope, severity, get_link("logit"))
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    found = rates_and_density(slope, severity, get_link("logit"))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-13, atol=1e-300)
 
 
 def test_tails_of_a_normal_distribution():

@@ -19,6 +19,8 @@ def test_work_in_threads_comes_back_in_order_and_may_fail():
     assert in_threads(str, []) == []
     with pytest.raises(ZeroDivisionError):
         in_threads(lambda x: 1 // x, [1, 0])
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda x: 1 // x, [0, 1])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -37,3 +39,5 @@ def test_blocks_and_spans_cover_every_row_once(size):
     assert [row for block in blocks for row in block] == list(range(size))
     assert max(map(len, blocks), default=0) <= 7
     assert [row for span in spans(size) for row in range(*span)] == list(range(size))
+    assert [row for span in spans(size, 7) for row in range(*span)] == list(range(size))
+    assert len(spans(size, 7)) <= max(1, size // 7)

@@ -23,8 +23,8 @@ from raterlens.uncertainty.intervals import (
     measure,
     rater_estimates,
     standards,
-    within_limits,
 )
+from raterlens.uncertainty.panel_draws import within_limits
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())
 

@@ -14,7 +14,7 @@ from scipy import special
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.density_moments import Grid, moments, quadrature
 from raterlens.capability.links import Link
-from raterlens.capability.pass_rates import pass_and_fail, reached
+from raterlens.capability.pass_rates import pass_and_fail, rates_and_density, reached
 from raterlens.records import dataclass
 from raterlens.types import Array
 
@@ -81,6 +81,11 @@ class PassCurve:
 
     def rates(self, a: Array, eta: Array) -> Array:
         return pass_and_fail(a, eta, self.link)[:, None]
+
+    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
+        """`rates`, and the first of the moments."""
+        rates, density = rates_and_density(a, eta, self.link)
+        return rates[:, None], density
 
 
 @dataclass(frozen=True, slots=True, eq=False)

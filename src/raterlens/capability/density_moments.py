@@ -27,7 +27,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.records import dataclass
 from raterlens.types import Array
 
-_ROOT_2PI = math.sqrt(2 * math.pi)
+ROOT_2PI = math.sqrt(2 * math.pi)
 _AT_A_TIME = 2**17
 """Numbers in one pass over a grid."""
 _PER_VALUE = 100
@@ -84,7 +84,7 @@ def _peak(slope: Array, link: Link) -> Array:
 
 
 def _normal(t: Array) -> Array:
-    return np.exp(-0.5 * t * t) / _ROOT_2PI
+    return np.exp(-0.5 * t * t) / ROOT_2PI
 
 
 # ---------------------------------------------------------------------------------------- quadrature
@@ -200,14 +200,14 @@ def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
     if order == 0 and compiled_code_pays(a.size * _PER_VALUE):
         from raterlens.kernels.mixture_density import mean_density  # may be missing
 
-        return mean_density(a, eta, _VARIANCES, _WEIGHTS / _ROOT_2PI)[None]
+        return mean_density(a, eta, _VARIANCES, _WEIGHTS / ROOT_2PI)[None]
     out = np.empty((order + 1, a.size))
     for block in blocks(np.arange(a.size)):
         slope, severity = a[block], eta[block]
         # As in probit, with f of variance v: 1 + a² becomes v + a², and 1 / (1 + a²) becomes v / (v + a²).
         precision = 1 / np.add.outer(_VARIANCES, slope * slope)
         part = np.sqrt(precision)
-        part *= (_WEIGHTS / _ROOT_2PI)[:, None]
+        part *= (_WEIGHTS / ROOT_2PI)[:, None]
         if severity.any():  # not where only the best rater of a slope is asked for
             part *= np.exp(-0.5 * severity * severity * precision)
         out[0, block] = part.sum(axis=0)
@@ -228,12 +228,12 @@ def _cauchit(a: Array, eta: Array, link: Link, order: int) -> Array:
     a, eta = a[~wide], eta[~wide]
     z = (eta + 1j) / (a * np.sqrt(2))
     w = special.wofz(z)
-    out[0, ~wide] = w.real / (a * _ROOT_2PI)
+    out[0, ~wide] = w.real / (a * ROOT_2PI)
     if order:
         slope = 2j / np.sqrt(np.pi) - 2 * z * w
         out[1, ~wide] = -slope.real / (2 * a * np.sqrt(np.pi))
     if order > 1:
-        out[2, ~wide] = -(z * slope).real / (a * _ROOT_2PI)
+        out[2, ~wide] = -(z * slope).real / (a * ROOT_2PI)
     return out
 
 

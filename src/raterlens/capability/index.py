@@ -12,12 +12,14 @@ import numpy as np
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.perfect_rater import (
+    all_of_normal,
+    passes_as_standard,
     rate_and_sharpness,
     sharpness_gradient,
     sharpness_of,
     standard_of,
 )
-from raterlens.capability.population import Population, over_readings
+from raterlens.capability.population import Normal, Population, over_readings
 from raterlens.records import dataclass
 from raterlens.types import Array
 
@@ -47,6 +49,13 @@ class Index:
     perfect: bool = False
     """The yardstick is a rater without noise, whatever sigma is."""
 
+    @property
+    def by_formula(self) -> bool:
+        """Whether each value follows from its slope and severity alone, not from tables for many of them."""
+        if not isinstance(self.curve, PassCurve) or not isinstance(self.population, Normal):
+            return False
+        return self.perfect or self.curve.link.symmetric
+
     def rho(self, a: Array, sigma: Array) -> tuple[Array, Gradient]:
         """Discrimination: a / sigma, or against a rater without noise kappa at the best severity, which is
         a / sqrt(1 + a^2) for the probit link; and its gradient."""
@@ -61,7 +70,11 @@ class Index:
 
     def kappa(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Mean capability kappa-bar."""
-        return self._at(partial(self.population.rate, self.curve), a, eta, halo) / self.best(sigma)
+        return self.rate(a, eta, halo) / self.best(sigma)
+
+    def rate(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        """How fast the expected score rises with ability, on average."""
+        return self._at(partial(self.population.rate, self.curve), a, eta, halo)
 
     def kappa_and_sharpness(
         self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
@@ -69,6 +82,16 @@ class Index:
         """Both, in less time than one after the other."""
         rate, sharpness = self._at(partial(rate_and_sharpness, self.curve, self.population), a, eta, halo)
         return rate / self.best(sigma), sharpness
+
+    def all_shown(
+        self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
+    ) -> tuple[Array, Array, Array]:
+        """kappa-bar, sharpness and standard: all that is shown of a rater, of many draws in less time than one after
+        the other."""
+        if not isinstance(self.population, Normal) or not passes_as_standard(self.curve, self.population):
+            return (*self.kappa_and_sharpness(a, eta, sigma, halo), self.standard(a, eta, halo))
+        rate, sharpness, passes = all_of_normal(self.curve, self.population, a, eta, halo)
+        return rate / self.best(sigma), sharpness, passes
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Capability at one ability."""

@@ -13,6 +13,7 @@ from scipy import special
 from raterlens.capability.density_moments import (
     CLOGLOG_GRID,
     LOGISTIC_MIXTURE,
+    ROOT_2PI,
     Grid,
     ability_nodes,
     blocks,
@@ -36,12 +37,23 @@ def pass_and_fail(slope: Array, severity: Array, link: Link) -> Array:
         return np.stack([special.ndtr(-end) + below, np.maximum(special.ndtr(end) - below, 0.0)])
     if link.name in _MIXTURES:
         small = _smaller_tail(a.ravel(), np.abs(eta).ravel(), *_MIXTURES[link.name]).reshape(a.shape)
-        return np.where(eta > 0, [small, 1 - small], [1 - small, small])
+        return _both(small, eta)
 
     def cumulative(s: Array) -> Array:
         return np.exp(np.stack([link.log_pass(s), link.log_fail(s)]))[:, None]
 
     return reached(a, eta, cumulative, lambda x: link.density(x)[None], CLOGLOG_GRID)[:, 0]
+
+
+def rates_and_density(slope: Array, severity: Array, link: Link) -> tuple[Array, Array]:
+    """`pass_and_fail`, and E[f(a t − η)]: for many raters through the logit in little more time than the former."""
+    a, eta = np.broadcast_arrays(np.abs(np.asarray(slope, np.float64)), np.asarray(severity, np.float64))
+    if link.name != "logit" or not compiled_code_pays(a.size * len(LOGISTIC_MIXTURE[1]) * _PER_NUMBER):
+        return pass_and_fail(a, eta, link), moments(a, eta, link)[0]
+    from raterlens.kernels.mixture_density import mean_tail_and_density  # may be missing
+
+    small, density = mean_tail_and_density(a.ravel(), np.abs(eta).ravel(), *LOGISTIC_MIXTURE)
+    return _both(small.reshape(a.shape), eta), density.reshape(a.shape) / ROOT_2PI
 
 
 def reached(
@@ -74,6 +86,12 @@ def reached(
         z = np.add.outer(x, eta[block]) / a[block]
         out[0, :, block], out[1, :, block] = (of_step @ special.ndtr(-z)).T, (of_step @ special.ndtr(z)).T
     return out.reshape(*out.shape[:2], *shape)
+
+
+def _both(small: Array, eta: Array) -> Array:
+    """(2, ...): passes and fails, from whichever is the smaller share."""
+    severe, large = eta > 0, 1 - small
+    return np.stack([np.where(severe, small, large), np.where(severe, large, small)])
 
 
 def _smaller_tail(a: Array, distance: Array, variances: Array, weights: Array) -> Array:

@@ -163,6 +163,9 @@ class Normal:
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         # Stein's identity: Cov(y, θ) = Var(θ) E[dy/dθ].
+        if isinstance(curve, PassCurve):
+            shares, density = curve.rates_and_density(self._reach(a, halo), eta - a * self.mean)
+            return shares, np.asarray(self.sd**2 * (a * density))
         return self.shares(curve, a, eta, halo), self.sd**2 * self.rate(curve, a, eta, halo)
 
     def top(self, share: Array) -> Array:

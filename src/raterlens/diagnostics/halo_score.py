@@ -12,16 +12,21 @@ the scores of students are projected on those of the parameters; what is left te
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
+from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
+from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.scoring import Placed, place
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.calibration import Calibration
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
+from raterlens.records import dataclass
+from raterlens.types import Array, Indices
 from raterlens.uncertainty.sandwich import student_scores
 
 # Error of the log-likelihood per student that a test does not notice.
@@ -30,12 +35,52 @@ _ROUGH = 1e-3
 _ACCURACY = 1e-6
 
 
-def halo_score(known: Calibration, ratings: Ratings) -> float:
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Ratings by readings, and these by students."""
+
+    order: Indices
+    """(ratings,): rows, reading after reading."""
+    first: Indices
+    """(readings + 1,): where each begins in that order, with the end."""
+    of_student: Indices
+    """(students + 1,): where the readings of each begin."""
+
+    @staticmethod
+    def of(ratings: Ratings) -> "Readings":
+        columns = reading_columns(ratings)
+        found = grouped(ratings.student, ratings.n_students, columns.of, columns.number)
+        number = np.bincount(ratings.student[found.example], minlength=ratings.n_students)
+        return Readings(found.order, found.first, np.concatenate([[0], np.cumsum(number)]))
+
+    @property
+    def long(self) -> bool:
+        """Whether any has two ratings or more."""
+        return len(self.first) - 1 < len(self.order)
+
+    @property
+    def second(self) -> bool:
+        """Whether any student has two or more."""
+        return bool((np.diff(self.of_student) > 1).any())
+
+
+def halo_score(
+    known: Calibration,
+    ratings: Ratings,
+    readings: Readings | None = None,
+    arranged: FacetsMarginal | None = None,
+) -> float:
     """The score of a common variance at 0 in standard errors: normal where there is no reading effect, and large where
-    there is one; infinite where it is positive and students are too few to tell how large it could be by chance."""
-    placed = place(replace(known, covariance=None), ratings)
+    there is one; infinite where it is positive and students are too few to tell how large it could be by chance.
+
+    Parameters
+    ----------
+    readings, arranged
+        Of these ratings, where they are known: as `place` takes the latter.
+    """
+    placed = place(replace(known, covariance=None), ratings, arranged)
     nodes = placed.rough_nodes(_ROUGH)
-    own = _of_students(placed, nodes)
+    own = _of_students(placed, nodes, readings or Readings.of(ratings))
     total = float(own.sum())
     if total <= 0:
         return total / float(np.linalg.norm(own))
@@ -50,25 +95,39 @@ def halo_score(known: Calibration, ratings: Ratings) -> float:
     return -float(special.ndtri(max(special.stdtr(left, -t), 1e-300)))
 
 
-def _of_students(placed: Placed, nodes: Nodes) -> Array:
+def _of_students(placed: Placed, nodes: Nodes, readings: Readings) -> Array:
     """(students,): each one's derivative of the log-likelihood in the variance, at 0."""
     problem, ratings = placed.problem, placed.ratings
     first, second = _shifted(problem.response, problem.model.predictor(placed.parameters), nodes.points)
-    columns = reading_columns(ratings)
-    reading = ratings.student.astype(np.int64) * columns.number + columns.of
-    keys, reading = np.unique(reading, return_inverse=True)
-    cell = problem.model.contexts.places(ratings).astype(np.int64) * problem.response.n_categories
-    ones = np.ones(ratings.n_ratings)
-    cells = sparse.csr_array((ones, (reading, cell + ratings.score)), shape=(len(keys), len(first)))
-    student, own = keys // columns.number, np.zeros(ratings.n_students)
+    cell = problem.model.contexts.places(ratings) * problem.response.n_categories + ratings.score
+    cell, own = cell[readings.order], np.zeros(ratings.n_students)
+    compiled = compiled_code_pays(len(cell) * len(nodes.points))
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(placed.parameters, nodes), nodes):
-        here = slice(*np.searchsorted(student, [rows.start, rows.stop]))
-        rise = cells[here] @ first
-        rise *= rise
-        rise += cells[here] @ second
-        of_reading = np.einsum("rq,rq->r", rise, posterior[student[here] - rows.start]) / 2
-        own += np.bincount(student[here], of_reading, ratings.n_students)
+        if compiled:
+            from raterlens.kernels.reading_rise import rises  # may be missing
+
+            place = readings.of_student[rows.start : rows.stop + 1], readings.first
+            own[rows] = rises(place, cell, first, second, posterior)
+        else:
+            own[rows] = _rises(readings, rows, cell, first, second, posterior)
     return own
+
+
+def _rises(
+    readings: Readings, rows: slice, cell: NDArray[np.integer], first: Array, second: Array, posterior: Array
+) -> Array:
+    """(students,): those of some rows, from the derivatives of each cell and the students' posteriors."""
+    begin = readings.of_student[rows.start : rows.stop + 1]
+    ends = readings.first[begin[0] : begin[-1] + 1]
+    own = slice(ends[0], ends[-1])
+    shape = len(ends) - 1, len(first)
+    cells = sparse.csr_array((np.ones(own.stop - own.start), cell[own], ends - ends[0]), shape=shape)
+    rise = cells @ first
+    rise *= rise
+    rise += cells @ second
+    student = np.repeat(np.arange(len(posterior)), np.diff(begin))
+    of_reading = np.einsum("rq,rq->r", rise, posterior[student]) / 2
+    return np.asarray(np.bincount(student, of_reading, len(posterior)), np.float64)
 
 
 def _shifted(response: Response, predictor: Predictor, t: Array) -> tuple[Array, Array]:

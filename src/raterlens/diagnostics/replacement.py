@@ -32,8 +32,9 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option, counted, listed, number
 from raterlens.types import Array
-from raterlens.uncertainty.intervals import Measured, measure, rater_estimates, standards
+from raterlens.uncertainty.intervals import measure, rater_estimates, standards
 from raterlens.uncertainty.measurement import measured_fit
+from raterlens.uncertainty.panel_draws import Measured
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

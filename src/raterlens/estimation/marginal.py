@@ -129,6 +129,13 @@ class FacetsMarginal:
         other.interactions = interactions
         return other
 
+    def seen_by(self, model: FacetsModel) -> Self:
+        """The same posteriors of the students, by a model of the same ratings that says the same of every context but
+        has other parameters: for the students' scores. Its likelihood has to be asked of a problem of its own."""
+        other = copy(self)
+        other.model, other.prior, other.interactions, other.checkpoint = model, None, None, None
+        return other
+
     def with_priors(self, information: Matrix, parameters: Array) -> Matrix:
         """The information of the ratings, and of what is known besides them."""
         for prior in (self.prior, self.interactions):

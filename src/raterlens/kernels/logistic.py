@@ -16,6 +16,8 @@ _softplus = kernel(
 _passes = kernel(
     "passes", Integer, Integer, Doubles, Doubles, Doubles, *[Integer] * 2, Doubles, Doubles, Doubles, Doubles
 )
+# Numbers of a table that are worth a thread of their own.
+_LEAST = 2**14
 
 
 def log_partition(slope: Array, intercept: Array, points: Array) -> Array:
@@ -28,7 +30,7 @@ def log_partition(slope: Array, intercept: Array, points: Array) -> Array:
         small = np.empty(len(whole))
         _softplus(*span, slope, intercept, whole, len(whole), len(points), small, out)
 
-    in_threads(part, spans(len(slope)))
+    in_threads(part, spans(len(slope), _LEAST // len(whole)))
     return out
 
 
@@ -44,9 +46,9 @@ def counted_passes(slope: Array, intercept: Array, points: Array, counts: Array)
         small = np.empty(len(whole))
         _passes(*span, slope, intercept, whole, len(whole), len(points), counts, small, *found)
 
-    in_threads(part, spans(len(slope)))
+    in_threads(part, spans(len(slope), _LEAST // len(whole)))
     return found
 
 
 def _whole(points: Array) -> Array:
-    return np.pad(points, (0, padded(len(points)) - len(points)))
+    return np.concatenate([points, np.zeros(padded(len(points)) - len(points))])

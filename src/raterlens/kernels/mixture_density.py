@@ -17,6 +17,13 @@ _mean_density, _mean_tail = (
 )
 
 
+_mean_tail_and_density = kernel(
+    "mean_tail_and_density", Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3
+)
+# Raters that are worth a thread of their own.
+_LEAST = 200
+
+
 def mean_density(slope: Array, severity: Array, variances: Array, weights: Array) -> Array:
     """sum_k w_k exp(-severity^2 / (2 (v_k + slope^2))) / sqrt(v_k + slope^2), for every rater."""
     return _over_raters(_mean_density, slope, severity, variances, weights)
@@ -25,6 +32,20 @@ def mean_density(slope: Array, severity: Array, variances: Array, weights: Array
 def mean_tail(slope: Array, distance: Array, variances: Array, weights: Array) -> Array:
     """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), for every rater; distances are at least 0."""
     return _over_raters(_mean_tail, slope, distance, variances, weights)
+
+
+def mean_tail_and_density(
+    slope: Array, distance: Array, variances: Array, weights: Array
+) -> tuple[Array, Array]:
+    """`mean_tail` and `mean_density`, in little more time than the first of them."""
+    known = [Doubles.of(values) for values in (slope, distance, variances, weights)]
+    tail, density = np.empty((2, len(slope)))
+
+    def part(span: tuple[int, int]) -> None:
+        _mean_tail_and_density(*span, *known, len(variances), np.empty((3, len(variances))), tail, density)
+
+    in_threads(part, spans(len(slope), _LEAST))
+    return tail, density
 
 
 def _over_raters(
@@ -38,5 +59,5 @@ def _over_raters(
     def part(span: tuple[int, int]) -> None:
         sums(*span, *known, len(variances), *np.empty((2, len(variances))), out)
 
-    in_threads(part, spans(len(slope)))
+    in_threads(part, spans(len(slope), _LEAST))
     return out

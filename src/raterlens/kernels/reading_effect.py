@@ -205,7 +205,7 @@ class Products:
         edges = self.sets.first_of_rater
         in_threads(
             lambda span: part(int(edges[span[0]]), int(edges[span[1]])),
-            spans(self.sets.n_raters),
+            spans(self.sets.n_raters, least=1),
         )
 
     @property

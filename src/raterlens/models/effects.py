@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.records import dataclass
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 
 class Effect(Protocol):
@@ -33,6 +33,10 @@ class Effect(Protocol):
     def scaling(self, x: Array) -> Array:
         """The direction that scales all effects alike."""
 
+    @property
+    def places(self) -> Indices | None:
+        """(raters,): the parameter that each rater's effect is; None where effects are anything else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -40,14 +44,15 @@ class Linear:
 
     design: sparse.csr_array
     identity: bool = False
+    places: Indices | None = None
 
     @staticmethod
     def own(n: int) -> "Linear":
-        return Linear(sparse.eye_array(n, format="csr"), identity=True)
+        return Linear(sparse.eye_array(n, format="csr"), identity=True, places=np.arange(n))
 
     @staticmethod
     def common(n: int) -> "Linear":
-        return Linear(sparse.csr_array(np.ones((n, 1))))
+        return Linear(sparse.csr_array(np.ones((n, 1))), places=np.zeros(n, np.int64))
 
     @staticmethod
     def explained(covariates: Array) -> "Linear":
@@ -83,6 +88,10 @@ class LogLinear:
     """effect = exp(design @ x): positive slopes explained by covariates."""
 
     covariates: Array
+
+    @property
+    def places(self) -> Indices | None:
+        return None
 
     @property
     def size(self) -> int:

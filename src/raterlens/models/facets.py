@@ -232,32 +232,44 @@ class FacetsModel:
         The same derivatives as `pullback`, spelled out; inference needs the matrix.
         """
         parts, contexts, at = self._parts(parameters), self.contexts, self.effects
-        every, one = np.arange(len(contexts)), np.ones(len(contexts))
-        slope_part = [(contexts.rater + at["slope"].start, parts.stretch)]
+        one = np.ones(len(contexts))
+        slope_part = [(contexts.rater + at["slope"].start, parts.stretch * one)]
         if self.item_slopes:
             slope_part.append((contexts.item + at["item_slope"].start, parts.slope * parts.stretch))
         base_part = [(contexts.rater + at["severity"].start, -one)]
         if self.difficulty_on_ability_scale:
             base_part.append((contexts.rater + at["slope"].start, -parts.difficulty))
-        base_part += [(level + at[name].start, -parts.weight) for name, level, _ in self._difficulties()]
+        base_part += [
+            (level + at[name].start, -parts.weight * one) for name, level, _ in self._difficulties()
+        ]
         base_part += [(term.cell + at[term.block].start, -one) for term in self.interactions]
-        slopes, bases = (
-            sparse.csr_array(
-                (
-                    np.concatenate([value * one for _, value in part]),
-                    (np.tile(every, len(part)), np.concatenate([column for column, _ in part])),
-                ),
-                shape=(len(contexts), at.size),
-            )
-            for part in (slope_part, base_part)
-        )
-        intercepts = sparse.kron(bases, self.lever[:, None], format="csr")
+        found = _stacked([(slope_part, np.ones(1)), (base_part, self.lever)], at.size)
         if self.thresholds is not None:
-            intercepts = intercepts - _placed(self.thresholds.design, at["threshold"], at.size)
-        return sparse.vstack([slopes, intercepts], format="csr") @ self.effect_jacobian(parameters)
+            design = _placed(self.thresholds.design, at["threshold"], at.size)
+            none = sparse.csr_array((len(contexts), at.size))
+            found = found - sparse.vstack([none, design], format="csr")
+        # Where effects are parameters themselves, their columns are known without a product of matrices.
+        places = self._places_of_effects
+        if places is None:
+            return sparse.csr_array(found @ self.effect_jacobian(parameters))
+        return sparse.csr_array(
+            (found.data, places[found.indices], found.indptr), shape=(found.shape[0], self.blocks.size)
+        )
+
+    @property
+    def _places_of_effects(self) -> NDArray[np.int64] | None:
+        """(effects,): the parameter that each effect is; None where some are not."""
+        own = []
+        for name, effect in self._of_raters.items():
+            if effect.places is None:
+                return None
+            own.append(effect.places + self.blocks[name].start)
+        return np.concatenate([*own, np.arange(self._rest, self.blocks.size)])
 
     def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
         """(parameters, parameters): the map's own curvature, weighted by derivatives in slopes and intercepts."""
+        if not self.item_slopes and not self.difficulty_on_ability_scale and isinstance(self.slope, Linear):
+            return sparse.csr_array((self.blocks.size, self.blocks.size))
         parts, contexts, at = self._parts(parameters), self.contexts, self.effects
         d_base = d_intercepts @ self.lever
         corner = sparse.csr_array((at.size, at.size))
@@ -372,6 +384,21 @@ def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     n = contexts.n_raters
     _, group = components(n + contexts.n_items, contexts.rater, contexts.item + n)
     return group[:n], group[n:]
+
+
+def _stacked(
+    groups: list[tuple[list[tuple[NDArray[np.int64], Array]], Array]], width: int
+) -> sparse.csr_array:
+    """Rows of each group of (columns, values), every row as often as there are levers, times each of them."""
+    indices, values, lengths = [], [], []
+    for part, lever in groups:
+        columns, value = (np.stack(each, axis=1) for each in zip(*part, strict=True))
+        indices.append(np.repeat(columns, len(lever), axis=0).ravel())
+        values.append((value[:, None, :] * lever[:, None]).ravel())
+        lengths.append(np.full(len(columns) * len(lever), len(part)))
+    begin = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    found = np.concatenate(values), np.concatenate(indices), begin
+    return sparse.csr_array(found, shape=(len(begin) - 1, width))
 
 
 def _placed(matrix: sparse.csr_array, columns: slice, width: int) -> sparse.csr_array:

@@ -16,6 +16,8 @@ Result = TypeVar("Result")
 
 BLOCK = 2**17
 """Rows that stay in the processor's cache from one step to the next."""
+# Rows that are not worth a thread of their own.
+_FEW = 2**14
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
 """Whether what runs here is one of several tasks."""
@@ -43,13 +45,20 @@ def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Re
     """`work` of each task, in order. It has to let go of the interpreter's lock for most of its time."""
     if len(tasks) < 2 or available_cores() < 2:
         return [work(task) for task in tasks]
-    return list(_thread_pool(os.getpid()).map(work, tasks))
+    # This thread has its share, so that on two cores only one has to be woken.
+    others = [_thread_pool(os.getpid()).submit(work, task) for task in tasks[1:]]
+    try:
+        first = work(tasks[0])
+    finally:
+        done = [other.result() for other in others]
+    return [first, *done]
 
 
-def spans(size: int) -> list[tuple[int, int]]:
-    """Consecutive stretches of 0 .. size, one per thread."""
-    cores = available_cores()
-    return list(pairwise(size * part // cores for part in range(cores + 1)))
+def spans(size: int, least: int = 64) -> list[tuple[int, int]]:
+    """Consecutive stretches of 0 .. size, one per thread; fewer where they would be shorter than `least`: handing work
+    to a thread takes some tens of microseconds."""
+    parts = max(1, min(available_cores(), size // max(least, 1)))
+    return list(pairwise(size * part // parts for part in range(parts + 1)))
 
 
 def in_blocks(work: Callable[[slice], Result], size: int, block: int = BLOCK) -> list[Result]:
@@ -58,7 +67,7 @@ def in_blocks(work: Callable[[slice], Result], size: int, block: int = BLOCK) ->
     def part(span: tuple[int, int]) -> list[Result]:
         return [work(slice(at, min(at + block, span[1]))) for at in range(*span, block)]
 
-    return [done for part in in_threads(part, spans(size)) for done in part]
+    return [done for part in in_threads(part, spans(size, _FEW)) for done in part]
 
 
 @cache

@@ -239,8 +239,8 @@ class FacetsTask:
         if self.config.method == "mml":
             errors = ability_errors(estimate, self.coded, covariance, reach)
         on = measured(calibration, self.yardstick, estimate.moments.mean, errors)
-        raters = on.raters()
-        tables = tabulate(self.coded, estimate, raters, on.standards(), errors, covariance, self.covariates)
+        raters, standards = on.raters_and_standards()
+        tables = tabulate(self.coded, estimate, raters, standards, errors, covariance, self.covariates)
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()
         if estimate.interactions:

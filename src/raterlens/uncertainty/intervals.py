@@ -9,8 +9,6 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +16,13 @@ from numpy.typing import NDArray
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.peak import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
-from raterlens.models.panel import Panel, SlopeLimits
+from raterlens.models.panel import Panel
 from raterlens.records import dataclass
-from raterlens.types import Array
-from raterlens.uncertainty.slope_scale import between, skewed
+from raterlens.types import Array, Mask
+from raterlens.uncertainty.panel_draws import FLATTEST, Draws, Measured, Rival, over_draws
 
 _LEVEL = 0.95
-_TWO_SIDED = 1.96
+_TAIL = (1 - _LEVEL) / 2
 # Whoever ran to the largest slope was lucky: up to 1.96 standard errors, intervals covered 84 % of raters at a limit.
 AT_LIMIT = 2.4
 # Whoever is estimated at 0 was unlucky. An estimate of a slope z standard errors above 0 that would be x below 0 is 0,
@@ -32,78 +30,11 @@ AT_LIMIT = 2.4
 # of those who come out at 0 once in a hundred times (z = 2.326; x is beyond 0.965 in one of twenty of them), and more
 # of those who do more often.
 AT_ZERO = 3.146
-_DRAWS = 1_000
-# Raters whose draws are evaluated at a time.
-_BLOCK = 1_000
 # With reading effects, every so many draws do for a rater whose severity has a standard error beyond this: next to
 # nothing is known of it, and no table of Chebyshev's reaches so far.
 _THINNED, _VAGUE = 10, 100.0
 # Severities of an interval that are tried before the best of them is refined.
 _CANDIDATES = 33
-# A yardstick's slope in a draw; no rater's slope matters below it.
-_FLATTEST = 1e-6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """A panel on its yardstick: slope a, severity eta from the origin, and sigma."""
-
-    a: Array
-    """Slopes that ran to the limit, or of raters who are not linked to the rest, are at most those of the others."""
-    eta: Array
-    sigma: float
-    origin: float
-    joint: Array | None
-    """(raters, 3, 3): covariance of (a_r, eta_r, sigma); with a fourth, the variance of the reading effect, if any."""
-    falling: Array
-    most: float
-    """No slope is above it."""
-    is_most: bool
-    """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
-    sampled: bool = False
-    """Raters were fitted as a sample of raters: slopes may be negative, and what is known of each is skewed."""
-    rival: "Rival | None" = None
-    """Whom the yardstick competes with, where it is one of the raters and the best of them."""
-    halo: Array | None = None
-    """Variances of the reading effect; None where the model has none."""
-    limits: SlopeLimits | None = None
-    """How far slopes could be from their estimates, where that was looked for."""
-
-    @property
-    def halos(self) -> Array | float:
-        return 0.0 if self.halo is None else self.halo
-
-    @property
-    def sigmas(self) -> Array:
-        return np.full_like(self.a, max(self.sigma, _FLATTEST))
-
-    def of(self, rows: NDArray[np.int64]) -> "Measured":
-        """These raters alone, on the yardstick of all."""
-        rival = self.rival
-        if rival is not None:
-            place = np.flatnonzero(rows == rival.of)
-            rival = replace(rival, of=int(place[0])) if len(place) else None
-        return replace(
-            self,
-            a=self.a[rows],
-            eta=self.eta[rows],
-            joint=None if self.joint is None else self.joint[rows],
-            falling=self.falling[rows],
-            rival=rival,
-            halo=None if self.halo is None else self.halo[rows],
-            limits=None if self.limits is None else self.limits.of(rows),
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rival:
-    """The runner-up of a panel, as the yardstick's draws see it."""
-
-    of: int
-    """The yardstick."""
-    slope: float
-    joint: Array
-    """(3, 3): covariance of the yardstick's slope and severity and the runner-up's slope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +94,39 @@ def rater_estimates(
     panel: Panel, on: Measured, index: Index, *, with_intervals: bool = True
 ) -> RaterEstimates:
     """Capability of every rater; intervals take most of the time."""
+    if on.joint is None or not with_intervals:
+        nothing = np.full((2, len(on.a)), np.nan)
+        return _estimates(panel, on, index, nothing, nothing)
+    return _estimates(panel, on, index, *_rater_intervals(on, index, index.kappa_and_sharpness))
+
+
+def estimates_and_standards(panel: Panel, on: Measured, index: Index) -> tuple[RaterEstimates, "Standards"]:
+    """`rater_estimates` and `standards`, from the same draws."""
+    if on.joint is None:
+        return rater_estimates(panel, on, index), standards(on, index)
+    low, high = _rater_intervals(on, index, index.all_shown)
+    found = Standards(index.standard(on.a, on.eta, on.halos), low[2], high[2])
+    return _estimates(panel, on, index, low[:2], high[:2]), found
+
+
+def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Array, Array]:
+    """(values, raters) twice; the first two values are kappa and sharpness, which are 0 where a slope is."""
+    best = _IfTheBest(on)
+    low, high = _quantiles(on, index, values, beside=best.see)
+    _one_sided(on, values, low[:2], high[:2])
+    if on.is_most:
+        high[0] = np.maximum(high[0], best.upper(index))
+    if on.is_most and on.sigma == 0:
+        # Shares of nothing: anything is possible.
+        low[0], high[0] = 0.0, 1.0
+    return low, high
+
+
+def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array) -> RaterEstimates:
+    """From the ends of the intervals of kappa and sharpness, each (2, raters)."""
     a, eta, sigmas, halos = on.a, on.eta, on.sigmas, on.halos
     rho, rho_gradient = index.rho(a, sigmas)
     rho_se = eta_se = kappa_se = sharpness_se = np.full_like(a, np.nan)
-    low = high = np.full((2, len(a)), np.nan)
     sigma_se = np.nan
     kappa, sharpness = index.kappa_and_sharpness(a, eta, sigmas, halos)
     if on.joint is not None:
@@ -177,13 +137,6 @@ def rater_estimates(
         unheld = 0.0 if on.limits is None else (on.limits.severity_unheld / fall) ** 2
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0) + unheld)
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
-    if on.joint is not None and with_intervals:
-        low, high = _intervals(on, index.kappa_and_sharpness)
-        if on.is_most:
-            high[0] = np.maximum(high[0], _if_the_best(on, index))
-        if on.is_most and on.sigma == 0:
-            # Shares of nothing: anything is possible.
-            low[0], high[0] = 0.0, 1.0
     if on.is_most and on.sigma == 0:
         rho_se = kappa_se = np.full_like(a, np.nan)
     return RaterEstimates(
@@ -220,7 +173,7 @@ def standards(on: Measured, index: Index) -> Standards:
     found = index.standard(on.a, on.eta, on.halos)
     if on.joint is None:
         return Standards(found, *(np.full_like(found, np.nan),) * 2)
-    low, high = _quantiles(on, lambda a, eta, sigma, halo: [index.standard(a, eta, halo)], found[None])
+    low, high = _quantiles(on, index, lambda a, eta, sigma, halo: [index.standard(a, eta, halo)])
     return Standards(found, low[0], high[0])
 
 
@@ -235,7 +188,9 @@ def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstima
     kappa = np.stack(list(at(on.a, on.eta, on.sigmas, on.halos)), axis=1)
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
     if on.joint is not None:
-        low, high = (ends.T for ends in _intervals(on, at))
+        low, high = _quantiles(on, index, at)
+        _one_sided(on, at, low, high)
+        low, high = low.T, high.T
     return CurveEstimates(kappa, low, high)
 
 
@@ -286,114 +241,94 @@ def _standard_error(gradient: Gradient, joint: Array) -> Array:
 Values = Callable[[Array, Array, Array, Array | float], Iterable[Array]]
 
 
-def _intervals(on: Measured, values: Values) -> tuple[Array, Array]:
-    """(values, raters) twice: of what is 0 where a slope is; one-sided there."""
-    low, high = _quantiles(on, values, np.stack(list(values(on.a, on.eta, on.sigmas, on.halos))))
+def _one_sided(on: Measured, values: Values, low: Array, high: Array) -> None:
+    """Put in the intervals, of what is 0 where a slope is, of raters whose slope is 0; (values, raters) twice."""
     zero = np.flatnonzero((on.a == 0) & (on.limits is None))
+    if not len(zero):
+        return
     low[:, zero] = 0.0
     highest, sigma = _highest_slope(on, zero), on.sigmas[zero]
     if on.is_most:
         sigma = np.maximum(sigma, highest)
     halo = 0.0 if on.halo is None else on.halo[zero]
-    high[:, zero] = np.stack(list(values(highest, on.eta[zero], sigma, halo)))
-    return low, high
+    of_these = list(values(highest, on.eta[zero], sigma, halo))
+    high[:, zero] = np.stack(of_these[: len(high)])
 
 
-def _quantiles(on: Measured, values: Values, found: Array) -> tuple[Array, Array]:
-    """(values, raters) twice: over draws, stretched where what was found is beyond them."""
-    tail = (1 - _LEVEL) / 2
-    low, high = np.empty_like(found), np.empty_like(found)
-    drawn = _draws(on)
+def _quantiles(
+    on: Measured,
+    index: Index,
+    values: Values,
+    beside: Callable[[slice, Draws], None] = lambda rows, draws: None,
+) -> tuple[Array, Array]:
+    """(values, raters) twice: over draws, stretched where what was found is beyond them.
+
+    `beside` is told the draws as well.
+    """
     assert on.joint is not None
+    found = np.stack(list(values(on.a, on.eta, on.sigmas, on.halos)))
+    low, high = np.empty_like(found), np.empty_like(found)
     vague = (on.joint[:, 1, 1] > _VAGUE**2) & (on.halo is not None)
-    for first in range(0, len(on.a), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        draws = drawn(rows)
-        for some, step in ((~vague[rows], 1), (vague[rows], _THINNED)):
+
+    def ends(rows: slice, some: Mask | slice, draws: Draws) -> None:
+        for which, value in enumerate(values(*draws)):
+            least, most, above = np.quantile(value, [_TAIL, 1 - _TAIL, _LEVEL], axis=1)
+            if on.sampled:  # who may not tell students apart: the question is how good it is at most
+                most = np.where(least < 0, np.maximum(above, 0.0), most)
+            low[which, rows][some], high[which, rows][some] = least, most
+
+    def block(rows: slice, draws: Draws) -> None:
+        beside(rows, draws)
+        own = vague[rows]
+        if not own.any():
+            ends(rows, slice(None), draws)
+            return
+        for some, step in ((~own, 1), (own, _THINNED)):
             if some.any():
                 a, eta, sigma = (part[some, ::step] for part in draws[:3])
-                halo = draws[3][some, ::step] if isinstance(draws[3], np.ndarray) else 0.0
-                for which, value in enumerate(values(a, eta, sigma, halo)):
-                    least, most, above = np.quantile(value, [tail, 1 - tail, _LEVEL], axis=1)
-                    if on.sampled:  # who may not tell students apart: the question is how good it is at most
-                        most = np.where(least < 0, np.maximum(above, 0.0), most)
-                    low[which, rows][some], high[which, rows][some] = least, most
+                halo = draws.halo[some, ::step] if isinstance(draws.halo, np.ndarray) else draws.halo
+                ends(rows, some, Draws(a, eta, sigma, halo))
+
+    over_draws(on, block, each_by_itself=index.by_formula)
     return np.minimum(low, found), np.maximum(high, found)
 
 
-def _draws(on: Measured) -> Callable[[slice], tuple[Array, Array, Array, Array | float]]:
-    """For some of the raters, draws of (a, eta, sigma, halo): the same normal numbers for everyone."""
-    assert on.joint is not None
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, on.joint.shape[1]))
-    normal = np.concatenate([half, -half])
-    numbers = [on.a, on.eta, on.sigmas, *(() if on.halo is None else (on.halo,))]
-    joint, centre = on.joint.copy(), np.stack(numbers, axis=1)
-    if on.rival is not None:
-        joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
-    values, vectors = np.linalg.eigh(joint)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
-    reversible = on.sampled or (on.a < 0).any()
-
-    def of(rows: slice) -> tuple[Array, Array, Array, Array | float]:
-        draws = centre[rows, None] + normal @ root[rows].transpose(0, 2, 1)
-        a = draws[..., 0] if reversible else np.maximum(draws[..., 0], 0.0)
-        eta = draws[..., 1]
-        if on.sampled:
-            a = skewed(on.a[rows, None], a)
-        elif on.limits is not None:
-            a, eta = within_limits(on, rows, draws[..., 0], eta, normal[:, 0])
-        sigma = np.abs(draws[..., 2])
-        if on.is_most:
-            sigma = np.maximum(np.abs(a), sigma)
-        halo = 0.0 if on.halo is None else np.maximum(draws[..., 3], 0.0)
-        return a, eta, np.maximum(sigma, _FLATTEST), halo
-
-    return of
-
-
-def within_limits(
-    on: Measured, rows: slice, slopes: Array, severities: Array, normal: Array
-) -> tuple[Array, Array]:
-    """Slopes and severities of draws (raters, draws) that reach as far as profile likelihood says, severities following
-    slopes; a slope that is held has no error of its own, and follows the standard normal numbers instead."""
-    assert on.joint is not None
-    assert on.limits is not None
-    limits, joint, a = on.limits.of(rows), on.joint[rows], on.a[rows, None]
-    deviation = np.sqrt(np.maximum(joint[:, :1, 0], 0.0))
-    spare = np.broadcast_to(normal, slopes.shape).copy()
-    z = np.divide(slopes - a, deviation, out=spare, where=deviation > 0)
-    along = np.divide(joint[:, :1, 1], deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
-    follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / _TWO_SIDED
-    return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), severities + (follows - along) * z
-
-
-def _if_the_best(on: Measured, index: Index) -> Array:
-    """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; none of the others.
+class _IfTheBest:
+    """Upper limits of kappa of those who might discriminate best, were they the ones.
 
     Whoever is the best has rho = 1 at its own slope, and the severity of its interval at which kappa is highest. Draws
     come close to that severity only: their quantiles would stay just below 1, where the best rater is. Where slopes are
     known so poorly that their limits come from profile likelihood, it may be as steep as its own limit: a severity then
     costs less, and even who is estimated at 0 may be the best.
     """
-    tail, upper = (1 - _LEVEL) / 2, np.full_like(on.a, -np.inf)
-    drawn = _draws(on)
-    for first in range(0, len(on.a), _BLOCK):
-        a, eta, sigma, _ = drawn(slice(first, first + _BLOCK))
-        known = (on.a[first : first + _BLOCK] > _FLATTEST) | (on.limits is not None)
-        might = np.flatnonzero(known & (np.mean(np.abs(a) >= sigma, axis=1) > tail))
-        if not len(might):
-            continue
-        low, high = np.quantile(eta[might], [tail, 1 - tail], axis=1)
-        steepest = on.a if on.limits is None else np.maximum(on.limits.high, on.a)
-        own, halo = steepest[first + might], 0.0 if on.halo is None else on.halo[first + might]
-        _, top = peaks(partial(_as_the_best, index, own, halo), low, high, _CANDIDATES)
-        upper[first + might] = np.minimum(top, 1.0)
-    return upper
 
+    def __init__(self, on: Measured) -> None:
+        self._on, self._might = on, np.zeros(len(on.a), dtype=bool)
+        self._ends = np.full((2, len(on.a)), np.nan)
+        """Of the severities of those who might."""
 
-def _as_the_best(index: Index, own: Array, halo: Array | float, eta: Array) -> Array:
-    return index.kappa(own, eta, own, halo)
+    def see(self, rows: slice, draws: Draws) -> None:
+        on = self._on
+        if not on.is_most:
+            return
+        known = (on.a[rows] > FLATTEST) | (on.limits is not None)
+        might = known & (np.mean(np.abs(draws.a) >= draws.sigma, axis=1) > _TAIL)
+        self._might[rows] = might
+        if might.any():
+            self._ends[:, rows][:, might] = np.quantile(draws.eta[might], [_TAIL, 1 - _TAIL], axis=1)
+
+    def upper(self, index: Index) -> Array:
+        """(raters,): minus infinity of the others."""
+        on, might = self._on, np.flatnonzero(self._might)
+        upper = np.full_like(on.a, -np.inf)
+        if len(might):
+            steepest = on.a if on.limits is None else np.maximum(on.limits.high, on.a)
+            own, halo = steepest[might], 0.0 if on.halo is None else on.halo[might]
+            best = index.best(own)
+            low, high = self._ends[:, might]
+            _, top = peaks(lambda eta: index.rate(own, eta, halo) / best, low, high, _CANDIDATES)
+            upper[might] = np.minimum(top, 1.0)
+        return upper
 
 
 def _highest_slope(on: Measured, zero: NDArray[np.int64]) -> Array:

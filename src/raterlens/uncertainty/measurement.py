@@ -30,15 +30,16 @@ from raterlens.records import dataclass
 from raterlens.text import Message, Option
 from raterlens.types import Array
 from raterlens.uncertainty.intervals import (
-    Measured,
     RaterEstimates,
     Standards,
     curve_estimates,
+    estimates_and_standards,
     measure,
     rater_estimates,
     standards,
 )
 from raterlens.uncertainty.largest_slope import corrected_largest, expected_largest, likely_largest
+from raterlens.uncertainty.panel_draws import Measured
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -64,12 +65,14 @@ class Measurement:
     def raters(self, *, with_intervals: bool = True) -> RaterEstimates:
         return rater_estimates(self.panel, self.on, self.index, with_intervals=with_intervals)
 
-    def standards(self) -> Standards:
-        """How many students pass where the average rater (or the one that the origin stands for) passes half."""
+    def raters_and_standards(self) -> tuple[RaterEstimates, Standards]:
+        """Besides, how many students pass where the average rater (or the one that the origin stands for) passes
+        half."""
         if self.absolute:
             average = severity_of_origin(AVERAGE, len(self.panel.slope), self.panel.aside)
-            return standards(measure(self.panel, self.sigma, average, is_most=self.on.is_most), self.index)
-        return standards(self.on, self.index)
+            on = measure(self.panel, self.sigma, average, is_most=self.on.is_most)
+            return self.raters(), standards(on, self.index)
+        return estimates_and_standards(self.panel, self.on, self.index)
 
     def only(self, rows: NDArray[np.int64]) -> "Measurement":
         """Of these raters alone, with the same numbers."""

@@ -16,7 +16,7 @@ from raterlens.capability.yardstick import Measure
 from raterlens.models.panel import Panel
 from raterlens.records import dataclass
 from raterlens.types import Array
-from raterlens.uncertainty.intervals import Measured, within_limits
+from raterlens.uncertainty.panel_draws import Measured, within_limits
 
 _SEED = 20250212
 _DRAWS = 2_000

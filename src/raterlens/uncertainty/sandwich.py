@@ -12,16 +12,18 @@ It is right where ratings of a student depend on each other in ways that the mod
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent
+from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.long_columns import run_starts
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 from raterlens.uncertainty.covariance import Covariance
 
 # Numbers in the posteriors of a batch of students: 8 MB.
@@ -46,44 +48,60 @@ def summed_scores(
     posterior (students, nodes)."""
     response, contexts = problem.response, problem.model.contexts
     k, steps = response.n_categories, len(response.lever)
-    cells = rating_cells(as_modelled(ratings, problem.model), contexts, k)
-    context, t = cells.indices // k, nodes.points
-    predictor, alike = problem.model.predictor(parameters), cells.indices
+    modelled = as_modelled(ratings, problem.model)
+    begin, order = _by_student(modelled)
+    context, score = contexts.places(modelled)[order], modelled.score[order]
+    predictor, t = problem.model.predictor(parameters), nodes.points
     if isinstance(response, Adjacent):
         # All scores of a context have the same, but for a constant.
         tables, alike = -response.probabilities(predictor, t).transpose(1, 0, 2), context
     else:
         tables = response.scores(predictor, t).reshape(steps, -1, len(t))
-    # Those of the slope come last.
-    tables = np.concatenate([tables, (np.tensordot(response.lever, tables, 1) * t)[None]])
-    found = np.empty((cells.nnz, steps + 1))
+        alike = context * k + score
+    # Those of the slope come first.
+    tables = np.concatenate([(np.tensordot(response.lever, tables, 1) * t)[None], tables])
+    found = np.empty((len(order), 1 + steps))
     for first, posterior in _in_batches(problem, parameters, nodes):
-        weight, span = weighted(posterior), cells.indptr[first : first + len(posterior) + 1]
+        weight, span = weighted(posterior), begin[first : first + len(posterior) + 1]
+        own = slice(span[0], span[-1])
         student = np.repeat(np.arange(len(posterior)), np.diff(span))
-        # Whoever has a cell is multiplied by its scores: one product of matrices per cell.
-        order = span[0] + np.argsort(alike[span[0] : span[-1]], kind="stable")
-        for some in np.split(order, run_starts(alike[order])[1:]):
-            found[some] = weight[student[some - span[0]]] @ tables[:, alike[some[0]]].T
+        found[own] = _products(weight, student, tables, alike[own])
         if isinstance(response, Adjacent):
-            own, score = slice(span[0], span[-1]), cells.indices[span[0] : span[-1]] % k
-            found[own, :-1] += np.eye(k)[score, 1:] * weight.sum(axis=1)[student, None]
-            found[own, -1] += score * (weight @ t)[student]
-    found *= cells.data[:, None]
-    intercepts, slopes = found[:, :-1], found[:, -1]
-    student = np.repeat(np.arange(ratings.n_students), np.diff(cells.indptr))
+            found[own, 0] += score[own] * (weight @ t)[student]
+            found[own, 1:] += np.eye(k)[score[own], 1:] * weight.sum(axis=1)[student, None]
+    rows = len(contexts) + context[:, None] * steps + np.arange(steps)
     in_contexts = sparse.csr_array(
-        (
-            np.concatenate([slopes, intercepts.ravel()]),
-            (
-                np.concatenate([student, np.repeat(student, steps)]),
-                np.concatenate(
-                    [context, (len(contexts) + context[:, None] * steps + np.arange(steps)).ravel()]
-                ),
-            ),
-        ),
+        (found.ravel(), np.column_stack([context, rows]).ravel(), begin * (1 + steps)),
         shape=(ratings.n_students, len(contexts) * (1 + steps)),
     )
     return sparse.csr_array(in_contexts @ problem.model.jacobian(parameters))
+
+
+def _by_student(ratings: Ratings) -> tuple[Indices, Indices]:
+    """Where the ratings of each student begin, with the end, among their rows in an order by students."""
+    begin = np.concatenate([[0], np.cumsum(np.bincount(ratings.student, minlength=ratings.n_students))])
+    if (ratings.student[1:] >= ratings.student[:-1]).all():
+        return begin, np.arange(ratings.n_ratings)
+    return begin, np.argsort(ratings.student, kind="stable")
+
+
+def _products(weight: Array, student: Indices, tables: Array, row: NDArray[np.integer]) -> Array:
+    """(ratings, tables): `sum_q weight[student_i, q] tables[:, row_i, q]`."""
+    found = np.empty((len(row), len(tables)))
+    if compiled_code_pays(len(row) * weight.shape[1] * len(tables)):
+        from raterlens.kernels.residual_sweep import averaged  # may be missing
+
+        def block(rows: slice) -> None:
+            for place, table in enumerate(tables):
+                found[rows, place] = averaged(weight, student[rows], table, row[rows])
+
+        in_blocks(block, len(row))
+        return found
+    # Whoever has a cell is multiplied by its scores: one product of matrices per cell.
+    order = np.argsort(row, kind="stable")
+    for some in np.split(order, run_starts(row[order])[1:]):
+        found[some] = weight[student[some]] @ tables[:, row[some[0]]].T
+    return found
 
 
 def _in_batches(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Iterator[tuple[int, Array]]:

@@ -45,6 +45,14 @@ EXPORT void KERNEL(mean_density)(
     }
 }
 
+/* 2 Phi(-root) / exp(-root^2 / 2), of a root of at least 0. */
+INLINE double scaled_tail(double root) {
+    double t = 1.0 / (1.0 + 0.5 * ROOT_HALF * root), s = 2.0 * t - 1.0, p = ERFCX[0];
+    for (int i = 1; i <= DEGREE; i++)
+        p = p * s + ERFCX[i];
+    return t * p;
+}
+
 /* out[r] = sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), of distances of at least 0; scratch as above. */
 EXPORT void KERNEL(mean_tail)(
     int64_t first, int64_t last, const double *restrict slope, const double *restrict distance,
@@ -58,12 +66,34 @@ EXPORT void KERNEL(mean_tail)(
             power[k] = -0.5 * root[k] * root[k];
         }
         KERNEL(exponentials)(power, size, 0.0);
-        for (int64_t k = 0; k < size; k++) {
-            double t = 1.0 / (1.0 + 0.5 * ROOT_HALF * root[k]), s = 2.0 * t - 1.0, p = ERFCX[0];
-            for (int i = 1; i <= DEGREE; i++)
-                p = p * s + ERFCX[i];
-            total += weights[k] * power[k] * t * p;
-        }
+        for (int64_t k = 0; k < size; k++)
+            total += weights[k] * power[k] * scaled_tail(root[k]);
         out[r] = 0.5 * total;
+    }
+}
+
+/* Both, which share the exponentials: tail[r] as of mean_tail, and sum_k w_k exp(-distance^2 / (2 (v_k + slope^2))) /
+   sqrt(v_k + slope^2); `part` is scratch for three times as many numbers as there are components. */
+EXPORT void KERNEL(mean_tail_and_density)(
+    int64_t first, int64_t last, const double *restrict slope, const double *restrict distance,
+    const double *restrict variances, const double *restrict weights, int64_t size, double *restrict part,
+    double *restrict tail, double *restrict density
+) {
+    double *restrict power = part, *restrict root = part + size, *restrict weighted = part + 2 * size;
+    for (int64_t r = first; r < last; r++) {
+        double square = slope[r] * slope[r], beyond = 0.0, height = 0.0;
+        for (int64_t k = 0; k < size; k++) {
+            double narrow = sqrt(1.0 / (variances[k] + square));
+            root[k] = distance[r] * narrow;
+            weighted[k] = weights[k] * narrow;
+            power[k] = -0.5 * root[k] * root[k];
+        }
+        KERNEL(exponentials)(power, size, 0.0);
+        for (int64_t k = 0; k < size; k++) {
+            height += weighted[k] * power[k];
+            beyond += weights[k] * power[k] * scaled_tail(root[k]);
+        }
+        tail[r] = 0.5 * beyond;
+        density[r] = height;
     }
 }

@@ -1,0 +1,168 @@
+"""Normal draws of what is known of each rater: slope, severity, yardstick and reading effect, on all cores."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.capability.yardstick import LARGEST_SLOPE
+from raterlens.models.panel import SlopeLimits
+from raterlens.parallel.threads import in_threads, one_thread
+from raterlens.records import dataclass
+from raterlens.types import Array
+from raterlens.uncertainty.slope_scale import between, skewed
+
+Result = TypeVar("Result")
+
+TWO_SIDED = 1.96
+FLATTEST = 1e-6
+"""A yardstick's slope in a draw; no rater's slope matters below it."""
+_DRAWS = 1_000
+# Raters whose draws are looked at together: what is found of them stays in the processor's cache; or as many as fit
+# into memory.
+_FEW, _BLOCK = 5, 50
+_MANY = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A panel on its yardstick: slope a, severity eta from the origin, and sigma."""
+
+    a: Array
+    """Slopes that ran to the limit, or of raters who are not linked to the rest, are at most those of the others."""
+    eta: Array
+    sigma: float
+    origin: float
+    joint: Array | None
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma); with a fourth, the variance of the reading effect, if any."""
+    falling: Array
+    most: float
+    """No slope is above it."""
+    is_most: bool
+    """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+    sampled: bool = False
+    """Raters were fitted as a sample of raters: slopes may be negative, and what is known of each is skewed."""
+    rival: "Rival | None" = None
+    """Whom the yardstick competes with, where it is one of the raters and the best of them."""
+    halo: Array | None = None
+    """Variances of the reading effect; None where the model has none."""
+    limits: SlopeLimits | None = None
+    """How far slopes could be from their estimates, where that was looked for."""
+
+    @property
+    def halos(self) -> Array | float:
+        return 0.0 if self.halo is None else self.halo
+
+    @property
+    def sigmas(self) -> Array:
+        return np.full_like(self.a, max(self.sigma, FLATTEST))
+
+    def of(self, rows: NDArray[np.int64]) -> "Measured":
+        """These raters alone, on the yardstick of all."""
+        rival = self.rival
+        if rival is not None:
+            place = np.flatnonzero(rows == rival.of)
+            rival = replace(rival, of=int(place[0])) if len(place) else None
+        return replace(
+            self,
+            a=self.a[rows],
+            eta=self.eta[rows],
+            joint=None if self.joint is None else self.joint[rows],
+            falling=self.falling[rows],
+            rival=rival,
+            halo=None if self.halo is None else self.halo[rows],
+            limits=None if self.limits is None else self.limits.of(rows),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """The runner-up of a panel, as the yardstick's draws see it."""
+
+    of: int
+    """The yardstick."""
+    slope: float
+    joint: Array
+    """(3, 3): covariance of the yardstick's slope and severity and the runner-up's slope."""
+
+
+class Draws(NamedTuple):
+    """Of some of the raters, each (raters, draws)."""
+
+    a: Array
+    eta: Array
+    sigma: Array
+    halo: Array | float
+
+
+def over_draws(
+    on: Measured, work: Callable[[slice, Draws], Result], *, each_by_itself: bool = True
+) -> list[Result]:
+    """`work` on the draws of some raters after the other, in order.
+
+    `each_by_itself`: it takes no tables for all of its draws together, so that few raters at a time, on all cores, cost
+    no more. How many does not depend on the machine: numbers must not.
+    """
+    drawn, n = _drawn(on), len(on.a)
+    if not each_by_itself:
+        blocks = [slice(first, min(first + _MANY, n)) for first in range(0, n, _MANY)]
+        return [work(rows, drawn(rows)) for rows in blocks]
+
+    def part(first: int) -> Result:
+        rows = slice(first, min(first + size, n))
+        with one_thread():
+            return work(rows, drawn(rows))
+
+    size = min(max(_FEW, n // 4), _BLOCK)
+    return in_threads(part, range(0, n, size))
+
+
+def _drawn(on: Measured) -> Callable[[slice], Draws]:
+    """The draws of any rows: the same normal numbers for everyone."""
+    assert on.joint is not None
+    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, on.joint.shape[1]))
+    normal = np.ascontiguousarray(np.concatenate([half, -half]).T)
+    numbers = [on.a, on.eta, on.sigmas, *(() if on.halo is None else (on.halo,))]
+    joint, centre = on.joint.copy(), np.stack(numbers, axis=1)
+    if on.rival is not None:
+        joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
+    values, vectors = np.linalg.eigh(joint)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+    reversible = on.sampled or (on.a < 0).any()
+
+    def of(rows: slice) -> Draws:
+        own = root[rows]
+        drawn = (own.reshape(-1, len(normal)) @ normal).reshape(*own.shape[:2], -1)
+        drawn += centre[rows, :, None]
+        slope, eta, sigma = (drawn[:, place] for place in range(3))
+        a = slope if reversible else np.maximum(slope, 0.0)
+        if on.sampled:
+            a = skewed(on.a[rows, None], a)
+        elif on.limits is not None:
+            a, eta = within_limits(on, rows, slope, eta, normal[0])
+        np.abs(sigma, out=sigma)
+        if on.is_most:
+            sigma = np.maximum(np.abs(a), sigma)
+        halo = 0.0 if on.halo is None else np.maximum(drawn[:, 3], 0.0)
+        return Draws(a, eta, np.maximum(sigma, FLATTEST), halo)
+
+    return of
+
+
+def within_limits(
+    on: Measured, rows: slice, slopes: Array, severities: Array, normal: Array
+) -> tuple[Array, Array]:
+    """Slopes and severities of draws (raters, draws) that reach as far as profile likelihood says, severities following
+    slopes; a slope that is held has no error of its own, and follows the standard normal numbers instead."""
+    assert on.joint is not None
+    assert on.limits is not None
+    limits, joint, a = on.limits.of(rows), on.joint[rows], on.a[rows, None]
+    deviation = np.sqrt(np.maximum(joint[:, :1, 0], 0.0))
+    spare = np.broadcast_to(normal, slopes.shape).copy()
+    z = np.divide(slopes - a, deviation, out=spare, where=deviation > 0)
+    along = np.divide(joint[:, :1, 1], deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
+    follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / TWO_SIDED
+    return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), severities + (follows - along) * z
