@@ -31,6 +31,7 @@ from raterlens.errors import OptionError, choose
 from raterlens.estimation.scoring import places_of
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.parallel.linear_algebra import suited_to
+from raterlens.parallel.meanwhile import meanwhile
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
@@ -180,27 +181,27 @@ def _diagnose(
 
     found = residuals(fit, ratings)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
-    sums = sums_of_contexts(found)
-    fair_rater, fair_student = _fair_averages(fit, found)
-    tables = {
-        "raters": fair_rater.beside(rater_fit(found, sums)),
-        "items": item_fit(found, sums),
-        "students": fair_student.beside(student_fit(found)),
-        "effects": effects(found),
-        "unexpected": unexpected(found, labels),
-        "curves": curves(found),
-        "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
-        "agreement": agreement(ratings, found.units, found.paired),
-        "rater pairs": rater_pairs(ratings, found.paired),
-    }
-    if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
-        tables["ability"] = shape.table
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
-    interactions = {
-        name: interaction(found, codes, names.cast(pl.String), name)
-        for name, (codes, names) in biases.items()
-    }
+    with meanwhile(lambda: _of_pairs(found, ratings)) as of_pairs:
+        sums = sums_of_contexts(found)
+        fair_rater, fair_student = _fair_averages(fit, found)
+        tables = {
+            "raters": fair_rater.beside(rater_fit(found, sums)),
+            "items": item_fit(found, sums),
+            "students": fair_student.beside(student_fit(found)),
+            "effects": effects(found),
+            "unexpected": unexpected(found, labels),
+            "curves": curves(found),
+            "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
+        }
+        interactions = {
+            name: interaction(found, codes, names.cast(pl.String), name)
+            for name, (codes, names) in biases.items()
+        }
+        tables |= of_pairs()
+    if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
+        tables["ability"] = shape.table
     changes = periods = None
     if moment is not None:
         changes = tables["change"] = change(found, *moment)
@@ -215,6 +216,13 @@ def _diagnose(
     tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters, allowed_for=halo)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
+
+
+def _of_pairs(found: Residuals, ratings: Ratings) -> dict[str, pl.DataFrame]:
+    return {
+        "agreement": agreement(ratings, found.units, found.paired),
+        "rater pairs": rater_pairs(ratings, found.paired),
+    }
 
 
 def _fair_averages(fit: Result, found: Residuals) -> tuple[Fair, Fair]:

@@ -1,15 +1,16 @@
 """What is known of a panel as a whole, found once for the report, the command line and the files."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from raterlens.diagnostics.consequences import Consequences, consequences
+from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
 from raterlens.parallel.linear_algebra import suited_to
+from raterlens.parallel.meanwhile import meanwhile
 from raterlens.records import dataclass
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
@@ -21,7 +22,7 @@ class Findings:
 
     consequences: Consequences
     differences: Differences
-    diagnosis: "Diagnosis | None" = None
+    diagnosis: Diagnosis | None = None
     monitoring: "Monitoring | None" = None
     """Beside an earlier fit, where there is one."""
 
@@ -37,9 +38,15 @@ class Findings:
         return () if self.monitoring is None else self.monitoring.warnings()
 
 
-def find(fit: "Fit", ratings: "Ratings | None" = None, diagnosis: "Diagnosis | None" = None) -> Findings:
-    """All of it; without ratings, what the estimates alone say."""
-    with suited_to(fit):
+def find(
+    fit: "Fit", ratings: "Ratings | None" = None, diagnosis: Diagnosis | None = None, **asked: Any
+) -> Findings:
+    """All of it; without ratings, what the estimates alone say.
+
+    `diagnosis`, where it was made; it is made here otherwise, `asked` as `diagnose` is.
+    """
+    with suited_to(fit), meanwhile(lambda: consequences(fit, ratings)) as meaning:
         if diagnosis is None and ratings is not None:
-            diagnosis = fit.diagnose(ratings)
-        return Findings(consequences(fit, ratings), differences(fit, ratings, diagnosis), diagnosis)
+            diagnosis = diagnose(fit, ratings, **asked)
+        differing = differences(fit, ratings, diagnosis)
+        return Findings(meaning(), differing, diagnosis)

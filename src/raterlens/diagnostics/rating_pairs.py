@@ -66,34 +66,49 @@ def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
     With ordered scores also kappa with quadratic weights (`weighted_kappa`); with pairs that a fit has foreseen, also
     the agreement that the model expects (`agreement_expected`). An empty table where there are too many pairs.
     """
-    k, nobody = ratings.n_categories, np.empty(0, np.int64)
-    first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
-    apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])
-    one, two = first[apart], second[apart]
-    swap = ratings.rater[one] > ratings.rater[two]
-    one, two = np.where(swap, two, one), np.where(swap, one, two)
-    n_raters = ratings.n_raters
-    met = grouped(ratings.rater[one], n_raters, ratings.rater[two], n_raters)
-    cell = (met.of_row * k + ratings.score[one]) * k + ratings.score[two]
-    table = np.bincount(cell, minlength=len(met) * k * k).reshape(len(met), k, k)
+    k = ratings.n_categories
+    one, two, table, expected = _meetings(ratings, paired)
     n = table.sum(axis=(1, 2))
     share = table / n[:, None, None]
     same = np.trace(table, axis1=1, axis2=2)
     columns: dict[str, object] = {
-        "rater": ratings.raters.gather(ratings.rater[one[met.example]]),
-        "other": ratings.raters.gather(ratings.rater[two[met.example]]),
+        "rater": ratings.raters.gather(one),
+        "other": ratings.raters.gather(two),
         "n": n,
         "agreement": same / n,
     }
     columns["agreement_low"], columns["agreement_high"] = _wilson(same, n)
-    if paired is not None and len(paired.expected) == len(paired):
-        columns["agreement_expected"] = np.bincount(met.of_row, paired.expected[apart], len(met)) / n
+    if expected is not None:
+        columns["agreement_expected"] = expected / n
     columns |= _with_interval("kappa", *cohen(share, n, np.eye(k)))
     if k > 2:
         score = np.arange(k, dtype=float)
         quadratic = 1 - ((score[:, None] - score) / (k - 1)) ** 2
         columns |= _with_interval("weighted_kappa", *cohen(share, n, quadratic))
     return pl.DataFrame(columns)
+
+
+def _meetings(
+    ratings: Ratings, paired: PairedRatings | None
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.int64], Array | None]:
+    """Every two raters with common work: who, a table of their scores, and how often they were expected to agree."""
+    k, n_raters, nobody = ratings.n_categories, ratings.n_raters, np.empty(0, np.int64)
+    first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
+    foreseen = paired.expected if paired is not None and len(paired.expected) == len(paired) else None
+    if large(len(first)):
+        from raterlens.kernels.rater_meetings import meetings  # may be missing
+
+        return meetings((first, second), foreseen, (ratings.rater, ratings.score), (n_raters, k))
+    apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])
+    one, two = first[apart], second[apart]
+    swap = ratings.rater[one] > ratings.rater[two]
+    one, two = np.where(swap, two, one), np.where(swap, one, two)
+    met = grouped(ratings.rater[one], n_raters, ratings.rater[two], n_raters)
+    cell = (met.of_row * k + ratings.score[one]) * k + ratings.score[two]
+    table = np.bincount(cell, minlength=len(met) * k * k).astype(np.int64).reshape(len(met), k, k)
+    expected = None if foreseen is None else np.bincount(met.of_row, foreseen[apart], len(met)).astype(float)
+    example = met.example
+    return ratings.rater[one[example]], ratings.rater[two[example]], table, expected
 
 
 def cohen(p: Array, n: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:

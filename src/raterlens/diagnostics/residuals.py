@@ -21,6 +21,7 @@ from raterlens.diagnostics.posterior import Block, Pass, Tables, averages_for, s
 from raterlens.diagnostics.rating_pairs import PairedRatings, paired_ratings
 from raterlens.engine.protocol import Moments
 from raterlens.models.contexts import Contexts
+from raterlens.parallel.meanwhile import meanwhile
 from raterlens.parallel.threads import in_threads
 from raterlens.ratings.coded import Ratings
 from raterlens.records import dataclass
@@ -127,14 +128,15 @@ class Residuals:
 def residuals(fit: Result, ratings: Ratings) -> Residuals:
     """Average residuals of every rating over the posterior of what it judges."""
     known = fit.calibration
-    model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
-    coded, groups, nodes = model.ratings, model.pairs, model.nodes
-    tables = tables_of(model.response, model.predictor, nodes)
-    context = model.contexts.places(coded)
-    work = Pass(model, tables, context)
-    pairs = Pairs(work.judged, work.rater, groups)
-    units = grouped(coded.student, coded.n_students, coded.item, coded.n_items)
-    further = _Further(model, context, units, tables)
+    with meanwhile(lambda: _of_the_same_work(ratings)) as same_work:
+        model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
+        coded, groups, nodes = model.ratings, model.pairs, model.nodes
+        tables = tables_of(model.response, model.predictor, nodes)
+        context = model.contexts.places(coded)
+        work = Pass(model, tables, context)
+        pairs = Pairs(work.judged, work.rater, groups)
+        units, paired = same_work()
+    further = _Further(model, context, paired, tables)
     sweep = sweep_for(coded.n_ratings)
 
     def go_over(block: Block) -> None:
@@ -163,16 +165,22 @@ def residuals(fit: Result, ratings: Ratings) -> Residuals:
     )
 
 
+def _of_the_same_work(ratings: Ratings) -> tuple[Groups, PairedRatings | None]:
+    """The ratings of the same student and item, and every two of these."""
+    units = grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)
+    return units, paired_ratings(ratings, units)
+
+
 class _Further:
     """What only some models have, and what two ratings have together, filled in block by block."""
 
     def __init__(
-        self, model: Expectation, context: NDArray[np.integer], units: Groups, tables: Tables
+        self, model: Expectation, context: NDArray[np.integer], paired: PairedRatings | None, tables: Tables
     ) -> None:
         ratings = model.ratings
         self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
         self.context, self.given = context, ratings.score
-        self.paired = paired_ratings(ratings, units)
+        self.paired = paired
         # As wide as what is looked up in it: NumPy would copy it to that width at every search.
         of_two = model.judged[:0] if self.paired is None else model.judged[self.paired.first]
         self.of_two = of_two.astype(np.int64)

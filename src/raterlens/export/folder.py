@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from raterlens.drafts import draft_folder, reason, remove_abandoned
 from raterlens.errors import OptionError
+from raterlens.parallel.meanwhile import meanwhile
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings
@@ -70,19 +71,15 @@ def write_results(
     is left alone. All are complete before the first one is put in place.
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
-    from raterlens.diagnostics.panel_summary import with_verdicts
     from raterlens.export.spreadsheet_cells import harmless
     from raterlens.report import render
 
     check_folder(out)
     with draft_folder(_existing(out)) as draft:
-        for part in TABLES:
-            harmless(with_verdicts(fit) if part == "raters" else fit.table(part)).write_csv(
-                draft / f"{part}.csv"
-            )
-        (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
-        page = render(fit, reproduction, ratings, found, document)
-        (draft / "report.html").write_text(page, encoding="utf-8")
+        with meanwhile(lambda: _write_fit(fit, draft)) as fit_is_written:
+            page = render(fit, reproduction, ratings, found, document)
+            (draft / "report.html").write_text(page, encoding="utf-8")
+            fit_is_written()
         diagnosed = {f"{part}.csv": fit.table(part) for part in FURTHER if part in fit.tables}
         diagnosed |= {} if found is None or found.diagnosis is None else found.diagnosis.files()
         diagnosed |= {} if document is None else document.files()
@@ -105,6 +102,18 @@ def write_results(
         _put_in_place(draft, out, written)
         for file in {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if again else ():
             (out / file).unlink(missing_ok=True)
+
+
+def _write_fit(fit: "Fit", draft: Path) -> None:
+    """What the estimates alone say."""
+    # as above
+    from raterlens.diagnostics.panel_summary import with_verdicts
+    from raterlens.export.spreadsheet_cells import harmless
+
+    for part in TABLES:
+        table = with_verdicts(fit) if part == "raters" else fit.table(part)
+        harmless(table).write_csv(draft / f"{part}.csv")
+    (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
 
 
 def _put_in_place(draft: Path, out: Path, files: Iterable[str]) -> None:

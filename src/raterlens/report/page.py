@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from raterlens.diagnostics.findings import Findings, find
 from raterlens.diagnostics.panel_summary import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.parallel.meanwhile import meanwhile
 from raterlens.ratings.linking import TARGET_SE, Linking, examine_links
 from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
@@ -74,11 +75,13 @@ def content(
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
     document = document or Document()
-    linking = None if ratings is None else examine_links(ratings)
     found = found or find(fit, ratings)
     diagnosis, ranked = found.diagnosis, not found.differences.equal
-    raters = panel(fit, diagnosis, ranked=ranked)
-    numbers = rater_data(fit, raters, diagnosis)
+    with meanwhile(lambda: None if ratings is None else examine_links(ratings)) as links:
+        raters = panel(fit, diagnosis, ranked=ranked)
+        numbers = rater_data(fit, raters, diagnosis)
+        drawn = pictures(fit, numbers, ranked=ranked)
+        linking = links()
     tables = _tables(fit, found, linking, document)
     warnings = (
         *caveats(fit.model),
@@ -87,7 +90,6 @@ def content(
         *document.cautions,
         *(() if linking is None else linking.warnings),
     )
-    drawn = pictures(fit, numbers, ranked=ranked)
     decided = decision_section(document, (WIDE, NARROW))
     there = drawn | {"decisions": decided, "interactions": "interactions" in tables}
     return {

@@ -1,14 +1,13 @@
 """A result as JSON: what `fit.save` and the command write, and `rl.load` reads. Nothing in it is ever run."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
 from raterlens.capability.yardstick import Yardstick
@@ -60,31 +59,28 @@ def encoded(value: Any) -> str:
         parts = (f"{json.dumps(key, ensure_ascii=False)}: {encoded(part)}" for key, part in value.items())
         return f"{{{', '.join(parts)}}}"
     if isinstance(value, list) and value and all(isinstance(part, np.ndarray) for part in value):
-        numbers = np.concatenate(value)
-        if not np.isfinite(numbers).all():
-            raise ValueError("JSON has no numbers that are not finite")
-        one_by_one = iter(_digits(pl.Series(numbers)))
-        return _listed(_listed(islice(one_by_one, len(part))) for part in value)
+        return _rows(value)
     if isinstance(value, list) and (written := _written(value)):
-        return _listed(written)
+        return written
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _listed(parts: Iterable[str]) -> str:
-    return f"[{', '.join(parts)}]"
+def _rows(rows: list[NDArray[np.float64]]) -> str:
+    """A matrix; polars lets go of the interpreter's lock, so that a large one does not hold up other threads."""
+    if not all(np.isfinite(row).all() for row in rows):
+        raise ValueError("JSON has no numbers that are not finite")
+    texts = pl.Series(rows, dtype=pl.List(pl.Float64)).cast(pl.List(pl.String)).list.join(", ")
+    return f"[[{texts.str.join('], [').item()}]]"
 
 
-def _written(values: list[Any]) -> list[str] | None:
-    """Each as JSON, if they are many, and all of them finite floats or missing."""
+def _written(values: list[Any]) -> str | None:
+    """As JSON, if they are many, and all of them finite floats or missing."""
     if len(values) < _LONG or not {*map(type, values)} <= {float, type(None)}:
         return None
     numbers = pl.Series(values, dtype=pl.Float64)
-    return _digits(numbers) if numbers.is_finite().all() else None
-
-
-def _digits(numbers: pl.Series) -> list[str]:
-    """Each as JSON, if finite or missing."""
-    return numbers.cast(pl.String).fill_null("null").to_list()
+    if not numbers.is_finite().all():
+        return None
+    return f"[{numbers.cast(pl.String).fill_null('null').str.join(', ').item()}]"
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:

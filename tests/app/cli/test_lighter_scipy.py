@@ -32,3 +32,16 @@ def test_functions_do_what_they_do() -> None:
         "np.ma.masked_array([1, 2], [0, 1]).sum(), np.fft.fft([1.0]).real[0], "
         "np.polynomial.polynomial.polyval(2.0, [1, 1]))"
     ) == ("0.5 0.693147 2.0 1.0 0.5 2.0 1 1.0 3.0")
+
+
+def test_masked_arrays_are_loaded_when_there_are_any() -> None:
+    assert run(
+        "import numpy as np, polars as pl; "
+        "print(*pl.Series(np.unique([1, 0])), 'numpy.ma.core' in sys.modules, end=' '); "
+        "some = np.ma.masked_array([1, 2], [0, 1]); "
+        "print(*pl.Series(some), 'numpy.ma.core' in sys.modules, np.ma is sys.modules['numpy.ma'])"
+    ) == ("0 1 False 1 None True True")
+
+
+def test_submodules_of_masked_arrays_can_be_loaded_by_name() -> None:
+    assert run("import numpy.ma.extras as extras; print(extras.notmasked_edges([1, 2]))") == "[0 1]"

@@ -56,7 +56,44 @@ def test_nothing_else_is_loaded_before_an_interrupt_is_answered() -> None:
 
 def test_the_command_starts_here() -> None:
     (command,) = entry_points(group="console_scripts", name="raterlens")
-    assert command.load() is start.main
+    assert command.load() is start.command
+
+
+# What libraries do at the end of a process.
+AT_THE_END = """
+import atexit, sys, threading, time
+from raterlens.app.cli.start import command
+
+def late():
+    loaded.wait()
+    time.sleep(1)
+    print("a thread")
+
+class Seen:
+    def find_spec(self, name, path=None, target=None):
+        if name == "raterlens.app.cli.commands":
+            loaded.set()
+
+loaded = threading.Event()
+sys.meta_path.insert(0, Seen())
+atexit.register(print, "registered")
+threading.Thread(target=late).start()
+command()
+print("not reached")
+"""
+
+
+@pytest.mark.parametrize(("argument", "code"), [("--version", 0), ("nothing-of-the-kind", 2)])
+def test_what_is_left_to_be_done_at_the_end_is_done(argument: str, code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END, argument], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == code
+    said = done.stdout.splitlines()
+    assert said[-1] == "registered"
+    assert "a thread" in said
+    assert "not reached" not in said
+    assert len(done.stderr.splitlines()) == (code > 0)
 
 
 @pytest.fixture

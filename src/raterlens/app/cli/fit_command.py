@@ -112,7 +112,6 @@ def _with_command(error: InputError, request: Request) -> InputError:
 def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable[[], None]:
     """What `fit` does once everything was checked that can be checked without the data; it returns what shows it."""
     # heavy, so not before it is needed
-    from raterlens.diagnostics.diagnosis import diagnose
     from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
     from raterlens.fitting import fit_as_clear, load
@@ -137,7 +136,7 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
         decided, plan = asked.made(result, ratings)
         ratings, besides, more = manageable(ratings, besides)
         cautions = (*said, *more)
-        found = find(result, ratings, diagnose(result, ratings, **besides, shape=shape))
+        found = find(result, ratings, **besides, shape=shape)
         if previous is not None:
             found = found.beside(result.monitor(ratings, previous=previous, time=besides.get("time")))
     if output.out is not None:

@@ -14,7 +14,6 @@ from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as side_by_side
-from raterlens.diagnostics.diagnosis import diagnose
 from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.errors import InputError, OptionError, RaterlensError
@@ -128,7 +127,7 @@ def fit(
     result, said, shape = fit_as_clear(ratings, request.fit, Run(_Share(progress)))
     request = replace(request, fit=result.config)
     progress({"phase": "checking", "share": 0.75})
-    found = find(result, ratings, diagnose(result, ratings, shape=shape))
+    found = find(result, ratings, shape=shape)
     decided, plan = asked.made(result, ratings)
     progress({"phase": "writing", "share": 0.85})
     write_results(
