@@ -131,6 +131,6 @@ class Covariances:
             np.empty(self._most, dtype=np.int64),
             np.empty(self._most),
             rows,
-            np.empty(self._width),
+            np.empty((3, self._width)),
             total,
         )
