@@ -52,7 +52,7 @@ def error(ratings: rl.Ratings, scale: str) -> float:
     link = get_link("logit")
     model, response = build(ratings, Options(facets_spec("gmf"), link, scale, False), ratings.n_categories)
     found = estimate(ratings, model, response, link, "mml")
-    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 5)
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.finest_step / 5)
     exact = found.problem.value(found.parameters, fine).loglik
     return abs(found.value.loglik / exact - 1)
 

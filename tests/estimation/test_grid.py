@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raterlens.engine.protocol import MOST_NODES, Moments
-from raterlens.estimation.grid import finer, first_nodes, nodes_for
+from raterlens.engine.nested_nodes import NestedNodes
+from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
+from raterlens.estimation.grid import finer, first_nodes, nested, nodes_for
 
 
 def test_nodes_follow_the_widths_of_the_posteriors():
@@ -32,3 +33,32 @@ def test_nodes_reach_the_tail_of_a_posterior_cut_off_at_one_side():
         nodes = nodes_for(Moments(np.full(100, upper.mean()), np.full(100, upper.std())), accuracy=1e-6)
         assert 100 * upper.sf(nodes.high) < 1e-6
         assert nodes.high < 9
+
+
+@pytest.mark.parametrize(
+    ("narrow", "students", "slope", "divided"),
+    [
+        (40, 10_000, 2.0, True),
+        (1_000, 10_000, 2.0, False),  # too many
+        (0, 10_000, 2.0, False),
+        (2, 500, 2.0, False),  # too few students altogether
+        (40, 10_000, 20.0, False),  # tables that turn too fast
+    ],
+)
+def test_steps_are_divided_for_a_few_among_many(narrow, students, slope, divided):
+    sd = np.full(students, 0.3)
+    sd[:narrow] = 0.05
+    plain = nodes_for(Moments(np.zeros(students), sd))
+    found = nested(plain, sd, lambda nodes: -np.log1p(np.exp(slope * nodes.points))[None])
+    assert isinstance(found, NestedNodes) == divided
+    assert (found is plain) != divided
+    if isinstance(found, NestedNodes):
+        assert found.step > 1.4 * plain.step
+        assert found.finest_step <= plain.step
+        assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=2 * found.step)
+        assert finer(found).finest_step == pytest.approx(found.finest_step / 2)
+
+
+def test_a_grid_without_narrow_posteriors_has_one_step():
+    nodes = Nodes.equally_spaced(-5, 5, 0.25)
+    assert nodes.finest_step == nodes.step

@@ -5,6 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
+from raterlens.engine.nested_nodes import NestedNodes
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.curvature import OwnCurvature
 from raterlens.estimation.grid import accuracy_for
@@ -13,6 +14,8 @@ from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quadrature import _known_well
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
+from raterlens.uncertainty.covariance import in_full
+from raterlens.uncertainty.information import observed_information
 from tests.support.facets_models import setting
 
 
@@ -44,6 +47,34 @@ def test_each_of_many_students_is_integrated_well():
     assert accuracy_for(n) > accuracy_for(1_000)
     assert found.loglik == pytest.approx(exact.loglik, abs=accuracy_for(n))
     np.testing.assert_allclose(exact.gradient, found.value.gradient, atol=1e-3)
+
+
+@pytest.mark.parametrize("scale", ["rating scale", "graded"])
+def test_scripts_that_everybody_marks_leave_the_tables_coarse(scale):
+    """Twenty among 2,000: all numbers are those of a grid that is fine for everybody."""
+    ratings = rl.simulate(
+        students=2_000,
+        raters=60,
+        items=3,
+        common_students=20,
+        slope=np.linspace(0.8, 1.6, 60),
+        thresholds=np.linspace(-2, 2, 4),
+        scale=scale,
+        seed=4,
+    ).ratings
+    link = get_link("logit")
+    model, response = build(ratings, Options(facets_spec("gmf"), link, scale, False), 5)
+    found = estimate(ratings, model, response, link, "mml")
+    assert isinstance(found.nodes, NestedNodes)
+    fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.finest_step / 5)
+    exact = found.problem.value(found.parameters, fine)
+    assert found.loglik == pytest.approx(exact.loglik, abs=accuracy_for(ratings.n_students))
+    np.testing.assert_allclose(exact.gradient, found.value.gradient, atol=1e-4)
+    information, expected = (
+        in_full(observed_information(found.problem, ratings, found.parameters, nodes))
+        for nodes in (found.nodes, fine)
+    )
+    np.testing.assert_allclose(information, expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_the_grid_resolves_steep_flanks_of_wide_posteriors():

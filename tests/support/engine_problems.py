@@ -20,11 +20,11 @@ def random_problem(
 
 
 def logistic_problem(
-    *, linear: bool = True
+    *, linear: bool = True, nodes: Nodes | None = None
 ) -> tuple[sparse.csr_array, sparse.csr_array | None, Tables, Nodes, CellScores]:
     """Smooth in ability, as a model is: each cell depends on three of seven parameters, each sum on one of them."""
     counts, sums, tables, _ = random_problem(linear=linear)
-    nodes = Nodes.equally_spaced(-9, 9, 0.3)  # wide enough for posteriors to end within
+    nodes = nodes or Nodes.equally_spaced(-9, 9, 0.3)  # wide enough for posteriors to end within
     rated = np.diff(counts.indptr) > 0  # nobody has sums without cells
     counts, sums = counts[rated], None if sums is None else sums[rated]
     random, n_cells = np.random.default_rng(1), counts.shape[1]

@@ -109,10 +109,10 @@ class Grid:
 
 def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
     """M_0 .. M_order of any smooth density, shape (order + 1, raters), for slopes a ≥ 0."""
-    out = np.empty((order + 1, a.size))
-    for rows, rule in ((a <= grid.steep, _in_ability), (a > grid.steep, _in_predictor)):
-        for block in blocks(np.nonzero(rows)[0]):
-            out[:, block] = rule(a[block], eta[block], density, order, grid)
+    out, flat = np.empty((order + 1, a.size)), a <= grid.steep
+    for block in blocks(np.flatnonzero(flat)):
+        out[:, block] = _in_ability(a[block], eta[block], density, order, grid)
+    out[:, ~flat] = _in_predictor(a[~flat], eta[~flat], density, order, grid)
     return out
 
 
@@ -140,13 +140,23 @@ def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: 
 
 def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
     x, weight = _weights(density, grid)
-    t = np.add.outer(x, eta) / a
-    phi = _normal(t)
     out = np.empty((order + 1, a.size))
-    for k in range(order + 1):
-        out[k] = weight @ phi / a
+    # In tables that are filled again and again: making them anew would take longer than what is put into them.
+    kept: tuple[Array, Array] | None = None
+    for block in blocks(np.arange(a.size), len(x)):
+        if kept is None or len(block) < kept[0].shape[1]:
+            kept = np.empty((len(x), len(block))), np.empty((len(x), len(block)))
+        t, phi = kept
+        np.add.outer(x, eta[block], out=t)
+        t /= a[block]
+        np.multiply(t, -0.5, out=phi)
         phi *= t
-    return out
+        np.exp(phi, out=phi)
+        out[0, block] = weight @ phi
+        for k in range(1, order + 1):
+            phi *= t
+            out[k, block] = weight @ phi
+    return out / (_ROOT_2PI * a)
 
 
 @lru_cache(maxsize=16)

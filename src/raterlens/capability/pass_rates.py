@@ -82,9 +82,14 @@ def reached(
         out[:, :, block] = np.einsum(
             "t,skta->ska", of_ability, cumulative(np.multiply.outer(t, a[block]) - eta[block])
         )
-    for block in blocks(np.flatnonzero(a > grid.steep)):
-        z = np.add.outer(x, eta[block]) / a[block]
-        out[0, :, block], out[1, :, block] = (of_step @ special.ndtr(-z)).T, (of_step @ special.ndtr(z)).T
+    for block in blocks(np.flatnonzero(a > grid.steep), len(x)):
+        z = np.add.outer(x, eta[block])
+        z /= a[block]
+        # The smaller of the two tails, and the other as what is left.
+        small = special.ndtr(-np.abs(z))
+        most = 1 - small
+        out[0, :, block] = (of_step @ np.where(z > 0, small, most)).T
+        out[1, :, block] = (of_step @ np.where(z > 0, most, small)).T
     return out.reshape(*out.shape[:2], *shape)
 
 

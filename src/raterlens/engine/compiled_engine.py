@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
+from raterlens.engine.nested_nodes import NestedNodes, weights_between
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.score_expansion import STEP
 from raterlens.engine.symmetric import mirrored
 from raterlens.kernels.library import Doubles
-from raterlens.kernels.posterior_pass import Found, Rows, Students, go_over
+from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans
@@ -185,10 +186,13 @@ class _Pass:
     """Tables on a grid, and the students to be gone over."""
 
     def __init__(self, work: _Work, tables: Tables, nodes: Nodes) -> None:
-        self.rows = Rows.of(tables.cells, nodes.points, nodes.log_weights, nodes.step)
+        self._between, nested = NOWHERE, isinstance(nodes, NestedNodes)
+        if isinstance(nodes, NestedNodes):
+            self._between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
+        self.rows = Rows.of(tables.cells, nodes.points, nodes.log_weights, nodes.step, bent=nested)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._students = Students(*work.rows, self.linear, work.weight)
 
     def over(self, span: tuple[int, int], found: Found) -> float:
         """Go over a span of students, fill what is to be found of them, and return their log-likelihood."""
-        return go_over(span, self._students, self.rows, found)
+        return go_over(span, self._students, self.rows, found, self._between)

@@ -1,10 +1,12 @@
 """The readable engine: NumPy and SciPy-sparse, students in blocks that stay in cache."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
+from raterlens.engine.nested_nodes import NestedNodes
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.score_expansion import expanded_covariance
 from raterlens.types import Array
@@ -26,6 +28,9 @@ class NumpyEngine:
         return int(self._counts.shape[0])
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        if isinstance(nodes, NestedNodes):
+            found = self.evaluate(*_in_between(tables, nodes))
+            return replace(found, counts=found.counts @ nodes.between())
         loglik = 0.0
         counts = np.zeros_like(tables.cells)
         mean = np.empty(self.n_students)
@@ -37,11 +42,18 @@ class NumpyEngine:
         return Expected(loglik, counts, linear)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        if isinstance(nodes, NestedNodes):
+            return self.moments(*_in_between(tables, nodes))
         return Moments.joined(
             Moments.by(posterior, nodes.points) for _, posterior, _ in self.posteriors(tables, nodes)
         )
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        if isinstance(nodes, NestedNodes):
+            back = nodes.between()
+            for rows, posterior, loglik in self.posteriors(*_in_between(tables, nodes)):
+                yield rows, posterior @ back, loglik
+            return
         ability = None if self._sums is None else self._sums @ tables.linear
         size = max(1, self._block // len(nodes.points))
         for first in range(0, self.n_students, size):
@@ -58,5 +70,13 @@ class NumpyEngine:
             yield rows, joint, top + np.log(total)
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        if isinstance(nodes, NestedNodes):
+            table = np.asarray(scores.table @ nodes.between().T)
+            return self.score_covariance(*_in_between(tables, nodes), replace(scores, table=table))
         posteriors = self.posteriors(tables, nodes)
         return expanded_covariance(self._counts, self._sums, posteriors, nodes, scores)
+
+
+def _in_between(tables: Tables, nodes: NestedNodes) -> tuple[Tables, Nodes]:
+    """As if everybody were narrow: the readable way to say what a nested grid is."""
+    return replace(tables, cells=np.asarray(tables.cells @ nodes.between().T)), nodes.fine()

@@ -42,6 +42,11 @@ class Nodes:
         return float(self.points[1] - self.points[0])
 
     @property
+    def finest_step(self) -> float:
+        """Of any posterior."""
+        return self.step
+
+    @property
     def low(self) -> float:
         return float(self.points[0])
 

@@ -5,9 +5,12 @@ relative. So the widths of the posteriors give the step that a wanted accuracy n
 silently wrong where students have many ratings, and wasteful where they have few.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import special
 
+from raterlens.engine.nested_nodes import NARROWEST, STENCIL, NestedNodes, error_between
 from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
 from raterlens.types import Array
 
@@ -19,6 +22,14 @@ _REACH = 24.0
 # How much more probable a student's ratings are far out than at the student's mean, at most.
 _RISE = 4.0
 _WIDEST_STEP = 0.75
+# Share of the students who may be too narrow for the nodes: each of them takes the time of several others.
+_FEW = 0.03
+# From so many students on, and if nodes become so many times fewer, it pays to have finer nodes for those few.
+_MANY, _FEWER = 1_000, 1.4
+# How far the log-probability of a rating may be off between nodes, and the factor by which steps are tried.
+_BETWEEN, _SHORTER = 1e-8, 0.9
+# Of fewer nodes too many are near an end, where interpolation is poor.
+_INSIDE = 5 * STENCIL // 2
 
 
 def accuracy_for(n_students: int) -> float:
@@ -50,10 +61,26 @@ def first_nodes(widths: Array) -> Nodes:
     return Nodes.equally_spaced(-5.0, 5.0, _step(widths, ROUGH_ACCURACY, 10.0 / MOST_NODES))
 
 
+def nested(nodes: Nodes, sd: Array, tables: Callable[[Nodes], Array]) -> Nodes:
+    """Coarser nodes, whose steps are divided for the few posteriors that need the step of `nodes`; or `nodes`, where
+    students are few or about equally narrow, or where the tables are not smooth enough."""
+    if len(sd) < _MANY:
+        return nodes
+    few = int(_FEW * len(sd))
+    step = min(float(np.partition(sd, few)[few]) / NARROWEST, _WIDEST_STEP)
+    while step >= _FEWER * nodes.step:
+        coarse = Nodes.equally_spaced(nodes.low, nodes.high, step)
+        if len(coarse.points) >= _INSIDE and error_between(tables(coarse)) <= _BETWEEN:
+            return NestedNodes.of(coarse, int(np.ceil(step / nodes.step)))
+        step *= _SHORTER
+    return nodes
+
+
 def finer(nodes: Nodes) -> Nodes:
     """Half the step and a wider range: what a grid is checked against."""
     margin = max(0.5, 4 * nodes.step)
-    return Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, nodes.step / 2)
+    half = Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, nodes.step / 2)
+    return NestedNodes.of(half, nodes.parts) if isinstance(nodes, NestedNodes) else half
 
 
 def _step(sd: Array, accuracy: float, least: float) -> float:

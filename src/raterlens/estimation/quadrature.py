@@ -8,9 +8,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.protocol import Moments, Nodes
+from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.curvature import OwnCurvature, as_bent, own_curvature
-from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nodes_for
+from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nested, nodes_for
 from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.newton import differenced_curvature, newton
@@ -95,7 +95,11 @@ def fit_mml(
         return found.inverse(information, problem.prior, parameters)
 
     first_curvature = partial(_first_inverse, problem, space.information)
-    grid = Grid(problem, first_nodes(widths), first_curvature=first_curvature, curvature=curvature)
+    tables = None if problem.model.pieces else problem.tables
+    nodes = first_nodes(widths)
+    if tables is not None:
+        nodes = nested(nodes, widths, lambda coarse: tables(start, coarse).cells)
+    grid = Grid(problem, nodes, first_curvature=first_curvature, curvature=curvature, tables=tables)
     evaluations = iterations = 0
     for _ in range(_MOST_ROUNDS):
         optimum = _climbed(grid, start, space, search)
@@ -206,10 +210,17 @@ class Grid:
         accuracy: float | None = None,
         first_curvature: "Curvature | None" = None,
         curvature: "Curvature | None" = None,
+        tables: Callable[[Array, Nodes], Tables] | None = None,
     ) -> None:
+        """
+        Parameters
+        ----------
+        tables
+            Of the model, where few narrow posteriors may have finer nodes than all others.
+        """
         self.problem, self.nodes = problem, nodes
         self.accuracy = accuracy_for(problem.n_students) if accuracy is None else accuracy
-        self._first_curvature, self._curvature = first_curvature, curvature
+        self._first_curvature, self._curvature, self._tables = first_curvature, curvature, tables
         self.rough = True
 
     def value(self, parameters: Array) -> Value:
@@ -231,8 +242,11 @@ class Grid:
     def follow(self, parameters: Array) -> None:
         moments = self.problem.widths(parameters, self.nodes)
         # A discrete posterior narrower than the step tells only that it is narrower; go there by degrees.
-        seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.step / 4))
+        seen = Moments(moments.mean, np.maximum(moments.sd, self.nodes.finest_step / 4))
         self.nodes, self.rough = self.problem.fine_enough(nodes_for(seen, self.accuracy), parameters), False
+        if self._tables is not None:
+            at = partial(self._tables, parameters)
+            self.nodes = nested(self.nodes, seen.sd, lambda nodes: at(nodes).cells)
 
     def fine_enough(self, optimum: Optimum) -> bool:
         """Whether half the step changes nothing."""
@@ -242,7 +256,7 @@ class Grid:
     def refine(self, parameters: Array) -> None:
         """Where the grid is found too coarse: a wide posterior can have steep flanks, which its width does not tell."""
         self.accuracy /= 100
-        half = self.nodes.step / 2
+        half, self._tables = self.nodes.finest_step / 2, None
         self.follow(parameters)
         if self.nodes.step > half:
             self.nodes = Nodes.equally_spaced(self.nodes.low, self.nodes.high, half)

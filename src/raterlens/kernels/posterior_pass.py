@@ -7,6 +7,8 @@ exponentials per student, not one per node. A student whose products might leave
 steep ratings, or impossible cells), or with a fractional count, goes the long way, through sums of logarithms.
 
 Second, a posterior stays in the processor's registers and nearest cache from its products to the expected counts.
+
+Posteriors that are too narrow for the nodes can be gone over in between (`Between`), by logarithms as well.
 """
 
 import ctypes
@@ -41,17 +43,20 @@ class Rows:
     reach: Array
     """(cells,): largest magnitude of a factor's logarithm; infinite where a cell has none."""
 
+    bend: Array | None
+    """(cells,): how much a cell's logarithms bend down at most; None where no posterior can be too narrow."""
+
     @staticmethod
-    def of(logs: Array, points: Array, log_weights: Array, step: float) -> "Rows":
+    def of(logs: Array, points: Array, log_weights: Array, step: float, *, bent: bool = False) -> "Rows":
         logs, size = Doubles.of(logs), padded(len(points))
         more = size - len(points)
         refuse_unless(
             same(len(points), len(log_weights), logs.shape[1]) and more < size, "nodes of the tables"
         )
-        factors, of_cell = np.empty((len(logs), size)), np.empty((3, len(logs)))
+        factors, (level, slope, reach) = np.empty((len(logs), size)), np.empty((3, len(logs)))
 
         def part(span: tuple[int, int]) -> None:
-            _factor_rows(*span, logs, logs.shape[1], points, size, RANGE, factors, *of_cell)
+            _factor_rows(*span, logs, logs.shape[1], points, size, RANGE, factors, level, slope, reach)
 
         in_threads(part, spans(len(logs)))
         return Rows(
@@ -61,8 +66,32 @@ class Rows:
             step,
             logs,
             factors,
-            *of_cell,
+            level,
+            slope,
+            reach,
+            _bend(logs, step) if bent else None,
         )
+
+
+def _bend(logs: Array, step: float) -> Array:
+    """(cells,): infinite where it cannot be told."""
+    with np.errstate(invalid="ignore"):
+        bend = -np.diff(logs, n=2, axis=1).min(axis=1) / step**2
+    return np.where(np.isfinite(bend), np.maximum(bend, 0.0), np.inf)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Between:
+    """Where posteriors are too narrow for the nodes: steps are divided there."""
+
+    parts: int
+    weights: Array
+    """(positions, nodes of a stencil): of the interpolation, at every node in between from its first to its last."""
+    variance: float
+    """Posteriors of less are too narrow."""
+
+
+NOWHERE = Between(1, np.zeros((1, 1)), 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,11 +148,14 @@ class _Pass(ctypes.Structure):
             (name, ctypes.c_void_p)
             for name in ("sums_indptr", "sums_indices", "sums_data", "linear", "weight")
         ),
-        *((name, ctypes.c_void_p) for name in ("factors", "level", "slope", "reach", "logs")),
+        *((name, ctypes.c_void_p) for name in ("factors", "level", "slope", "reach", "logs", "bend")),
         ("width", Integer),
         ("size", Integer),
         *((name, ctypes.c_void_p) for name in ("points", "weights", "log_weights")),
         ("step", Real),
+        ("parts", Integer),
+        ("between", ctypes.c_void_p),
+        ("variance", Real),
         *((name, ctypes.c_void_p) for name in ("expected", "weighted", "mean", "sd")),
         ("shown_first", Integer),
         ("shown_width", Integer),
@@ -135,10 +167,12 @@ class _Pass(ctypes.Structure):
 _POINTER = ctypes.POINTER(_Pass)
 _factor_rows = kernel("factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 4)
 _by_products = kernel("by_products", _POINTER, Integer, Integer, Longs, Doubles, returns=Real)
-_by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, Doubles, returns=Real)
+_by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, *[Doubles] * 3, returns=Real)
 
 
-def go_over(span: tuple[int, int], students: Students, rows: Rows, found: Found) -> float:
+def go_over(
+    span: tuple[int, int], students: Students, rows: Rows, found: Found, between: Between = NOWHERE
+) -> float:
     """Go over a span of students, fill what is to be found, and return their log-likelihood."""
     refuse_unless(students.fit(rows) and found.fit(span, students, rows), "students and tables")
     of = Doubles.address
@@ -146,11 +180,14 @@ def go_over(span: tuple[int, int], students: Students, rows: Rows, found: Found)
         *students.counts.addresses(),
         *students.sums.addresses(),
         *map(of, (students.linear, students.weight)),
-        *map(of, (rows.factors, rows.level, rows.slope, rows.reach, rows.logs)),
+        *map(of, (rows.factors, rows.level, rows.slope, rows.reach, rows.logs, rows.bend)),
         rows.logs.shape[1],
         len(rows.points),
         *map(of, (rows.points, rows.weights, rows.log_weights)),
         rows.step,
+        between.parts,
+        of(between.weights),
+        between.variance,
         *map(of, (found.expected, found.weighted, found.mean, found.sd)),
         found.first,
         0 if found.posterior is None else found.posterior.shape[1],
@@ -161,5 +198,6 @@ def go_over(span: tuple[int, int], students: Students, rows: Rows, found: Found)
     late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
     loglik = _by_products(asked, *span, late, joint)
     if late[0]:
-        loglik += _by_logarithms(asked, late[1:], late[0], joint)
+        scratch = np.empty_like(joint), np.empty(between.parts * len(joint))
+        loglik += _by_logarithms(asked, late[1:], late[0], joint, *scratch)
     return float(loglik)

@@ -176,7 +176,7 @@ class Covariances:
             np.empty(self._most, dtype=np.int64),
             np.empty(self._most),
             rows,
-            np.empty(self._width),
+            np.empty((3, self._width)),
             total,
         )
         refuse_unless(missing == 0, "sums of parameters that none of a student's cells depends on")

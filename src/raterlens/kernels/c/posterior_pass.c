@@ -8,6 +8,10 @@
 enum { BATCH = 32 };
 /* Rows that are multiplied in registers. */
 enum { AT_ONCE = 4 };
+/* Nodes that what lies between them is interpolated from. */
+enum { STENCIL = 24 };
+/* Logarithms so far below the highest add nothing. */
+static const double FALL = 40.0;
 
 /* A sparse matrix by rows. */
 typedef struct {
@@ -24,11 +28,19 @@ typedef struct {
 } Nodes;
 
 /* Exponentials (cells, nodes) of what is left of the logarithms beside a straight line, and the lines; the logarithms
-   (cells, width), whose nodes fill no lanes. */
+   (cells, width), whose nodes fill no lanes; and how much a cell bends them down at most, null where nobody is narrow. */
 typedef struct {
-    const double *factors, *level, *slope, *reach, *logs;
+    const double *factors, *level, *slope, *reach, *logs, *bend;
     int64_t width;
 } Rows;
+
+/* Posteriors of a smaller variance than `variance` are gone over on nodes that divide each step into `parts`;
+   `weights` (positions, STENCIL) are those of interpolation, at every such node from the first of a stencil to its last. */
+typedef struct {
+    int64_t parts;
+    const double *weights;
+    double variance;
+} Between;
 
 /* What is asked for; null where it is not. Expected counts are (cells, nodes), posteriors (students, width). */
 typedef struct {
@@ -42,6 +54,7 @@ typedef struct {
     const double *linear, *weight;
     Rows rows;
     Nodes nodes;
+    Between between;
     Found found;
     double range;
 } Pass;
@@ -207,13 +220,80 @@ static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums) 
             double away = pass->nodes.points[q] - centre;
             spread += joint[q] * away * away;
         }
-        found->sd[n] = sqrt(spread * inverse);
+        found->sd[n] = sqrt(larger(spread * inverse, 0.0));
     }
     if (found->posterior) {
         double *posterior = found->posterior + (n - found->shown_first) * found->shown_width;
         for (int64_t q = 0; q < found->shown_width; q++)
             posterior[q] = joint[q] * inverse;
     }
+}
+
+/* The nodes that one in between is interpolated from, and with which weights: as many on either side, if there are. */
+typedef struct {
+    int64_t first;
+    const double *weights;
+} Place;
+
+INLINE Place place_of(const Between *between, int64_t width, int64_t fine) {
+    int64_t first = fine / between->parts - (STENCIL / 2 - 1);
+    first = first > width - STENCIL ? width - STENCIL : first;
+    first = first < 0 ? 0 : first;
+    return (Place){first, between->weights + (fine - first * between->parts) * STENCIL};
+}
+
+/* Whether a posterior is too narrow for the nodes, as it looks on them. */
+static int narrow(const Pass *pass, const double *joint, Sums sums) {
+    double centre = sums.centre / sums.total, spread = 0.0;
+    for (int64_t q = 0; q < pass->nodes.size; q++) {
+        double away = pass->nodes.points[q] - centre;
+        spread += joint[q] * away * away;
+    }
+    return spread < pass->between.variance * sums.total;
+}
+
+/* A student's joint probabilities where nodes are too far apart for them, though not for the logarithms, which are smooth:
+   these are interpolated in between, and what they become is brought back to the nodes by the same weights, so that
+   averages of all that is as smooth stay what they are in between. `joint` is left alone where a logarithm is infinite.
+   `fine` is scratch for all nodes in between. */
+static Sums refined(const Pass *pass, const double *logs, double *top, double *fine, double *joint, Sums coarse) {
+    const Between *between = &pass->between;
+    int64_t width = pass->rows.width, low = 0, high = width - 1, parts = between->parts;
+    while (logs[low] < *top - FALL)
+        low++;
+    while (logs[high] < *top - FALL)
+        high--;
+    low -= low > 0;
+    high += high < width - 1;
+    int64_t size = (high - low) * parts + 1;
+    double highest = *top;
+    for (int64_t i = 0; i < size; i++) {
+        Place at = place_of(between, width, low * parts + i);
+        double sum = 0.0;
+        for (int k = 0; k < STENCIL; k++)
+            sum += at.weights[k] * logs[at.first + k];
+        fine[i] = sum;
+        highest = larger(sum, highest);
+    }
+    KERNEL(exponentials)(fine, size, highest);
+    Sums sums = {0.0, 0.0};
+    double begin = pass->nodes.points[low], step = pass->nodes.step / (double)parts;
+    for (int64_t i = 0; i < size; i++) {
+        fine[i] /= (double)parts;
+        sums.total += fine[i];
+        sums.centre += fine[i] * (begin + step * (double)i);
+    }
+    if (!isfinite(sums.total))
+        return coarse;
+    for (int64_t q = 0; q < pass->nodes.size; q++)
+        joint[q] = 0.0;
+    for (int64_t i = 0; i < size; i++) {
+        Place at = place_of(between, width, low * parts + i);
+        for (int k = 0; k < STENCIL; k++)
+            joint[at.first + k] += at.weights[k] * fine[i];
+    }
+    *top = highest;
+    return sums;
 }
 
 /* A student's log-likelihood: kept where it is asked for, and returned as often as the student occurs. */
@@ -224,19 +304,19 @@ INLINE double told(const Pass *pass, int64_t n, double loglik) {
 }
 
 /* Returns the log-likelihood of the students from `first` to `last`. Those whose products might leave the range of
-   doubles are put into `late`, whose first entry counts them. `joint` is scratch for a row of nodes. */
+   doubles, or who are too narrow for the nodes, are put into `late`, whose first entry counts them. `joint` is scratch for a row of nodes. */
 EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last, int64_t *late, double *joint) {
     const Sparse *counts = &pass->counts, *sums = &pass->sums;
     const Rows *rows = &pass->rows;
     const Nodes *nodes = &pass->nodes;
     double lowest = nodes->points[0];
     double furthest = larger(fabs(lowest), fabs(lowest + nodes->step * (double)(nodes->size - 1)));
-    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH];
+    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH], bend[BATCH];
     int64_t student[BATCH];
     for (int64_t n = first; n < last;) {
         int size = 0;
         for (; n < last && size < BATCH; n++) {
-            double level = 0.0, tilt = 0.0, distance = 0.0;
+            double level = 0.0, tilt = 0.0, distance = 0.0, bent = 1.0;
             for (int64_t at = sums->indptr[n]; at < sums->indptr[n + 1]; at++)
                 tilt += pass->linear[sums->indices[at]] * sums->data[at];
             for (int64_t at = counts->indptr[n]; at < counts->indptr[n + 1]; at++) {
@@ -245,10 +325,12 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
                 level += often * rows->level[cell];
                 tilt += often * rows->slope[cell];
                 distance += often == floor(often) ? often * rows->reach[cell] : INFINITY;
+                bent += rows->bend ? often * rows->bend[cell] : 0.0;
             }
             if (distance + fabs(tilt) * furthest < pass->range) {
                 student[size] = n;
                 constant[size] = level;
+                bend[size] = bent;
                 ratio[size] = tilt * nodes->step;
                 start[size++] = tilt * lowest;
             } else {
@@ -257,20 +339,32 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
         }
         KERNEL(exponentials)(ratio, size, 0.0);
         KERNEL(exponentials)(start, size, 0.0);
+        int settled = 0;
         for (int i = 0; i < size; i++) {
-            Sums found = product_of(joint, pass, student[i], powers_of(start[i], ratio[i]));
-            total[i] = found.total;
-            settle(pass, student[i], joint, found);
+            int64_t own = student[i];
+            Sums found = product_of(joint, pass, own, powers_of(start[i], ratio[i]));
+            /* No posterior is narrower than the logarithms' bend allows (Cramer and Rao). */
+            if (bend[i] * pass->between.variance > 1.0 && narrow(pass, joint, found)) {
+                late[++late[0]] = own;
+                continue;
+            }
+            student[settled] = own;
+            constant[settled] = constant[i];
+            total[settled++] = found.total;
+            settle(pass, own, joint, found);
         }
-        KERNEL(logarithms)(total, size);
-        for (int i = 0; i < size; i++)
+        KERNEL(logarithms)(total, settled);
+        for (int i = 0; i < settled; i++)
             loglik += told(pass, student[i], constant[i] + total[i]);
     }
     return loglik;
 }
 
-/* The same by sums of logarithms, for the `n_students` that are named. */
-EXPORT double KERNEL(by_logarithms)(const Pass *pass, const int64_t *students, int64_t n_students, double *joint) {
+/* The same by sums of logarithms, for the `n_students` that are named. `logs` is scratch for another row of nodes, `fine`
+   for all nodes in between. */
+EXPORT double KERNEL(by_logarithms)(
+    const Pass *pass, const int64_t *students, int64_t n_students, double *joint, double *logs, double *fine
+) {
     const Sparse *counts = &pass->counts, *sums = &pass->sums;
     const Nodes *nodes = &pass->nodes;
     int64_t size = nodes->size;
@@ -281,21 +375,25 @@ EXPORT double KERNEL(by_logarithms)(const Pass *pass, const int64_t *students, i
         for (int64_t at = sums->indptr[n]; at < sums->indptr[n + 1]; at++)
             tilt += pass->linear[sums->indices[at]] * sums->data[at];
         for (int64_t q = 0; q < size; q++)
-            joint[q] = nodes->log_weights[q] + tilt * nodes->points[q];
+            logs[q] = nodes->log_weights[q] + tilt * nodes->points[q];
         for (int64_t at = counts->indptr[n]; at < counts->indptr[n + 1]; at++) {
             const double *row = pass->rows.logs + counts->indices[at] * pass->rows.width;
             for (int64_t q = 0; q < pass->rows.width; q++)
-                joint[q] += counts->data[at] * row[q];
+                logs[q] += counts->data[at] * row[q];
         }
-        double top = joint[0];
+        double top = logs[0];
         for (int64_t q = 1; q < size; q++)
-            top = larger(top, joint[q]);
+            top = larger(top, logs[q]);
+        for (int64_t q = 0; q < size; q++)
+            joint[q] = logs[q];
         KERNEL(exponentials)(joint, size, top);
         Sums found = {0.0, 0.0};
         for (int64_t q = 0; q < size; q++) {
             found.total += joint[q];
             found.centre += joint[q] * nodes->points[q];
         }
+        if (pass->between.parts > 1 && narrow(pass, joint, found))
+            found = refined(pass, logs, &top, fine, joint, found);
         settle(pass, n, joint, found);
         loglik += told(pass, n, top + log(found.total));
     }

@@ -85,12 +85,14 @@ INLINE void dots(const double *one, const double *others, int64_t apart, int64_t
 /* Add the covariances of the students from `start` to `stop` to the upper triangle in `total`, a full matrix or the
    entries of the pattern. `posterior` begins with student `offset`. Scratch: `place` (parameters,), all -1; `touched` and
    `means` for the most parameters that a student has, rounded up to four; `score` as many rows of `width` nodes, and
-   `root` one. Returns how many sums and entries had no place, 0 unless the parts of `scores` disagree. */
+   `rows` three. Nodes between which posteriors were interpolated can have negative weights. Returns how many sums and
+   entries had no place, 0 unless the parts of `scores` disagree. */
 EXPORT int64_t KERNEL(add_covariances)(
     const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
     int64_t *restrict place, int64_t *restrict touched, double *restrict means, double *restrict score,
-    double *restrict root, double *restrict total
+    double *restrict rows, double *restrict total
 ) {
+    double *restrict root = rows, *restrict sign = rows + width, *restrict signed_own = rows + 2 * width;
     int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
         const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
@@ -100,18 +102,23 @@ EXPORT int64_t KERNEL(add_covariances)(
 
         /* The nodes that carry the posterior, and so many after them that they fill whole lanes. */
         int64_t low = 0, high = (scores->n_nodes + stride - 1) / stride;
-        while (low + 1 < high && posterior[low * stride] < NEGLIGIBLE)
+        while (low + 1 < high && fabs(posterior[low * stride]) < NEGLIGIBLE)
             low++;
-        while (low + 1 < high && posterior[(high - 1) * stride] < NEGLIGIBLE)
+        while (low + 1 < high && fabs(posterior[(high - 1) * stride]) < NEGLIGIBLE)
             high--;
         int64_t inside = high - low, size = whole_lanes(inside);
         double whole = 0.0;
         for (int64_t q = 0; q < inside; q++)
             whole += posterior[(low + q) * stride];
-        for (int64_t q = 0; q < inside; q++)
-            root[q] = sqrt(posterior[(low + q) * stride] / whole);
+        int negative = 0;
+        for (int64_t q = 0; q < inside; q++) {
+            double share = posterior[(low + q) * stride] / whole;
+            root[q] = sqrt(fabs(share));
+            sign[q] = share < 0.0 ? -1.0 : 1.0;
+            negative |= share < 0.0;
+        }
         for (int64_t q = inside; q < size; q++)
-            root[q] = 0.0;
+            root[q] = sign[q] = 0.0;
 
         int64_t count = 0;
         for (int64_t at = scores->indptr[n]; at < scores->indptr[n + 1]; at++) {
@@ -152,14 +159,20 @@ EXPORT int64_t KERNEL(add_covariances)(
         for (int64_t i = 0; i < count; i++) {
             double *restrict own = score + i * width;
             double mean = 0.0;
-            for (int64_t q = 0; q < size; q++) {
+            for (int64_t q = 0; q < size; q++)
                 own[q] *= root[q];
-                mean += own[q] * root[q];
+            const double *other = own;
+            if (negative) {
+                for (int64_t q = 0; q < size; q++)
+                    signed_own[q] = own[q] * sign[q];
+                other = signed_own;
             }
+            for (int64_t q = 0; q < size; q++)
+                mean += other[q] * root[q];
             means[i] = mean;
             for (int64_t j = 0; j <= i; j += 4) {
                 double found[4];
-                dots(own, score + j * width, width, size, found);
+                dots(other, score + j * width, width, size, found);
                 for (int64_t k = j; k <= i && k < j + 4; k++) {
                     int64_t row = touched[i] < touched[k] ? touched[i] : touched[k];
                     int64_t column = touched[i] < touched[k] ? touched[k] : touched[i];
