@@ -83,7 +83,7 @@ class Ratings:
             (self.item, self.items),
             *((facet.codes, facet.labels) for facet in self._further),
         ):
-            if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
+            if len(codes) != n or not _all_below(codes, len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
         for array in (self.student, self.rater, self.item, self.score):
             array.setflags(write=False)
@@ -127,7 +127,7 @@ class Ratings:
         """Levels of raters, items and further facets: what makes a rating's context."""
         return [self.n_raters, self.n_items, *(len(facet.labels) for facet in self.facets)]
 
-    def context_codes(self, rows: slice = ALL) -> NDArray[np.int64]:
+    def context_codes(self, rows: slice | NDArray[np.int64] = ALL) -> NDArray[np.int64]:
         """(ratings,) rater, item and further facets of each rating in one number."""
         code = self.rater[rows].astype(np.int64)
         others = (self.item, *(facet.codes for facet in self.facets))
@@ -289,8 +289,20 @@ class Ratings:
     @property
     def n_categories(self) -> int:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
-        highest = int(self.score.max())
+        highest = self._once(
+            "highest", lambda: max(in_blocks(lambda rows: int(self.score[rows].max()), self.n_ratings))
+        )
         return 1 + (highest if self.known is None else max(highest, int(self.known.answer.max())))
+
+
+def _all_below(codes: Codes, size: int) -> bool:
+    """Whether codes are numbers from 0 to below `size`."""
+
+    def block(rows: slice) -> bool:
+        own = codes[rows]
+        return bool(0 <= own.min() <= own.max() < size)
+
+    return all(in_blocks(block, len(codes)))
 
 
 def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
