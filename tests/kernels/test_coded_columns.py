@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.kernels.coded_columns import look_up, none_alike, show_rows
+from raterlens.kernels.coded_columns import counted_cells, look_up, none_alike, show_rows
 from raterlens.reading.levels import code
 from raterlens.reading.repeated_rows import rows_alike
 
@@ -49,3 +49,11 @@ def test_what_cannot_be_said_is_left_open():
     assert not none_alike(np.array([1, 2, 0, 1], dtype=np.int32), [np.zeros(4, dtype=np.int32)])
     rows = np.arange(300, dtype=np.int32)
     assert not none_alike(np.zeros(300, dtype=np.int32), [rows])
+
+
+def test_cells_are_counted():
+    random = np.random.default_rng(1)
+    rater, item = random.integers(5, size=200, dtype=np.int32), random.integers(3, size=200, dtype=np.int32)
+    score = random.integers(4, size=200, dtype=np.int16)
+    expected = np.bincount((rater * 3 + item) * 4 + score, minlength=60)
+    np.testing.assert_array_equal(counted_cells(rater, item, 3, score, 4, 60), expected)

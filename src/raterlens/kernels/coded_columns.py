@@ -1,7 +1,7 @@
 """Columns of one number per rating, for large data: codes by a table, and rows that repeat another
 (`c/coded_columns.c`).
 
-The readable twins are in `reading/levels.py` and `reading/repeated_rows.py`.
+The readable twins are in `reading/levels.py`, `reading/repeated_rows.py` and `ratings/coded.py`.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Integer, Ints, Longs, kernel
+from raterlens.kernels.library import Integer, Ints, Longs, Shorts, kernel
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Indices
 
@@ -27,6 +27,7 @@ _any_alike = kernel(
     *("any_alike", Integer, Integer, Ints, Integer, ctypes.c_void_p, Longs, Integer, Longs),
     returns=ctypes.c_int32,
 )
+_count_cells = kernel("count_cells", Integer, Integer, Ints, Ints, Integer, Shorts, Integer, Longs)
 
 
 def show_rows(values: NDArray[Any], lowest: int, offset: int, shown_in: Indices) -> None:
@@ -40,6 +41,25 @@ def look_up(values: NDArray[Any], lowest: int, table: NDArray[np.int32], codes: 
     """What stands in the table at `value - lowest`."""
     find = _look_up_ints if values.dtype == np.int32 else _look_up_longs
     find(values, len(values), lowest, table, codes)
+
+
+def counted_cells(
+    rater: NDArray[np.int32],
+    item: NDArray[np.int32],
+    n_items: int,
+    score: NDArray[np.int16],
+    k: int,
+    size: int,
+) -> Indices:
+    """(size,) how often `(rater x items + item) x k + score` occurs."""
+    rater, item, score = Ints.of(rater), Ints.of(item), Shorts.of(score)
+
+    def part(span: tuple[int, int]) -> Indices:
+        times = np.zeros(size, dtype=np.int64)
+        _count_cells(*span, rater, item, n_items, score, k, times)
+        return times
+
+    return np.asarray(np.sum(in_threads(part, spans(len(rater))), axis=0))
 
 
 def none_alike(student: NDArray[np.int32], others: Sequence[NDArray[Any]]) -> bool:

@@ -1,4 +1,4 @@
-/* Columns of one number per rating: which numbers occur, codes by a table, rows that repeat another. */
+/* Columns of one number per rating: which numbers occur, codes by a table, rows that repeat another, counts. */
 
 #include "kernels.h"
 
@@ -71,4 +71,13 @@ EXPORT int32_t KERNEL(any_alike)(
         begin = end;
     }
     return 0;
+}
+
+/* times[(rater * n_items + item) * k + score] <- one more for each row from `first` to `last`. */
+EXPORT void KERNEL(count_cells)(
+    int64_t first, int64_t last, const int32_t *restrict rater, const int32_t *restrict item, int64_t n_items,
+    const int16_t *restrict score, int64_t k, int64_t *restrict times
+) {
+    for (int64_t i = first; i < last; i++)
+        times[(rater[i] * n_items + item[i]) * k + score[i]]++;
 }
