@@ -5,6 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
@@ -34,6 +35,14 @@ class Arrangement:
         _, first, member, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         order = neighbours(counts[first])
         return Arrangement(first[order], times[order].astype(np.float64), _inverse(order)[member])
+
+    def taken(self, matrix: sparse.csr_array) -> sparse.csr_array:
+        """The rows to go over, of all students' rows."""
+        if not compiled_code_pays(matrix.nnz):
+            return sparse.csr_array(matrix[self.rows])
+        from raterlens.kernels.student_groups import taken_rows  # may be missing
+
+        return taken_rows(matrix, self.rows)
 
 
 def _keys(*matrices: sparse.csr_array | None) -> NDArray[np.uint64] | None:

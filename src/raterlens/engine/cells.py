@@ -8,7 +8,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.contexts import Contexts
+from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
 from raterlens.ratings.pieces import by_piece
@@ -87,6 +89,25 @@ def essays(
 ) -> Grouped:
     """All ratings of a student by a rater as one cell, known by the items (and how often each): for log-probabilities
     that depend on the scores only through their sum, linearly."""
+    columns = Columns(ratings.rater, ratings.n_raters)
+    per_rater, sums = _compiled_groups(ratings, contexts, slope_of_context) or _groups(
+        ratings, contexts, slope_of_context
+    )
+    counts, keys, shown_by = _kinds(per_rater)
+
+    def row(rating: NDArray[np.int64]) -> Codes:
+        return np.searchsorted(contexts.codes, ratings.context_codes(rating)).astype(np.int32)
+
+    members = _members(ratings, columns, row, len(contexts), per_rater, shown_by)
+    given = _given(ratings, contexts, n_categories)
+    kinds = Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz)
+    return Grouped(_with_everyone(counts) if everyone else counts, sums, kinds)
+
+
+def _groups(
+    ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64]
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """(students, raters) the sum of the keys of what each rater rated, and (students, slopes) of the scores."""
     context, student = contexts.places(ratings), ratings.student
     columns = Columns(ratings.rater, ratings.n_raters)
     per_rater = _keys_of_groups(ratings, columns, looked_up(_random_keys(len(contexts)), context))
@@ -94,12 +115,39 @@ def essays(
     by_slope = run_starts(student, slope)
     total = run_sums(ratings.score, by_slope, np.float64)
     shape = ratings.n_students, int(slope_of_context.max()) + 1
-    sums = _summed(student[by_slope], slope[by_slope], total, shape)
-    counts, keys, shown_by = _kinds(per_rater)
-    members = _members(ratings, columns, context, len(contexts), per_rater, shown_by)
-    given = _given(ratings, contexts, n_categories)
-    kinds = Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz)
-    return Grouped(_with_everyone(counts) if everyone else counts, sums, kinds)
+    return per_rater, _summed(student[by_slope], slope[by_slope], total, shape)
+
+
+def _compiled_groups(
+    ratings: Ratings, contexts: Contexts, slope_of_context: NDArray[np.int64]
+) -> tuple[sparse.csr_array, sparse.csr_array] | None:
+    """The same by compiled code, where ratings are many and in the order of the students, and a context is a rater and
+    an item."""
+    size = ratings.n_raters * ratings.n_items
+    if not compiled_code_pays(ratings.n_ratings) or ratings.facets or size > ratings.n_ratings:
+        return None
+    from raterlens.kernels.student_groups import Rated, rows_matrix, student_groups  # may be missing
+
+    rated = Rated(
+        ratings.student, ratings.rater, ratings.item, ratings.score, ratings.n_students, ratings.n_items
+    )
+    key_of = np.zeros(size, dtype=np.uint64)
+    key_of[contexts.codes] = _random_keys(len(contexts))
+    by_rater = student_groups(rated, ratings.n_raters, None, key_of)
+    if by_rater is None:
+        return None
+    shape = ratings.n_students, ratings.n_raters
+    per_rater = rows_matrix(by_rater.indptr, by_rater.groups, by_rater.keys, shape)
+    n_slopes, by_slope = int(slope_of_context.max()) + 1, by_rater
+    if not np.array_equal(slope_of_context, contexts.rater):
+        group_of = np.zeros(size, dtype=np.int32)
+        group_of[contexts.codes] = slope_of_context
+        found = student_groups(rated, n_slopes, group_of, key_of)
+        assert found is not None  # students stand in order, as they did before
+        by_slope = found
+    shape = ratings.n_students, n_slopes
+    sums = rows_matrix(by_slope.indptr, by_slope.groups, by_slope.totals, shape)
+    return per_rater, sums
 
 
 def readings(
@@ -121,7 +169,7 @@ def readings(
     columns = reading_columns(ratings)
     per_reading = _keys_of_groups(ratings, columns, key)
     counts, keys, shown_by = _kinds(per_reading)
-    members = _members(ratings, columns, row, size, per_reading, shown_by)
+    members = _members(ratings, columns, lambda rating: row[rating], size, per_reading, shown_by)
     total = np.zeros(len(keys))
     if by_total:
         score = ratings.score.astype(np.float64)
@@ -185,7 +233,12 @@ def _keys_of_groups(ratings: Ratings, columns: Columns, key: NDArray[np.uint64])
 def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.uint64], NDArray[np.int64]]:
     """(students, kinds) how often each occurs, their keys, and for each of them a group that shows it."""
     distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
-    which = np.searchsorted(distinct, per_rater.data).astype(np.int32)
+    which = np.empty(per_rater.nnz, dtype=np.int32)
+
+    def block(groups: slice) -> None:
+        which[groups] = np.searchsorted(distinct, per_rater.data[groups])
+
+    in_blocks(block, per_rater.nnz)
     shown_by = np.empty(len(distinct), dtype=np.int64)
     shown_by[which] = np.arange(len(which))
     shape = (per_rater.shape[0], len(distinct))
@@ -199,23 +252,23 @@ def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.ui
 def _members(
     ratings: Ratings,
     columns: Columns,
-    row: Codes,
+    row: Callable[[NDArray[np.int64]], Codes],
     n_rows: int,
     groups: sparse.csr_array,
     shown_by: NDArray[np.int64],
 ) -> sparse.csr_array:
     """Spell out each kind from one of the groups that show it."""
-    student = np.repeat(np.arange(ratings.n_students), np.diff(groups.indptr))[shown_by]
+    student = np.searchsorted(groups.indptr, shown_by, side="right") - 1
     shown = student * columns.number + groups.indices[shown_by]
     order = np.argsort(shown)
     showing = np.zeros(ratings.n_students, dtype=bool)
     showing[student] = True
-    rating = np.flatnonzero(showing[ratings.student])
+    rating = np.flatnonzero(looked_up(showing, ratings.student))
     group = ratings.student[rating].astype(np.int64) * columns.number + columns.of[rating]
     place = np.minimum(np.searchsorted(shown[order], group), len(shown) - 1)
     inside = shown[order][place] == group
     members = sparse.coo_array(
-        (np.ones(int(inside.sum())), (order[place[inside]], row[rating[inside]])),
+        (np.ones(int(inside.sum())), (order[place[inside]], row(rating[inside]))),
         shape=(len(shown_by), n_rows),
     ).tocsr()
     members.sum_duplicates()

@@ -84,7 +84,7 @@ class CompiledEngine:
         self._place = None
         if arrange:
             arranged = Arrangement.of(counts, sums)
-            self._work = _Work.of(counts[arranged.rows], sums[arranged.rows], arranged.weight)
+            self._work = _Work.of(arranged.taken(counts), arranged.taken(sums), arranged.weight)
             self._place = arranged.place
         # Parts of equal work, by nonzeros.
         marks = np.linspace(0, self._work.counts.nnz, (threads or available_cores()) + 1)

@@ -44,8 +44,8 @@ class Part:
     def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
         """A part with all cells."""
         found = Arrangement.of(counts, sums)
-        taken = None if sums is None else sums[found.rows]
-        return Part(counts[found.rows], taken, found.weight, found.place, None, counts.shape[1])
+        taken = None if sums is None else found.taken(sums)
+        return Part(found.taken(counts), taken, found.weight, found.place, None, counts.shape[1])
 
     @property
     def n_students(self) -> int:

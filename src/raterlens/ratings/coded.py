@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.backend import Backend
@@ -83,7 +84,7 @@ class Ratings:
             (self.item, self.items),
             *((facet.codes, facet.labels) for facet in self._further),
         ):
-            if len(codes) != n or (n and not 0 <= codes.min() <= codes.max() < len(labels)):
+            if len(codes) != n or not _all_below(codes, len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
         for array in (self.student, self.rater, self.item, self.score):
             array.setflags(write=False)
@@ -100,9 +101,10 @@ class Ratings:
 
     def tally(self, role: str) -> Tally:
         """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
-        return self._once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
+        return self.once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
 
-    def _once(self, what: str, count: Callable[[], T]) -> T:
+    def once(self, what: str, count: Callable[[], T]) -> T:
+        """What is counted when it is first asked for, and kept."""
         if what not in self._counted:
             self._counted[what] = count()
         return self._counted[what]  # type: ignore[no-any-return]
@@ -127,7 +129,7 @@ class Ratings:
         """Levels of raters, items and further facets: what makes a rating's context."""
         return [self.n_raters, self.n_items, *(len(facet.labels) for facet in self.facets)]
 
-    def context_codes(self, rows: slice = ALL) -> NDArray[np.int64]:
+    def context_codes(self, rows: slice | NDArray[np.int64] = ALL) -> NDArray[np.int64]:
         """(ratings,) rater, item and further facets of each rating in one number."""
         code = self.rater[rows].astype(np.int64)
         others = (self.item, *(facet.codes for facet in self.facets))
@@ -143,11 +145,11 @@ class Ratings:
             runs = run_starts(self.student, self.rater)
             return np.unique(self.student[runs].astype(np.int64) * self.n_raters + self.rater[runs])
 
-        return self._once("pairs", found)
+        return self.once("pairs", found)
 
     def cell_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The distinct `context code x categories + score`, sorted, and how often each occurs."""
-        return self._once("cells", self._count_cells)
+        return self.once("cells", self._count_cells)
 
     def _count_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         k, n = self.n_categories, self.n_ratings
@@ -158,6 +160,11 @@ class Ratings:
 
         if size > min(n, BLOCK):
             return distinct_counts(cells(ALL), size)
+        if compiled_code_pays(n) and not self.facets:
+            from raterlens.kernels.coded_columns import counted_cells  # may be missing
+
+            times = counted_cells(self.rater, self.item, self.n_items, self.score, k, size)
+            return (distinct := np.flatnonzero(times)), times[distinct]
         times = np.sum(in_blocks(lambda rows: np.bincount(cells(rows), minlength=size), n), axis=0)
         return (distinct := np.flatnonzero(times)), times[distinct]
 
@@ -289,8 +296,15 @@ class Ratings:
     @property
     def n_categories(self) -> int:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
-        highest = int(self.score.max())
+        highest = self.once("highest", lambda: int(self.score.max()))
         return 1 + (highest if self.known is None else max(highest, int(self.known.answer.max())))
+
+
+def _all_below(codes: Codes, size: int) -> bool:
+    """Whether codes are numbers from 0 to below `size`. On this thread: it may itself be one of several, and the others
+    wait for it."""
+    blocks = (codes[first : first + BLOCK] for first in range(0, len(codes), BLOCK))
+    return all(0 <= own.min() <= own.max() < size for own in blocks)
 
 
 def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:

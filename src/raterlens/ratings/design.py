@@ -105,6 +105,10 @@ def examine(ratings: Ratings) -> Design:
 
 def connected_groups(ratings: Ratings) -> Groups:
     """Find the groups of raters and students that no rating joins."""
+    return ratings.once("groups", lambda: _connected_groups(ratings))
+
+
+def _connected_groups(ratings: Ratings) -> Groups:
     n_raters = ratings.n_raters
     # Joining all raters of a student to one of them gives the same groups, on a graph without students.
     one, pairs = zip(*(_one_and_others(part) for part in ratings.parts()), strict=True)

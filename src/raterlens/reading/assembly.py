@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
+from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Codes, Facet, Ratings
 from raterlens.ratings.known_answers import KnownAnswers, renumbered
 from raterlens.reading.columns import Roles
@@ -93,7 +94,8 @@ def _scored(
     config = understanding.config
     names = config.names("items") if config.wide else roles.scores
     coding = understood_scale(columns, names, understanding)
-    scores = np.column_stack([parse_scores(column, coding, rows.place) for column in columns])
+    parsed = [parse_scores(column, coding, rows.place) for column in columns]
+    scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
     scored = scores >= 0
     if given is not None:
         scored |= given & ~complete[:, None]
@@ -121,11 +123,18 @@ class _Labels:
 
     @property
     def complete(self) -> Mask:
-        whole: Mask = (
-            (self.students.codes >= 0) & (self.raters.codes >= 0) & (self.item_codes >= 0).all(axis=1)
-        )
-        for levels in self.facets.values():
-            whole = whole & (levels.codes >= 0)
+        columns = [levels.codes for levels in (self.students, self.raters, *self.facets.values())]
+        whole: Mask = np.ones(len(self.students.codes), dtype=np.bool_)
+        if len(self.item_codes) == 1:  # the same items in every row
+            whole &= bool((self.item_codes >= 0).all())
+        else:
+            columns.append(self.item_codes[:, 0])
+
+        def block(rows: slice) -> None:
+            for codes in columns:
+                whole[rows] &= codes[rows] >= 0
+
+        in_blocks(block, len(whole))
         return whole
 
     def named(self, roles: Roles) -> dict[str, Levels]:

@@ -1,13 +1,16 @@
 """Labels to codes: each label's place among the sorted labels, in time and memory linear in the rows."""
 
 from functools import reduce
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
-from raterlens.parallel.threads import BLOCK, in_blocks
+from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
@@ -70,13 +73,19 @@ def _by_groups(column: pl.Series) -> Levels:
 class _Numbers:
     """A column as numbers from `lowest` on, below `lowest + size`."""
 
-    values: NDArray[np.integer]
+    chunks: tuple[NDArray[np.integer], ...]
+    """As the column has them: put together they would be in memory twice."""
     lowest: int
     size: int
 
-    def places(self, rows: slice) -> NDArray[np.intp]:
-        """Of the numbers of these rows in a table."""
-        return self.values[rows].astype(np.intp) - self.lowest
+    def blocks(self, size: int) -> list[tuple[int, NDArray[np.integer]]]:
+        """Short stretches of rows, each with its first row."""
+        starts = accumulate((len(chunk) for chunk in self.chunks), initial=0)
+        return [
+            (start + at, chunk[at : at + size])
+            for start, chunk in zip(starts, self.chunks, strict=False)
+            for at in range(0, len(chunk), size)
+        ]
 
 
 def _small_numbers(column: pl.Series) -> _Numbers | None:
@@ -88,16 +97,25 @@ def _small_numbers(column: pl.Series) -> _Numbers | None:
     size = highest - lowest + 1
     if size > len(column) or highest > np.iinfo(np.intp).max:
         return None
-    return _Numbers(physical.to_numpy(), lowest, size)
+    chunks = tuple(chunk.to_numpy() for chunk in physical.get_chunks())
+    if physical.dtype == pl.UInt32 and highest <= np.iinfo(np.int32).max:
+        chunks = tuple(chunk.view(np.int32) for chunk in chunks)
+    return _Numbers(chunks, lowest, size)
 
 
 def _by_table(column: pl.Series, numbers: _Numbers, block: int) -> Levels:
     shown_in, codes = np.full(numbers.size, -1), np.empty(len(column), dtype=np.int32)
+    if compiled_code_pays(len(column)) and numbers.chunks[0].dtype in (np.int32, np.int64):
+        from raterlens.kernels.coded_columns import look_up, show_rows  # may be missing
+    else:
+        show_rows, look_up = _show_rows, _look_up
+    blocks = numbers.blocks(block)
 
-    def show(rows: slice) -> None:
-        shown_in[numbers.places(rows)] = np.arange(rows.start, rows.stop)
+    def show(part: tuple[int, NDArray[np.integer]]) -> None:
+        row, values = part
+        show_rows(values, numbers.lowest, row, shown_in)
 
-    in_blocks(show, len(column), block)
+    in_threads(show, blocks)
     present = shown_in >= 0
     labels = column.gather(shown_in[present])
     ordered = Levels(np.arange(len(labels), dtype=np.int32), labels)
@@ -105,11 +123,20 @@ def _by_table(column: pl.Series, numbers: _Numbers, block: int) -> Levels:
     table = np.zeros(numbers.size, dtype=np.int32)
     table[present] = levels.codes
 
-    def look_up(rows: slice) -> None:
-        codes[rows] = table[numbers.places(rows)]
+    def find(part: tuple[int, NDArray[np.integer]]) -> None:
+        row, values = part
+        look_up(values, numbers.lowest, table, codes[row : row + len(values)])
 
-    in_blocks(look_up, len(column), block)
+    in_threads(find, blocks)
     return Levels(codes, levels.labels)
+
+
+def _show_rows(values: NDArray[Any], lowest: int, offset: int, shown_in: NDArray[np.int64]) -> None:
+    shown_in[values.astype(np.intp) - lowest] = np.arange(offset, offset + len(values))
+
+
+def _look_up(values: NDArray[Any], lowest: int, table: Codes, codes: Codes) -> None:
+    codes[:] = table[values.astype(np.intp) - lowest]
 
 
 def combine(columns: list[pl.Series]) -> Levels:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
@@ -54,6 +55,8 @@ def repeated_rows(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: I
 
 def rows_alike(codes: list[Whole], block: int = BLOCK) -> Mask:
     """Which rows have all their codes, the student's first, in common with another row."""
+    if compiled_code_pays(len(codes[0])) and _none_alike(codes):
+        return np.zeros(len(codes[0]), dtype=np.bool_)
     sizes = [int(code.max(initial=0)) + 1 for code in codes]
 
     def keys(rows: slice) -> NDArray[np.int64]:
@@ -71,6 +74,15 @@ def rows_alike(codes: list[Whole], block: int = BLOCK) -> Mask:
     if not any(in_threads(found, list(pairwise(_edges(codes[0], block))))):
         return np.zeros(len(codes[0]), dtype=np.bool_)
     return pl.Series(keys(slice(None))).is_duplicated().to_numpy()
+
+
+def _none_alike(codes: list[Whole]) -> bool:
+    """Whether compiled code finds that rows differ, in the student's code and others of the same type."""
+    from raterlens.kernels.coded_columns import none_alike  # may be missing
+
+    student, *others = codes
+    others = [code for code in others if code.dtype == student.dtype]
+    return student.dtype == np.int32 and none_alike(np.ascontiguousarray(student), others)
 
 
 def _edges(student: Whole, block: int) -> list[int]:

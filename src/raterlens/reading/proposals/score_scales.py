@@ -108,7 +108,9 @@ def scale_of(
     """How the scores in these columns are coded, and what is to be said about it; `names` are those of the columns
     that were in the file."""
     if config.map is None and not config.edges() and all(_whole(column, config) for column in columns):
-        reversed_ = [] if config.cut is not None else _german_grades(names, _tally(columns))
+        # The name comes first: counting the scores of a large table takes longer than reading them.
+        named = config.cut is None and _named_as_grades(names)
+        reversed_ = _german_grades(names, _tally(columns)) if named else []
         return ScoreCoding(cut=config.cut), reversed_
     tally = _tally(columns)
     texts = {key for key in tally if isinstance(key, str)}
@@ -353,9 +355,7 @@ def _banded(counts: Mapping[float, int]) -> Finding:
 def _german_grades(names: Collection[str], counts: Mapping[Any, int]) -> list[Finding]:
     """Grades of German schools run from 1, the best, to 6."""
     values = sorted(value for value in counts if isinstance(value, int | float))
-    if not values or not any(
-        stems(name) & known(_GERMAN_GRADE[1:]) or name.strip() == "Note" for name in names
-    ):
+    if not values or not _named_as_grades(names):
         return []
     if values[0] < 1 or values[-1] > 6 or not all(float(value).is_integer() for value in values):
         return []
@@ -369,6 +369,10 @@ def _german_grades(names: Collection[str], counts: Mapping[Any, int]) -> list[Fi
             certain=False,
         )
     ]
+
+
+def _named_as_grades(names: Collection[str]) -> bool:
+    return any(stems(name) & known(_GERMAN_GRADE[1:]) or name.strip() == "Note" for name in names)
 
 
 def _float(text: str) -> float:

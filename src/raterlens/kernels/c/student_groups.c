@@ -1,0 +1,108 @@
+/* Ratings of students in order, in groups: by rater, or by what else a rating's context says. And rows of sparse matrices,
+   picked out. */
+
+#include "kernels.h"
+
+typedef struct {
+    /* One entry per rating. */
+    const int32_t *student, *rater, *item;
+    const int16_t *score;
+    int64_t n_items;
+    /* Of each context, rater x items + item: its group, null where that is the rater; and its key. */
+    const int32_t *group_of;
+    const uint64_t *key_of;
+    /* Where the entries of each student begin; null where they are only to be counted. */
+    const int64_t *indptr;
+    int64_t *per_student;
+    /* Groups of each student, the sums of their keys and of their scores. */
+    int32_t *groups;
+    uint64_t *keys;
+    double *totals;
+} Grouping;
+
+/* A student's few entries by their groups: Shell's sort, which takes no memory. */
+static void sort_entries(int32_t *restrict groups, uint64_t *restrict keys, double *restrict totals, int64_t n) {
+    static const int64_t GAPS[] = {8192, 1750, 701, 301, 132, 57, 23, 10, 4, 1};
+    for (int g = 0; g < 10; g++) {
+        int64_t gap = GAPS[g];
+        for (int64_t i = gap; i < n; i++) {
+            int32_t group = groups[i];
+            uint64_t key = keys[i];
+            double total = totals[i];
+            int64_t at = i;
+            for (; at >= gap && groups[at - gap] > group; at -= gap) {
+                groups[at] = groups[at - gap];
+                keys[at] = keys[at - gap];
+                totals[at] = totals[at - gap];
+            }
+            groups[at] = group;
+            keys[at] = key;
+            totals[at] = total;
+        }
+    }
+}
+
+/* Groups of the ratings from `first` to `last`, whole students. Returns whether these stand in order; if not, nothing can be
+   said. Scratch: `place` (groups,), all -1. */
+INLINE int32_t over_students(const Grouping *all, int64_t first, int64_t last, int32_t *restrict place, int filling) {
+    for (int64_t row = first; row < last;) {
+        int32_t own = all->student[row], n = 0;
+        int64_t begin = filling ? all->indptr[own] : 0, start = row;
+        int32_t *restrict groups = all->groups + begin;
+        uint64_t *restrict keys = all->keys + begin;
+        double *restrict totals = all->totals + begin;
+        for (; row < last && all->student[row] == own; row++) {
+            int64_t context = (int64_t)all->rater[row] * all->n_items + all->item[row];
+            int32_t group = all->group_of ? all->group_of[context] : all->rater[row];
+            int32_t at = place[group];
+            if (at < 0) {
+                at = place[group] = n++;
+                if (filling) {
+                    groups[at] = group;
+                    keys[at] = 0;
+                    totals[at] = 0.0;
+                }
+            }
+            if (filling) {
+                keys[at] += all->key_of[context];
+                totals[at] += all->score[row];
+            }
+        }
+        if (row < last && all->student[row] < own)
+            return 0;
+        for (int64_t again = start; again < row; again++) {
+            int64_t context = (int64_t)all->rater[again] * all->n_items + all->item[again];
+            place[all->group_of ? all->group_of[context] : all->rater[again]] = -1;
+        }
+        if (filling)
+            sort_entries(groups, keys, totals, n);
+        else
+            all->per_student[own] = n;
+    }
+    return 1;
+}
+
+/* per_student <- how many groups each student has. */
+EXPORT int32_t KERNEL(count_groups)(const Grouping *all, int64_t first, int64_t last, int32_t *restrict place) {
+    return over_students(all, first, last, place, 0);
+}
+
+/* groups, keys, totals <- the entries of each student, from where they begin. */
+EXPORT int32_t KERNEL(fill_groups)(const Grouping *all, int64_t first, int64_t last, int32_t *restrict place) {
+    return over_students(all, first, last, place, 1);
+}
+
+/* Rows of a sparse matrix, from `first` to `last` of those named, to where each of them begins. */
+EXPORT void KERNEL(take_rows)(
+    const int64_t *restrict indptr, const int32_t *restrict indices, const double *restrict data,
+    const int64_t *restrict rows, int64_t first, int64_t last, const int64_t *restrict begins,
+    int32_t *restrict to_indices, double *restrict to_data
+) {
+    for (int64_t i = first; i < last; i++) {
+        int64_t from = indptr[rows[i]], n = indptr[rows[i] + 1] - from, to = begins[i];
+        for (int64_t k = 0; k < n; k++) {
+            to_indices[to + k] = indices[from + k];
+            to_data[to + k] = data[from + k];
+        }
+    }
+}

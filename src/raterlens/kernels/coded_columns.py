@@ -1,0 +1,85 @@
+"""Columns of one number per rating, for large data: codes by a table, and rows that repeat another
+(`c/coded_columns.c`).
+
+The readable twins are in `reading/levels.py`, `reading/repeated_rows.py` and `ratings/coded.py`.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.kernels.library import Integer, Ints, Longs, Shorts, kernel
+from raterlens.parallel.threads import in_threads, spans
+from raterlens.types import Indices
+
+# Rows of a student up to which each is compared with each.
+_MOST = 256
+
+_show_ints = kernel("show_ints", Ints, Integer, Integer, Integer, Longs)
+_show_longs = kernel("show_longs", Longs, Integer, Integer, Integer, Longs)
+_look_up_ints = kernel("look_up_ints", Ints, Integer, Integer, Ints, Ints)
+_look_up_longs = kernel("look_up_longs", Longs, Integer, Integer, Ints, Ints)
+_any_alike = kernel(
+    *("any_alike", Integer, Integer, Ints, Integer, ctypes.c_void_p, Longs, Integer, Longs),
+    returns=ctypes.c_int32,
+)
+_count_cells = kernel("count_cells", Integer, Integer, Ints, Ints, Integer, Shorts, Integer, Longs)
+
+
+def show_rows(values: NDArray[Any], lowest: int, offset: int, shown_in: Indices) -> None:
+    """For each value that occurs and has no row so far, one that shows it, at `value - lowest`; rows are counted from
+    `offset`."""
+    show = _show_ints if values.dtype == np.int32 else _show_longs
+    show(values, len(values), lowest, offset, shown_in)
+
+
+def look_up(values: NDArray[Any], lowest: int, table: NDArray[np.int32], codes: NDArray[np.int32]) -> None:
+    """What stands in the table at `value - lowest`."""
+    find = _look_up_ints if values.dtype == np.int32 else _look_up_longs
+    find(values, len(values), lowest, table, codes)
+
+
+def counted_cells(
+    rater: NDArray[np.int32],
+    item: NDArray[np.int32],
+    n_items: int,
+    score: NDArray[np.int16],
+    k: int,
+    size: int,
+) -> Indices:
+    """(size,) how often `(rater x items + item) x k + score` occurs."""
+    rater, item, score = Ints.of(rater), Ints.of(item), Shorts.of(score)
+
+    def part(span: tuple[int, int]) -> Indices:
+        times = np.zeros(size, dtype=np.int64)
+        _count_cells(*span, rater, item, n_items, score, k, times)
+        return times
+
+    return np.asarray(np.sum(in_threads(part, spans(len(rater))), axis=0))
+
+
+def none_alike(student: NDArray[np.int32], others: Sequence[NDArray[Any]]) -> bool:
+    """Whether it is certain that no two rows have the same student and the same other codes: where students stand in
+    order, and have few rows each."""
+    n = len(student)
+    edges = np.unique([0, *(_begin(student, stop) for _, stop in spans(n)[:-1]), n])
+    if any(student[edge - 1] >= student[edge] for edge in edges[1:-1]):
+        return False
+    columns = [Ints.of(codes) for codes in others]
+    addresses = (ctypes.c_void_p * len(columns))(*map(Ints.address, columns))
+    sizes = np.array([int(codes.max(initial=0)) + 1 for codes in columns], dtype=np.int64)
+
+    def alike(span: tuple[int, int]) -> int:
+        keys = np.empty(_MOST, dtype=np.int64)
+        return int(_any_alike(*map(int, span), student, len(columns), addresses, sizes, _MOST, keys))
+
+    return all(found == 0 for found in in_threads(alike, list(pairwise(edges))))
+
+
+def _begin(student: NDArray[np.int32], row: int) -> int:
+    """Where the rows of the student in this row begin, in a column in order."""
+    return int(np.searchsorted(student, student[row])) if row < len(student) else row

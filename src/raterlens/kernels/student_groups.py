@@ -1,0 +1,135 @@
+"""Ratings of students in order, in groups, and rows of sparse matrices (`c/student_groups.c`), for large data.
+
+The readable twin is in `engine/cells.py`; of rows, SciPy's `matrix[rows]`.
+"""
+
+import ctypes
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Shorts, Values, kernel
+from raterlens.parallel.threads import in_threads, spans
+from raterlens.records import dataclass
+from raterlens.types import Array, Indices
+
+Codes = NDArray[np.int32]
+Keys = NDArray[np.uint64]
+
+_Keys = Values(np.uint64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rated:
+    """Ratings, one entry each."""
+
+    student: Codes
+    rater: Codes
+    item: Codes
+    score: NDArray[np.int16]
+    n_students: int
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudentGroups:
+    """Groups of each student, in order, row by row as in a sparse matrix."""
+
+    indptr: Indices
+    groups: Codes
+    keys: Keys
+    """Sum of the keys of a group's ratings."""
+    totals: Array
+    """Sum of their scores."""
+
+
+class _Grouping(ctypes.Structure):
+    """`Grouping` of `c/student_groups.c`."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("student", "rater", "item", "score")),
+        ("n_items", Integer),
+        *((name, ctypes.c_void_p) for name in ("group_of", "key_of", "indptr", "per_student")),
+        *((name, ctypes.c_void_p) for name in ("groups", "keys", "totals")),
+    )
+
+
+_LOOK = (ctypes.POINTER(_Grouping), Integer, Integer, Ints)
+_count_groups = kernel("count_groups", *_LOOK, returns=ctypes.c_int32)
+_fill_groups = kernel("fill_groups", *_LOOK, returns=ctypes.c_int32)
+_take_rows = kernel("take_rows", Longs, Ints, Doubles, Longs, Integer, Integer, Longs, Ints, Doubles)
+
+
+def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: Keys) -> StudentGroups | None:
+    """The groups of each student's ratings, by rater or by what `group_of` says of `rater x items + item`; None where
+    students do not stand in order."""
+    arrays = Ints.of(rated.student), Ints.of(rated.rater), Ints.of(rated.item), Shorts.of(rated.score)
+    student = arrays[0]
+    edges = np.unique([0, *(_begin(student, stop) for _, stop in spans(len(student))[:-1]), len(student)])
+    if any(student[edge - 1] >= student[edge] for edge in edges[1:-1]):
+        return None
+    per_student = np.zeros(rated.n_students, dtype=np.int64)
+    known = (
+        *map(Ints.address, arrays[:3]),
+        Shorts.address(arrays[3]),
+        rated.n_items,
+        Ints.address(group_of),
+        _Keys.address(key_of),
+    )
+    counting = _Grouping(*known, None, Longs.address(per_student), None, None, None)
+
+    def over(work: Callable[..., Any], grouping: _Grouping) -> bool:
+        def part(span: tuple[int, int]) -> bool:
+            return bool(work(grouping, *map(int, span), np.full(n_groups, -1, dtype=np.int32)))
+
+        return all(in_threads(part, list(pairwise(edges))))
+
+    if not over(_count_groups, counting):
+        return None
+    indptr = np.concatenate([[0], np.cumsum(per_student)])
+    size = int(indptr[-1])
+    found = StudentGroups(indptr, np.empty(size, np.int32), np.empty(size, np.uint64), np.empty(size))
+    over(
+        _fill_groups,
+        _Grouping(
+            *known,
+            Longs.address(found.indptr),
+            None,
+            Ints.address(found.groups),
+            _Keys.address(found.keys),
+            Doubles.address(found.totals),
+        ),
+    )
+    return found
+
+
+def _begin(student: Codes, row: int) -> int:
+    """Where the ratings of the student in this row begin, in a column in order."""
+    return int(np.searchsorted(student, student[row])) if row < len(student) else row
+
+
+def taken_rows(matrix: sparse.csr_array, rows: Indices) -> sparse.csr_array:
+    """`matrix[rows]`"""
+    indptr, rows = Longs.of(matrix.indptr), Longs.of(rows)
+    begins = np.concatenate([[0], np.cumsum(np.diff(indptr)[rows])])
+    old = indptr, Ints.of(matrix.indices), Doubles.of(matrix.data)
+    indices, data = np.empty(int(begins[-1]), np.int32), np.empty(int(begins[-1]))
+
+    def part(span: tuple[int, int]) -> None:
+        _take_rows(*old, rows, *span, begins, indices, data)
+
+    in_threads(part, spans(len(rows)))
+    return rows_matrix(begins, indices, data, (len(rows), matrix.shape[1]))
+
+
+def rows_matrix(
+    indptr: Indices, indices: Codes, data: NDArray[Any], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """A sparse matrix of these rows, with the same type of integers throughout: SciPy would copy them all to make it
+    so."""
+    begins = indptr.astype(np.int32) if indptr[-1] <= np.iinfo(np.int32).max else indptr
+    return sparse.csr_array((data, indices, begins), shape=shape, copy=False)
