@@ -156,7 +156,7 @@ def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order
         for k in range(1, order + 1):
             phi *= t
             out[k, block] = weight @ phi
-    return out / (_ROOT_2PI * a)
+    return out / (ROOT_2PI * a)
 
 
 @lru_cache(maxsize=16)
