@@ -1,5 +1,7 @@
 """Students as compiled code goes over them: those with the same ratings once, and in an order that suits the cache."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -71,15 +73,21 @@ def _inverse(order: Indices) -> NDArray[np.int32]:
 def neighbours(counts: sparse.csr_array) -> Indices:
     """Rows in an order in which those with cells close to each other follow each other.
 
-    Cells are taken in blocks, the larger the fewer rows there are for each pair of blocks.
+    Cells are taken in blocks, the larger the fewer rows there are for each pair of blocks. Within these, rows with the
+    same first and last cell follow each other.
     """
     rows, cells = counts.shape
     if not counts.nnz:
         return np.arange(rows)
     block = max(_BLOCK, cells**2 // rows)
     begin = np.minimum(counts.indptr[:-1], counts.nnz - 1)
-    first, last = (counts.indices[at] // block for at in (begin, counts.indptr[1:] - 1))
+    first, last = (counts.indices[at] for at in (begin, counts.indptr[1:] - 1))
     blocks = cells // block + 1
-    # Numbers of 16 bits are sorted without comparing them.
-    kind = np.uint16 if blocks**2 <= 2**16 else np.int64
-    return np.argsort((first.astype(np.int64) * blocks + last).astype(kind), kind="stable")
+    coarse = _paired(first // block, last // block, blocks)
+    fine = np.argsort(_paired(first % block, last % block, block), kind="stable")
+    return fine[np.argsort(coarse[fine], kind="stable")]
+
+
+def _paired(one: NDArray[np.int32], two: NDArray[np.int32], size: int) -> NDArray[Any]:
+    """Two numbers below `size` as one. Those of 16 bits are sorted without comparing them."""
+    return (one.astype(np.int64) * size + two).astype(np.uint16 if size**2 <= 2**16 else np.int64)

@@ -25,6 +25,8 @@ from raterlens.types import Array
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
+# Numbers of posteriors that stay in the cache from where they are found to where they are used.
+_NEAR = 2**16
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
 DENSE = 5_000
 # Numbers in the full matrices of all threads together: 1 GiB.
@@ -144,10 +146,7 @@ class CompiledEngine:
                 size,
             )
         )
-        for rows, posterior, _ in _posteriors(work, tables, nodes):
-            edges = np.linspace(rows.start, rows.stop, threads + 1).astype(int)
-            parts = list(zip(pairwise(map(int, edges)), totals, strict=True))
-            in_threads(partial(covariances.add, posterior, rows.start), parts)
+        _add_up(covariances, totals, _Pass(replace(work, weight=None), tables, nodes), work.n_rows)
         half, *others = totals
         for other in others:
             half += other
@@ -155,6 +154,24 @@ class CompiledEngine:
             return mirrored(half.reshape(size, size))
         upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
         return sparse.csr_array(upper + sparse.triu(upper, 1).T)
+
+
+def _add_up(covariances: Covariances, totals: list[Array], work: "_Pass", n_rows: int) -> None:
+    """Of all rows, whatever their weights, each thread in a total of its own, by stretches whose posteriors stay in the
+    cache."""
+    n_nodes = work.rows.logs.shape[1]
+    step = max(1, _NEAR // n_nodes)
+
+    def part(task: tuple[tuple[int, int], Array]) -> None:
+        (first, last), total = task
+        for begin in range(first, last, step):
+            end = min(begin + step, last)
+            posterior, loglik = np.empty((end - begin, n_nodes)), np.empty(end - begin)
+            work.over((begin, end), Found(first=begin, posterior=posterior, loglik=loglik))
+            covariances.add(posterior, begin, ((begin, end), total))
+
+    edges = np.linspace(0, n_rows, len(totals) + 1).astype(int)
+    in_threads(part, list(zip(pairwise(map(int, edges)), totals, strict=True)))
 
 
 def _posteriors(work: _Work, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:

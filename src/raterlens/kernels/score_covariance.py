@@ -46,8 +46,13 @@ class Scores:
     @property
     def most(self) -> int:
         """Parameters that no student's score has more of."""
+        return min(self.most_entries, self.n_parameters)
+
+    @property
+    def most_entries(self) -> int:
+        """Entries that no student's cells have more of."""
         cells = int(np.diff(self.counts.indptr).max(initial=0))
-        return min(cells * int(np.diff(self.first).max(initial=0)), self.n_parameters)
+        return cells * int(np.diff(self.first).max(initial=0))
 
 
 class _Scores(ctypes.Structure):
@@ -73,7 +78,7 @@ class _Scores(ctypes.Structure):
 
 
 _add_covariances = kernel(
-    "add_covariances", ctypes.POINTER(_Scores), Doubles, *[Integer] * 4, Longs, Longs, *[Doubles] * 4
+    "add_covariances", ctypes.POINTER(_Scores), Doubles, *[Integer] * 4, *[Longs] * 3, *[Doubles] * 4
 )
 
 
@@ -92,6 +97,7 @@ class Covariances:
         self._scores = scores
         # Four rows at a time are multiplied with one.
         self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
+        self._entries = scores.most_entries
         slopes = Longs.of(scores.slopes[0]), Longs.of(scores.slopes[1]), Doubles.of(scores.slopes[2])
         self._kept = Longs.of(scores.first), Longs.of(scores.parameter), Doubles.of(scores.steepest), slopes
         kept = (None, None) if scores.pattern is None else scores.pattern.addresses()[:2]
@@ -128,8 +134,9 @@ class Covariances:
             *span,
             self._width,
             np.full(self._scores.n_parameters, -1, dtype=np.int64),
+            np.empty(self._entries, dtype=np.int64),
             np.empty(self._most, dtype=np.int64),
-            np.empty(self._most),
+            np.zeros(self._most),
             rows,
             np.empty(self._width),
             total,

@@ -28,7 +28,6 @@ INLINE four load(const double *from) { return *(const four *)from; }
 INLINE void store(double *to, four numbers) { *(four *)to = numbers; }
 INLINE double sum_of(four numbers) { return (numbers[0] + numbers[1]) + (numbers[2] + numbers[3]); }
 INLINE double larger(double one, double other) { return one > other ? one : other; }
-INLINE int64_t whole_lanes(int64_t size) { return (size + LANE - 1) / LANE * LANE; }
 
 /* log(1 + y) for 0 <= y <= 1: 2 artanh(u), a series in u^2, which is at most 1/9: so many terms are exact to rounding. */
 INLINE double log_one_more(double y) {
