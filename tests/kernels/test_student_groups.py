@@ -6,7 +6,8 @@ import pytest
 from scipy import sparse
 
 from raterlens.engine import cells
-from raterlens.kernels.student_groups import taken_rows
+from raterlens.engine.arrangement import _add_keys
+from raterlens.kernels.student_groups import add_row_keys, taken_rows
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 
@@ -55,3 +56,14 @@ def test_rows_are_those_of_scipy():
     matrix = sparse.csr_array(sparse.random(20, 9, 0.3, random_state=random, format="csr"))
     rows = random.integers(20, size=33)
     np.testing.assert_array_equal(taken_rows(matrix, rows).toarray(), matrix.toarray()[rows])
+
+
+def test_keys_of_rows_are_those_of_the_readable_code():
+    random = np.random.default_rng(0)
+    matrix = sparse.csr_array(random.integers(0, 3, size=(50, 7)).astype(float))
+    of_column = random.integers(2**64, size=7, dtype=np.uint64)
+    compiled, readable = np.zeros((2, 50), dtype=np.uint64)
+    assert add_row_keys(matrix, of_column, compiled)
+    assert _add_keys(matrix, of_column, readable)
+    np.testing.assert_array_equal(compiled, readable)
+    assert not add_row_keys(sparse.csr_array(matrix / 2), of_column, compiled)

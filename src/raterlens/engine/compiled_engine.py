@@ -26,6 +26,8 @@ from raterlens.types import Array
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
+# Numbers of posteriors that stay in the cache from where they are found to where they are used.
+_NEAR = 2**16
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
 DENSE = 5_000
 # Numbers in the full matrices of all threads together: 1 GiB.
@@ -122,11 +124,27 @@ class CompiledEngine:
         return _posteriors(self._students, tables, nodes)
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        work, size = self._work, scores.n_parameters
-        full = size <= self._dense
-        threads = min(available_cores(), max(1, _FULL // size**2)) if full else available_cores()
-        pattern = sparse.csr_array((1, size)) if full else _coupled(work.counts, scores)
-        totals = [np.zeros(size * size if full else pattern.nnz) for _ in range(threads)]
+        size = scores.n_parameters
+        if size <= self._dense:
+            totals = full_totals(size)
+            self.add_covariances(tables, nodes, scores, totals)
+            return full_covariance(totals)
+        pattern = _coupled(self._work.counts, scores)
+        totals = [np.zeros(pattern.nnz) for _ in range(available_cores())]
+        self.add_covariances(tables, nodes, scores, totals, SparseRows.of(pattern))
+        upper = sparse.csr_array((_sum(totals), pattern.indices, pattern.indptr), shape=(size, size))
+        return sparse.csr_array(upper + sparse.triu(upper, 1).T)
+
+    def add_covariances(
+        self,
+        tables: Tables,
+        nodes: Nodes,
+        scores: CellScores,
+        totals: list[Array],
+        pattern: SparseRows | None = None,
+    ) -> None:
+        """To the totals of as many threads: upper triangles in full, or the entries of a pattern."""
+        work = self._work
         counts, sums = work.rows
         covariances = Covariances(
             Scores(
@@ -141,21 +159,47 @@ class CompiledEngine:
                 nodes.points,
                 nodes.step,
                 STEP,
-                None if full else SparseRows.of(pattern),
-                size,
+                pattern,
+                scores.n_parameters,
             )
         )
-        for rows, posterior, _ in _posteriors(work, tables, nodes):
-            edges = np.linspace(rows.start, rows.stop, threads + 1).astype(int)
-            parts = list(zip(pairwise(map(int, edges)), totals, strict=True))
-            in_threads(partial(covariances.add, posterior, rows.start), parts)
-        half, *others = totals
-        for other in others:
-            half += other
-        if full:
-            return mirrored(half.reshape(size, size))
-        upper = sparse.csr_array((half, pattern.indices, pattern.indptr), shape=(size, size))
-        return sparse.csr_array(upper + sparse.triu(upper, 1).T)
+        _add_up(covariances, totals, _Pass(replace(work, weight=None), tables, nodes), work.n_rows)
+
+
+def full_totals(size: int) -> list[Array]:
+    """A matrix for each thread, to add up covariances in."""
+    threads = min(available_cores(), max(1, _FULL // size**2))
+    return [np.zeros((size, size)) for _ in range(threads)]
+
+
+def full_covariance(totals: list[Array]) -> Array:
+    return mirrored(_sum(totals))
+
+
+def _sum(totals: list[Array]) -> Array:
+    """In the place of the first."""
+    half, *others = totals
+    for other in others:
+        half += other
+    return half
+
+
+def _add_up(covariances: Covariances, totals: list[Array], work: "_Pass", n_rows: int) -> None:
+    """Of all rows, whatever their weights, each thread in a total of its own, by stretches whose posteriors stay in the
+    cache."""
+    n_nodes = work.rows.logs.shape[1]
+    step = max(1, _NEAR // n_nodes)
+
+    def part(task: tuple[tuple[int, int], Array]) -> None:
+        (first, last), total = task
+        for begin in range(first, last, step):
+            end = min(begin + step, last)
+            posterior, loglik = np.empty((end - begin, n_nodes)), np.empty(end - begin)
+            work.over((begin, end), Found(first=begin, posterior=posterior, loglik=loglik))
+            covariances.add(posterior, begin, ((begin, end), total))
+
+    edges = np.linspace(0, n_rows, len(totals) + 1).astype(int)
+    in_threads(part, list(zip(pairwise(map(int, edges)), totals, strict=True)))
 
 
 def _posteriors(work: _Work, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
-from raterlens.engine.compiled_engine import CompiledEngine
+from raterlens.engine.compiled_engine import DENSE, CompiledEngine, full_covariance, full_totals
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
@@ -75,12 +75,18 @@ class Part:
         return CompiledEngine(self.counts[self.place], sums).posteriors(self.tables(tables), nodes)
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        return self._among_all().score_covariance(tables, nodes, scores)
+
+    def add_covariances(self, tables: Tables, nodes: Nodes, scores: CellScores, totals: list[Array]) -> None:
+        self._among_all().add_covariances(tables, nodes, scores, totals)
+
+    def _among_all(self) -> CompiledEngine:
+        """Cells by their places among all, as scores have them."""
         counts = self.counts
-        if self.own is not None:  # by the places among all cells, as the scores have them
+        if self.own is not None:
             shape = (counts.shape[0], self.n_cells)
             counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
-        engine = CompiledEngine(counts, self.sums, weight=self.weight)
-        return engine.score_covariance(tables, nodes, scores)
+        return CompiledEngine(counts, self.sums, weight=self.weight)
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)
@@ -136,6 +142,13 @@ class DiskEngine:
             part.forget()
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        if scores.n_parameters <= DENSE:
+            # In the same matrices all along: to make and add them up takes longer than going over a part.
+            totals = full_totals(scores.n_parameters)
+            for part in self._parts:
+                part.add_covariances(tables, nodes, scores, totals)
+                part.forget()
+            return full_covariance(totals)
         total: Matrix | None = None
         for part in self._parts:
             found = part.score_covariance(tables, nodes, scores)

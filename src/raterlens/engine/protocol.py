@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.ratings.long_columns import looked_up
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
@@ -89,7 +90,7 @@ class Moments:
 
     def of(self, rows: NDArray[np.integer]) -> "Moments":
         """Those of other rows."""
-        return Moments(self.mean[rows], self.sd[rows])
+        return Moments(looked_up(self.mean, rows), looked_up(self.sd, rows))
 
 
 @dataclass(frozen=True, slots=True)

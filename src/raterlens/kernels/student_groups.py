@@ -1,6 +1,6 @@
 """Ratings of students in order, in groups, and rows of sparse matrices (`c/student_groups.c`), for large data.
 
-The readable twin is in `engine/cells.py`; of rows, SciPy's `matrix[rows]`.
+The readable twins are in `engine/cells.py` and `engine/arrangement.py`; of rows taken, SciPy's `matrix[rows]`.
 """
 
 import ctypes
@@ -61,6 +61,9 @@ class _Grouping(ctypes.Structure):
 _LOOK = (ctypes.POINTER(_Grouping), Integer, Integer, Ints)
 _count_groups = kernel("count_groups", *_LOOK, returns=ctypes.c_int32)
 _fill_groups = kernel("fill_groups", *_LOOK, returns=ctypes.c_int32)
+_add_row_keys = kernel(
+    "add_row_keys", Longs, Ints, Doubles, _Keys, Integer, Integer, _Keys, returns=ctypes.c_int32
+)
 _take_rows = kernel("take_rows", Longs, Ints, Doubles, Longs, Integer, Integer, Longs, Ints, Doubles)
 
 
@@ -110,6 +113,17 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
 def _begin(student: Codes, row: int) -> int:
     """Where the ratings of the student in this row begin, in a column in order."""
     return int(np.searchsorted(student, student[row])) if row < len(student) else row
+
+
+def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:
+    """To each row's key, the sum of its columns' keys, each as often as it counts. Returns whether all counts are whole
+    numbers."""
+    rows = Longs.of(matrix.indptr), Ints.of(matrix.indices), Doubles.of(matrix.data)
+
+    def part(span: tuple[int, int]) -> bool:
+        return bool(_add_row_keys(*rows, of_column, *span, keys))
+
+    return all(in_threads(part, spans(len(keys))))
 
 
 def taken_rows(matrix: sparse.csr_array, rows: Indices) -> sparse.csr_array:

@@ -58,7 +58,8 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
     ]
     item_codes = labels.item_codes
     coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
-    notes += repeated_rows(table, roles, taken, np.logical_or.reduce(kept, axis=1), coded)
+    of_use = kept[:, 0] if kept.shape[1] == 1 else np.logical_or.reduce(kept, axis=1)
+    notes += repeated_rows(table, roles, taken, of_use, coded)
     notes += [
         note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
     ]
@@ -67,7 +68,7 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
     if roles.trusted:
-        marks, of_use = rows.frame[roles.trusted[0]], np.logical_or.reduce(kept, axis=1)
+        marks = rows.frame[roles.trusted[0]]
         ratings = replace(ratings, trusted=marked_raters(marks, labels.raters, of_use, rows.place))
     if roles.piece:
         *facets, piece = ratings.facets

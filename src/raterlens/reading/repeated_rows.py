@@ -25,8 +25,11 @@ def repeated_rows(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: I
 
     Codes that rows have in common with their copies are enough to see that there are none.
     """
-    alike = of_use.copy()
-    alike[of_use] = rows_alike([*codes] if of_use.all() else [code[of_use] for code in codes])
+    if of_use.all():
+        alike = rows_alike([*codes])
+    else:
+        alike = of_use.copy()
+        alike[of_use] = rows_alike([code[of_use] for code in codes])
     if not alike.any():
         return []
     suspects = rows.frame.filter(alike).unique()

@@ -1,5 +1,5 @@
 /* Ratings of students in order, in groups: by rater, or by what else a rating's context says. And rows of sparse matrices,
-   picked out. */
+   told apart and picked out. */
 
 #include "kernels.h"
 
@@ -90,6 +90,24 @@ EXPORT int32_t KERNEL(count_groups)(const Grouping *all, int64_t first, int64_t 
 /* groups, keys, totals <- the entries of each student, from where they begin. */
 EXPORT int32_t KERNEL(fill_groups)(const Grouping *all, int64_t first, int64_t last, int32_t *restrict place) {
     return over_students(all, first, last, place, 1);
+}
+
+/* keys[row] <- plus the sum of the columns' keys, each as often as it counts, of the rows from `first` to `last`. Returns
+   whether all counts are whole numbers; if not, the keys say nothing. */
+EXPORT int32_t KERNEL(add_row_keys)(
+    const int64_t *restrict indptr, const int32_t *restrict indices, const double *restrict data,
+    const uint64_t *restrict of_column, int64_t first, int64_t last, uint64_t *restrict keys
+) {
+    for (int64_t row = first; row < last; row++) {
+        uint64_t key = 0;
+        for (int64_t at = indptr[row]; at < indptr[row + 1]; at++) {
+            if (!(data[at] >= 0.0 && data[at] < 9e15 && data[at] == floor(data[at])))
+                return 0;
+            key += of_column[indices[at]] * (uint64_t)data[at];
+        }
+        keys[row] += key;
+    }
+    return 1;
 }
 
 /* Rows of a sparse matrix, from `first` to `last` of those named, to where each of them begins. */
