@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 
-from benchmarks.cases import SIZES
+from benchmarks.cases import COMMAND, SIZES
 from benchmarks.measure import measure
 
 _LIMIT = 600
@@ -20,7 +20,7 @@ def main() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["PYTHONPYCACHEPREFIX"] = cache
-        cold, warm = (measure("raterlens fit --out", size.file(), _LIMIT) for _ in range(2))
+        cold, warm = (measure(COMMAND, size.file(), _LIMIT) for _ in range(2))
     for name, run in (("nothing kept", cold), ("as it was left", warm)):
         print(
             f"{size.ratings:,} ratings, {name}: {run['process_wall']:.1f} s, {run['process_cpu']:.1f} CPU s"

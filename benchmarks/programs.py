@@ -1,7 +1,8 @@
 """The programs: each reads a table, fits, writes tables of results, and says what it found in a line of JSON.
 
 `python -m benchmarks.programs "mirt tfm" FILE OUT`; `benchmarks.suite` starts it and measures it from outside. With
-`twice` at the end it fits twice, and the second fit is timed: one for which everything is loaded.
+`twice` at the end it fits twice, and the second fit is timed: one for which everything is loaded. The command itself,
+`raterlens fit FILE --out DIR`, is started as it is (`benchmarks/measure.py`).
 """
 
 import json
@@ -125,22 +126,7 @@ def r_package(path: Path, out: Path, package: str) -> dict[str, Any]:
     return {"fit_wall": wall, "fit_cpu": cpu, "loglik": loglik, **laplace}
 
 
-def command(path: Path, out: Path) -> dict[str, Any]:
-    """`raterlens fit FILE --out DIR`, as people run it: read, fit, test, diagnose, and write report and tables.
-
-    Nothing of Raterlens is loaded before the command begins: it sees to what it loads, and how.
-    """
-    from raterlens.app.cli.start import main
-
-    sys.argv = ["raterlens", "fit", str(path), "--out", str(out / "results")]
-    if code := main():
-        raise SystemExit(code)
-    fit = json.loads((out / "results" / "fit.json").read_text())
-    return {"loglik": fit["loglik"], "converged": fit["converged"]}
-
-
 PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
-    "raterlens fit --out": command,
     "raterlens tfm": lambda path, out: raterlens(path, out, "tfm"),
     "raterlens tfm, no standard errors": lambda path, out: raterlens(path, out, "tfm", standard_errors=False),
     "raterlens gmf": lambda path, out: raterlens(path, out, "gmf"),

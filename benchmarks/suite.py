@@ -100,7 +100,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.suite", description=__doc__)
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=DEFAULT_SIZES, metavar="SIZE")
     parser.add_argument(
-        "--programs", nargs="+", choices=PROGRAMS, metavar="PROGRAM", help="instead of the default ones"
+        "--programs",
+        nargs="+",
+        choices=(COMMAND, *PROGRAMS),
+        metavar="PROGRAM",
+        help="instead of the default ones",
     )
     parser.add_argument("--repeat", type=int, default=3, help="runs per program; the best counts")
     parser.add_argument("--limit", type=float, default=120, help="time limit per program, in seconds")

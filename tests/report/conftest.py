@@ -35,14 +35,10 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 @pytest.fixture
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
-    nothing = {
-        "map": None,
-        "abilities": None,
-        "capability": None,
-        "severity": None,
-        "frames": {"curve": None, "what_if": "", "band": False},
-    }
-    monkeypatch.setattr("raterlens.report.page.pictures", lambda fit, numbers, ranked: nothing)
+    nothing = dict.fromkeys(("map", "abilities", "capability", "severity"))
+    blank = {"curve": None, "what_if": "", "band": False}
+    monkeypatch.setattr("raterlens.report.page.pictures", lambda fit, ranked: {**nothing})
+    monkeypatch.setattr("raterlens.report.page.frames", lambda fit, numbers: blank)
 
 
 @pytest.fixture(scope="session")

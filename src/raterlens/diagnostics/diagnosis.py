@@ -183,13 +183,12 @@ def _diagnose(
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
-    with meanwhile(lambda: _of_pairs(found, ratings)) as of_pairs:
+    with meanwhile(lambda: _by_work(found, ratings)) as by_work:
         sums = sums_of_contexts(found)
         fair_rater, fair_student = _fair_averages(fit, found)
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
             "items": item_fit(found, sums),
-            "students": fair_student.beside(student_fit(found)),
             "effects": effects(found),
             "unexpected": unexpected(found, labels),
             "curves": curves(found),
@@ -199,7 +198,8 @@ def _diagnose(
             name: interaction(found, codes, names.cast(pl.String), name)
             for name, (codes, names) in biases.items()
         }
-        tables |= of_pairs()
+        tables |= by_work()
+    tables["students"] = fair_student.beside(tables["students"])
     if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
         tables["ability"] = shape.table
     changes = periods = None
@@ -218,8 +218,10 @@ def _diagnose(
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
 
 
-def _of_pairs(found: Residuals, ratings: Ratings) -> dict[str, pl.DataFrame]:
+def _by_work(found: Residuals, ratings: Ratings) -> dict[str, pl.DataFrame]:
+    """What goes over students and their work, rater after rater being gone over meanwhile."""
     return {
+        "students": student_fit(found),
         "agreement": agreement(ratings, found.units, found.paired),
         "rater pairs": rater_pairs(ratings, found.paired),
     }

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.charts.label_placement import TYPE, legend_columns, text_width
 from raterlens.charts.verdict_marks import MARKS, Mark
+from raterlens.types import Array
 
 PADDING, TICK, LABEL, TITLE = 6, 5, TYPE, 12
 """In pixels: around the plot, of a tick, and the sizes of type."""
@@ -32,10 +33,9 @@ class Axis(NamedTuple):
     ticks: bool = True
     """Names of rows have none."""
 
-    def share(self, values: ArrayLike) -> list[float]:
+    def share(self, values: ArrayLike) -> Array:
         """How far along the axis, from 0 to 1."""
-        share = (np.asarray(values, np.float64) - self.low) / (self.high - self.low)
-        return [float(one) for one in share]
+        return np.asarray((np.asarray(values, np.float64) - self.low) / (self.high - self.low))
 
 
 def scale(
@@ -96,11 +96,13 @@ class Plot:
 
     def xs(self, values: ArrayLike) -> list[float]:
         """In pixels from the left of the frame."""
-        return [self.width * share for share in self.x.share(values)]
+        found: list[float] = (self.width * self.x.share(values)).tolist()
+        return found
 
     def ys(self, values: ArrayLike) -> list[float]:
         """In pixels from the top of the frame."""
-        return [self.height * (1 - share) for share in self.y.share(values)]
+        found: list[float] = (self.height * (1 - self.y.share(values))).tolist()
+        return found
 
     def line(self, x: ArrayLike, y: ArrayLike, role: str, look: str = "") -> None:
         """Through points; `look` has further attributes of the path."""

@@ -1,6 +1,6 @@
 """The variable map of the report: students, raters, items and further facets on one scale."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,28 +26,47 @@ def variable_map(fit: "Result", widths: tuple[int, ...]) -> tuple[Markup, ...]:
     if fit.calibration is None:
         return ()
     data = map_data.wright_data(fit)
-    return tuple(_drawn(data, width).svg(map_data.description(data)) for width in widths)
+    said, found = map_data.description(data), _Found.of(data)
+    return tuple(_drawn(found, width).svg(said) for width in widths)
 
 
-def _drawn(data: pl.DataFrame, width: int) -> Plot:
-    low, high = span = map_data.span_of(data)
+class _Found(NamedTuple):
+    """What is the same in every width."""
+
+    span: tuple[float, float]
+    bars: pl.DataFrame
+    """Of the students"""
+    columns: dict[str, tuple[pl.DataFrame, bool]]
+    """Of each other facet: its points, and whether they have names"""
+
+    @staticmethod
+    def of(data: pl.DataFrame) -> "_Found":
+        span = map_data.span_of(data)
+        parts = {str(name): rows for (name,), rows in data.group_by("facet", maintain_order=True)}
+        students = parts.pop(map_data.STUDENTS, data.clear())
+        columns = {
+            name: (map_data.column_data(rows, span), map_data.is_named(rows)) for name, rows in parts.items()
+        }
+        return _Found(span, map_data.histogram(students, span), columns)
+
+
+def _drawn(found: _Found, width: int) -> Plot:
+    low, high = found.span
     y = scale(low, high, words.AXES["map"], 10, grid=True)
     plot = Plot(width, map_data.HEIGHT, Axis(0.0, 1.0), y, above=18)
-    facets = [name for name in data["facet"].unique(maintain_order=True) if name != map_data.STUDENTS]
     first = (0.3 if width >= 480 else 0.2) * plot.width
-    each = (plot.width - first) / max(len(facets), 1)
-    _students(plot, data.filter(facet=map_data.STUDENTS), span, first)
-    for place, name in enumerate(facets):
+    each = (plot.width - first) / max(len(found.columns), 1)
+    _students(plot, found.bars, first)
+    for place, (name, column) in enumerate(found.columns.items()):
         start = first + place * each
-        _facet(plot, data.filter(facet=name), span, (start, each - _GAP), _ROLES[place % len(_ROLES)])
+        _facet(plot, column, (start, each - _GAP), _ROLES[place % len(_ROLES)])
         plot.text((start + each / 2) / plot.width, high, cut(printable(name), each), "ink", 0, -7, "center")
     plot.text(first / 2 / plot.width, high, map_data.STUDENTS, "ink", 0, -7, "center")
     return plot
 
 
-def _students(plot: Plot, rows: pl.DataFrame, span: tuple[float, float], width: float) -> None:
+def _students(plot: Plot, bars: pl.DataFrame, width: float) -> None:
     """A histogram that grows to the left."""
-    bars = map_data.histogram(rows, span)
     longest = float(bars["n"].to_numpy().max(initial=1))
     right, room = width / plot.width, (width - 2 * _GAP) / plot.width
     for low, high, n in bars.iter_rows():
@@ -55,14 +74,11 @@ def _students(plot: Plot, rows: pl.DataFrame, span: tuple[float, float], width: 
         plot.area([left, right], [low] * 2, [high] * 2, "accent", 0.75)
 
 
-def _facet(
-    plot: Plot, rows: pl.DataFrame, span: tuple[float, float], place: tuple[float, float], role: str
-) -> None:
+def _facet(plot: Plot, column: tuple[pl.DataFrame, bool], place: tuple[float, float], role: str) -> None:
     """Points with names that do not overlap, or dots side by side."""
-    start, room = place
-    found = map_data.column_data(rows, span)
+    (found, named), (start, room) = column, place
     told = found["words"].to_list() if found.height <= TOLD else [None] * found.height
-    if not map_data.is_named(rows):
+    if not named:
         across = (start + _GAP + found["x"].to_numpy() * min(1.0, room / _ROOM)) / plot.width
         plot.dots(across, found["location"], role, told, 2.0)
         return

@@ -21,8 +21,8 @@ from raterlens.report.page_tables import (
     item_table,
     student_table,
 )
-from raterlens.report.pictures import NARROW, WIDE, pictures
-from raterlens.report.rater_pages import rater_data
+from raterlens.report.pictures import NARROW, WIDE, frames, pictures
+from raterlens.report.rater_pages import curves, rater_data
 from raterlens.report.rater_rows import panel
 from raterlens.version import __version__
 
@@ -77,11 +77,12 @@ def content(
     document = document or Document()
     found = found or find(fit, ratings)
     diagnosis, ranked = found.diagnosis, not found.differences.equal
-    with meanwhile(lambda: None if ratings is None else examine_links(ratings)) as links:
-        raters = panel(fit, diagnosis, ranked=ranked)
-        numbers = rater_data(fit, raters, diagnosis)
-        drawn = pictures(fit, numbers, ranked=ranked)
-        linking = links()
+    raters = panel(fit, diagnosis, ranked=ranked)
+    with meanwhile(lambda: (curves(fit, raters), _links(ratings))) as beside:
+        drawn = pictures(fit, ranked=ranked)
+        numbers = rater_data(fit, raters, diagnosis, lambda: beside()[0])
+        drawn["frames"] = frames(fit, numbers)
+        _, linking = beside()
     tables = _tables(fit, found, linking, document)
     warnings = (
         *caveats(fit.model),
@@ -123,6 +124,10 @@ def content(
             }
         ),
     }
+
+
+def _links(ratings: "Ratings | None") -> Linking | None:
+    return None if ratings is None else examine_links(ratings)
 
 
 def _tables(fit: "Fit", found: Findings, linking: Linking | None, document: Document) -> dict[str, Any]:

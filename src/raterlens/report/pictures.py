@@ -27,18 +27,22 @@ _DASHED = 'stroke-dasharray="4 3"'
 _APART = 40
 
 
-def pictures(fit: "Result", numbers: dict[str, Any], *, ranked: bool = True) -> dict[str, Any]:
-    """`map`, `abilities`, `capability` and `severity`, each wide and narrow, and the frames of a rater's page."""
+def pictures(fit: "Result", *, ranked: bool = True) -> dict[str, Any]:
+    """`map`, `abilities`, `capability` and `severity`, each wide and narrow."""
     return {
         "map": variable_map(fit, (WIDE, NARROW)),
         "abilities": abilities(fit, (WIDE, NARROW)),
         "capability": _capability(fit, ranked),
         "severity": _severity(fit),
-        "frames": {
-            "curve": _curve_frame(fit, numbers["curve"]),
-            "what_if": _what_if_frame(numbers["what_if"]),
-            "band": "low" in (numbers["curve"] or ()),
-        },
+    }
+
+
+def frames(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
+    """What scripts draw the curves of a rater's page in; `numbers` has them all."""
+    return {
+        "curve": _curve_frame(fit, numbers["curve"]),
+        "what_if": _what_if_frame(numbers["what_if"]),
+        "band": "low" in (numbers["curve"] or ()),
     }
 
 

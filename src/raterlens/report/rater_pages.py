@@ -1,5 +1,6 @@
 """What the page of each rater shows beyond the table, as plain JSON: curve, what-if, fit, surprises, feedback."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,16 @@ SEVERITIES = 81
 SURPRISES = 5
 
 
-def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> dict[str, Any]:
-    """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters."""
+def rater_data(
+    fit: "Result",
+    raters: pl.DataFrame,
+    diagnosis: "Diagnosis | None",
+    drawn: Callable[[], dict[str, Any] | None] | None = None,
+) -> dict[str, Any]:
+    """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters.
+
+    `drawn`: what returns the `curves`, where they are being worked out already.
+    """
     texts = {
         name: coded(raters[name])
         for name in (
@@ -53,26 +62,29 @@ def rater_data(fit: "Result", raters: pl.DataFrame, diagnosis: "Diagnosis | None
         if name in raters.columns:
             columns[name] = rounded(raters[name], 3)
     order, advised = _places(fit, raters), advice(fit)
+    what_if = what_ifs(fit, order, advised["best_severity"].to_numpy())
+    statistics = _fit_statistics(raters, diagnosis)
     return {
         **columns,
         **{name: {"texts": known, "codes": codes} for name, (known, codes) in texts.items()},
         "sentence": raters["sentence"].to_list(),
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
-        "curve": curves(fit, order),
-        "what_if": what_ifs(fit, order, advised["best_severity"].to_numpy()),
+        "curve": curves(fit, raters) if drawn is None else drawn(),
+        "what_if": what_if,
         "feedback": [
             f"{text} {words.TOGETHER.format(**flags[0])}" if flags and cost == "nothing" else text
             for text, flags, cost in zip(
                 advised["feedback"].gather(order), raters["reasons"], raters["costs_most"], strict=True
             )
         ],
-        **_fit_statistics(raters, diagnosis),
+        **statistics,
     }
 
 
-def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
-    """kappa(theta) of every rater; None for models in which it is the same for every student."""
-    on = _measurement(fit)
+def curves(fit: "Result", raters: pl.DataFrame) -> dict[str, Any] | None:
+    """kappa(theta) of every rater, in the order of `raters`; None for models in which it is the same for every
+    student."""
+    on, order = _measurement(fit), _places(fit, raters)
     if on is None:
         return None
     names = fit.table("raters")["rater"]

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from raterlens.app.cli.kept_memory import keep_memory
 from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
@@ -52,6 +54,7 @@ def fit(
     output: Output = ON_SCREEN,
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
+    keep_memory()
     lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.export.folder import check_folder
@@ -117,10 +120,11 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
     from raterlens.fitting import fit_as_clear, load
     from raterlens.grading.asked_decisions import AskedDecisions
     from raterlens.parallel.dask_cluster import cluster_at
+    from raterlens.parallel.meanwhile import meanwhile
     from raterlens.pipeline.steps import Run
 
     previous = None if output.previous is None else load(output.previous)
-    with cluster_at(work.cluster) as client:
+    with cluster_at(work.cluster) as client, meanwhile(partial(_load_ahead, output)):
         run = Run(watch.on_iteration, work.checkpoint, work.resume, client, on_stage=watch.enter)
         ratings, config, request = read_study(request, run)
         if begins_from(previous, config, run):
@@ -152,6 +156,14 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
         )
     decisions = [*(decided.words() if decided else ()), *(plan.words() if plan else ())]
     return partial(_show, output, result, ratings, found=found, cautions=cautions, decided=decisions)
+
+
+def _load_ahead(output: Output) -> None:
+    """What is needed last, while ratings are read and compiled code leaves the interpreter to others. Packages alone
+    that nothing else here loads: two threads must not load modules that wait for each other."""
+    for package, wanted in (("jinja2", output.out is not None), ("rich.table", not output.quiet)):
+        if wanted:
+            import_module(package)
 
 
 def _show(output: Output, result: "Fit", ratings: "Ratings", **besides: Any) -> None:
