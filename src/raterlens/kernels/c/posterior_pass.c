@@ -273,7 +273,7 @@ static Sums refined(const Pass *pass, const double *logs, double *top, double *f
     low -= low > 0;
     high += high < width - 1;
     int64_t size = (high - low) * parts + 1;
-    double highest = *top;
+    double highest = *top, whole = 0.0;
     for (int64_t i = 0; i < size; i++) {
         Place at = place_of(between, width, low * parts + i);
         double sum = 0.0;
@@ -281,7 +281,10 @@ static Sums refined(const Pass *pass, const double *logs, double *top, double *f
             sum += at.weights[k] * logs[at.first + k];
         fine[i] = sum;
         highest = larger(sum, highest);
+        whole += sum;
     }
+    if (!isfinite(whole))
+        return coarse;
     KERNEL(exponentials)(fine, size, highest);
     Sums sums = {0.0, 0.0};
     double begin = pass->nodes.points[low], step = pass->nodes.step / (double)parts;
@@ -290,8 +293,6 @@ static Sums refined(const Pass *pass, const double *logs, double *top, double *f
         sums.total += fine[i];
         sums.centre += fine[i] * (begin + step * (double)i);
     }
-    if (!isfinite(sums.total))
-        return coarse;
     for (int64_t q = 0; q < pass->nodes.size; q++)
         joint[q] = 0.0;
     for (int64_t i = 0; i < size; i++) {
