@@ -59,6 +59,12 @@ def test_steps_are_divided_for_a_few_among_many(narrow, students, slope, divided
         assert finer(found).finest_step == pytest.approx(found.finest_step / 2)
 
 
+def test_steps_are_not_divided_where_a_score_is_impossible():
+    sd = np.append(np.full(10_000, 0.3), 0.05)
+    plain = nodes_for(Moments(np.zeros(len(sd)), sd))
+    assert nested(plain, sd, lambda nodes: np.where(nodes.points > 1, 0.0, -np.inf)[None]) is plain
+
+
 def test_a_grid_without_narrow_posteriors_has_one_step():
     nodes = Nodes.equally_spaced(-5, 5, 0.25)
     assert nodes.finest_step == nodes.step

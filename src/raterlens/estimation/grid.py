@@ -26,8 +26,8 @@ _WIDEST_STEP = 0.75
 _FEW = 0.03
 # From so many students on, and if nodes become so many times fewer, it pays to have finer nodes for those few.
 _MANY, _FEWER = 1_000, 1.4
-# How far the log-probability of a rating may be off between nodes, and the factor by which steps are tried.
-_BETWEEN, _SHORTER = 1e-8, 0.9
+# How far the log-probability of a rating of those few may be off between nodes; how much shorter a step is tried next.
+_BETWEEN, _SHORTER = 1e-8, (0.7, 0.97)
 # Of fewer nodes too many are near an end, where interpolation is poor.
 _INSIDE = 5 * STENCIL // 2
 
@@ -67,12 +67,16 @@ def nested(nodes: Nodes, sd: Array, tables: Callable[[Nodes], Array]) -> Nodes:
     if len(sd) < _MANY:
         return nodes
     few = int(_FEW * len(sd))
-    step = min(float(np.partition(sd, few)[few]) / NARROWEST, _WIDEST_STEP)
+    step = min(
+        float(np.partition(sd, few)[few]) / NARROWEST, _WIDEST_STEP, (nodes.high - nodes.low) / _INSIDE
+    )
     while step >= _FEWER * nodes.step:
         coarse = Nodes.equally_spaced(nodes.low, nodes.high, step)
-        if len(coarse.points) >= _INSIDE and error_between(tables(coarse)) <= _BETWEEN:
+        error = error_between(tables(coarse))
+        if error <= _BETWEEN:
             return NestedNodes.of(coarse, int(np.ceil(step / nodes.step)))
-        step *= _SHORTER
+        # It falls like exp(-distance / step), with the distance of the nearest pole of a table.
+        step *= float(np.clip(np.log(error) / np.log(_BETWEEN), *_SHORTER))
     return nodes
 
 

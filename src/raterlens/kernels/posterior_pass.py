@@ -54,9 +54,10 @@ class Rows:
             same(len(points), len(log_weights), logs.shape[1]) and more < size, "nodes of the tables"
         )
         factors, (level, slope, reach) = np.empty((len(logs), size)), np.empty((3, len(logs)))
+        bend = np.empty(len(logs)) if bent else None
 
         def part(span: tuple[int, int]) -> None:
-            _factor_rows(*span, logs, logs.shape[1], points, size, RANGE, factors, level, slope, reach)
+            _factor_rows(*span, logs, logs.shape[1], points, size, RANGE, factors, level, slope, reach, bend)
 
         in_threads(part, spans(len(logs)))
         return Rows(
@@ -69,15 +70,8 @@ class Rows:
             level,
             slope,
             reach,
-            _bend(logs, step) if bent else None,
+            bend,
         )
-
-
-def _bend(logs: Array, step: float) -> Array:
-    """(cells,): infinite where it cannot be told."""
-    with np.errstate(invalid="ignore"):
-        bend = -np.diff(logs, n=2, axis=1).min(axis=1) / step**2
-    return np.where(np.isfinite(bend), np.maximum(bend, 0.0), np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +159,7 @@ class _Pass(ctypes.Structure):
 
 
 _POINTER = ctypes.POINTER(_Pass)
-_factor_rows = kernel("factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 4)
+_factor_rows = kernel("factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 5)
 _by_products = kernel("by_products", _POINTER, Integer, Integer, Longs, Doubles, returns=Real)
 _by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, *[Doubles] * 3, returns=Real)
 

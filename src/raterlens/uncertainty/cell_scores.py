@@ -59,12 +59,12 @@ def score_rows(
     used = [np.asarray(scores.any(axis=1)) for _, scores in terms]
     parts = [_spread(members, term[0], own, n_parameters) for term, own in zip(terms, used, strict=True)]
     keys, place = np.unique(np.concatenate([key for key, _, _ in parts]), return_inverse=True)
-    table = np.zeros((len(keys), terms[0][1].shape[1]))
-    last = 0
-    for (key, member, value), (_, scores) in zip(parts, terms, strict=True):
-        at = place[last : last + len(key)]
-        last += len(key)
-        table += sparse.csr_array((value, (at, member)), shape=(len(keys), members.shape[1])) @ scores
+    # One product for all terms: each by itself would fill the table again.
+    member = np.concatenate([own + term * members.shape[1] for term, (_, own, _) in enumerate(parts)])
+    value = np.concatenate([own for _, _, own in parts])
+    shape = len(keys), len(terms) * members.shape[1]
+    scores = np.concatenate([of_term for _, of_term in terms])
+    table = np.asarray(sparse.csr_array((value, (place, member)), shape=shape) @ scores)
     cell, parameter = np.divmod(keys, n_parameters)
     return np.searchsorted(cell, np.arange(members.shape[0] + 1)), parameter, table
 

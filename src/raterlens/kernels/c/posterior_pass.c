@@ -61,11 +61,11 @@ typedef struct {
 
 /* Of the cells from `first` to `last`: the line through the ends of the logarithms, and the exponentials of what is left
    beside it, whose largest logarithm is `reach`: infinite, and the rest as if there were nothing, where that might leave
-   the range of doubles. */
+   the range of doubles. Where it is asked for, how much they bend down at most, on equally spaced nodes. */
 EXPORT void KERNEL(factor_rows)(
     int64_t first, int64_t last, const double *restrict logs, int64_t width, const double *restrict points,
     int64_t size, double range, double *restrict factors, double *restrict level, double *restrict slope,
-    double *restrict reach
+    double *restrict reach, double *restrict bend
 ) {
     for (int64_t c = first; c < last; c++) {
         const double *restrict log = logs + c * width;
@@ -82,6 +82,13 @@ EXPORT void KERNEL(factor_rows)(
         level[c] = usable ? base : 0.0;
         slope[c] = usable ? rise : 0.0;
         reach[c] = usable ? most : INFINITY;
+        if (bend) {
+            double down = 0.0;
+            for (int64_t q = 1; q + 1 < width; q++)
+                down = larger(2.0 * log[q] - log[q - 1] - log[q + 1], down);
+            double step = points[1] - points[0];
+            bend[c] = usable ? down / (step * step) : INFINITY;
+        }
         for (int64_t q = usable ? width : 0; q < size; q++)
             factor[q] = 0.0;
         KERNEL(exponentials)(factor, size, 0.0);
@@ -266,7 +273,7 @@ static Sums refined(const Pass *pass, const double *logs, double *top, double *f
     low -= low > 0;
     high += high < width - 1;
     int64_t size = (high - low) * parts + 1;
-    double highest = *top;
+    double highest = *top, whole = 0.0;
     for (int64_t i = 0; i < size; i++) {
         Place at = place_of(between, width, low * parts + i);
         double sum = 0.0;
@@ -274,7 +281,10 @@ static Sums refined(const Pass *pass, const double *logs, double *top, double *f
             sum += at.weights[k] * logs[at.first + k];
         fine[i] = sum;
         highest = larger(sum, highest);
+        whole += sum;
     }
+    if (!isfinite(whole))
+        return coarse;
     KERNEL(exponentials)(fine, size, highest);
     Sums sums = {0.0, 0.0};
     double begin = pass->nodes.points[low], step = pass->nodes.step / (double)parts;
@@ -283,8 +293,6 @@ static Sums refined(const Pass *pass, const double *logs, double *top, double *f
         sums.total += fine[i];
         sums.centre += fine[i] * (begin + step * (double)i);
     }
-    if (!isfinite(sums.total))
-        return coarse;
     for (int64_t q = 0; q < pass->nodes.size; q++)
         joint[q] = 0.0;
     for (int64_t i = 0; i < size; i++) {
