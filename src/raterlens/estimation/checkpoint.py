@@ -191,5 +191,5 @@ def _next(content: bytes, at: int) -> tuple[bytes | None, int]:
 
 def _key(parameters: Array, nodes: Nodes) -> bytes:
     """Nodes come from moments that are added up again: the last digits of their places are no difference."""
-    grid = f"{len(nodes.points)} {nodes.low:.9e} {nodes.high:.9e}"
+    grid = f"{len(nodes.points)} {nodes.low:.9e} {nodes.high:.9e} {nodes.finest_step:.9e}"
     return bytes.fromhex(digest(parameters, grid))
