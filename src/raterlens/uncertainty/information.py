@@ -33,14 +33,17 @@ def observed_information(
         return problem.with_priors(halo_information(problem, parameters, nodes), parameters)
     asked, predictor = problem, model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
-    pseudo = problem.pseudo.spread()
     curvature = context_curvature(problem.response, predictor, nodes, found.counts)
-    curvature = curvature + context_curvature(problem.response, predictor, PSEUDO_NODES, pseudo)
+    d_slope, d_intercepts = found.d_slope, found.d_intercepts
+    if problem.pseudo.counts.any():
+        pseudo = problem.pseudo.spread()
+        curvature = curvature + context_curvature(problem.response, predictor, PSEUDO_NODES, pseudo)
+        at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
+        d_slope = d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
+        d_intercepts = d_intercepts + at_nodes.sum(axis=1)
     jacobian = model.jacobian(parameters)
-    at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
-    d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
-    second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
+    second = second + model.second(parameters, d_slope, d_intercepts)
     second = shape_added(problem, second, parameters, found.everyone, nodes)
     if isinstance(problem, EssayMarginal) and not few_kinds(problem, nodes):
         problem = problem.by_ratings(ratings)
