@@ -48,8 +48,14 @@ class Readings:
 
     @staticmethod
     def of(ratings: Ratings) -> "Readings":
-        columns = reading_columns(ratings)
-        found = grouped(ratings.student, ratings.n_students, columns.of, columns.number)
+        found = grouped(ratings.student, ratings.n_students, ratings.rater, ratings.n_raters)
+        # Most often items are in order within each, so that none occurs again and each group is one reading.
+        item = ratings.item[found.order]
+        rises = item[1:] > item[:-1]
+        rises[found.first[1:-1] - 1] = True
+        if ratings.piece is not None or not rises.all():
+            columns = reading_columns(ratings)
+            found = grouped(ratings.student, ratings.n_students, columns.of, columns.number)
         number = np.bincount(ratings.student[found.example], minlength=ratings.n_students)
         return Readings(found.order, found.first, np.concatenate([[0], np.cumsum(number)]))
 

@@ -36,9 +36,11 @@ class Pseudo:
         return value, gradient
 
     def _ratings(self, model: FacetsModel, response: Response, parameters: Array) -> tuple[float, Array]:
-        rows, t = np.flatnonzero(self.counts.any(axis=1)), PSEUDO_NODES.points
-        if not len(rows):
+        t = PSEUDO_NODES.points
+        # Nearly always there are none: one look at all numbers, and none at every row.
+        if not self.counts.any():
             return 0.0, np.zeros(model.blocks.size)
+        rows = np.flatnonzero(self.counts.any(axis=1))
         whole = model.predictor(parameters)
         predictor = Predictor(whole.slope[rows], whole.intercepts[rows])
         counts = np.multiply.outer(self.counts[rows], np.exp(PSEUDO_NODES.log_weights))

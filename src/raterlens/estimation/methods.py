@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
-# Ratings up to which every shape is begun from; and of the students' distribution: skewed to either side, and with two
-# peaks.
+# Ratings up to which all these shapes of the students' distribution are begun from: skewed either way, and two peaks.
 _MOST_SHAPED = 10_000
 _SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 # How long a climb from one of them may be, and within how many standard errors of a maximum it may end.
@@ -283,10 +282,11 @@ def _level(task: _Task, found: FacetsEstimate) -> Mask:
         return np.zeros(len(x), dtype=bool)
     if model.slope.size < model.n_raters:
         return np.full(len(x), model.without_ability(found.parameters))
+    discriminates = np.abs(x) > NO_SLOPE
+    if discriminates.all():
+        return ~discriminates
     group = connected_groups(task.ratings).rater
-    steepest = np.zeros(int(group.max()) + 1)
-    np.maximum.at(steepest, group, np.abs(x))
-    return np.asarray(steepest[group] <= NO_SLOPE)
+    return np.asarray(np.bincount(group, discriminates)[group] == 0)
 
 
 def _keep(checkpoint: Checkpoint, task: _Task) -> None:

@@ -62,6 +62,11 @@ class ExtendedModel(FacetsModel):
         of_own = sparse.eye_array(self.n_own)
         return sparse.block_diag([self.inner.effect_jacobian(inner), of_own], format="csr")
 
+    @property
+    def places_of_effects(self) -> NDArray[np.int64] | None:
+        """None: what models add need not stand where their parameters do."""
+        return None
+
     def predictor(self, parameters: Array) -> Predictor:
         return self.inner.predictor(self.split(parameters)[0])
 

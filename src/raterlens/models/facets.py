@@ -249,7 +249,7 @@ class FacetsModel:
             none = sparse.csr_array((len(contexts), at.size))
             found = found - sparse.vstack([none, design], format="csr")
         # Where effects are parameters themselves, their columns are known without a product of matrices.
-        places = self._places_of_effects
+        places = self.places_of_effects
         if places is None:
             return sparse.csr_array(found @ self.effect_jacobian(parameters))
         return sparse.csr_array(
@@ -257,7 +257,7 @@ class FacetsModel:
         )
 
     @property
-    def _places_of_effects(self) -> NDArray[np.int64] | None:
+    def places_of_effects(self) -> NDArray[np.int64] | None:
         """(effects,): the parameter that each effect is; None where some are not."""
         own = []
         for name, effect in self._of_raters.items():

@@ -308,7 +308,12 @@ class FacetsTask:
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
         through = model.effect_jacobian(x)[kept]
         if covariance is not None:
-            spread = through @ (through @ covariance.matrix).T
+            at_once = model.places_of_effects if isinstance(covariance.matrix, np.ndarray) else None
+            spread = (
+                through @ (through @ covariance.matrix).T
+                if at_once is None
+                else covariance.matrix[np.ix_(at_once[kept], at_once[kept])]
+            )
             spread = (spread + spread.T) / 2
         own_slopes = model.slope.size == ratings.n_raters
         found = Calibration(
@@ -338,9 +343,10 @@ class FacetsTask:
         if found.spread is None:
             return found
         # By what is known of the raters, whichever kind of covariance is shown.
-        known = spread if estimate.posterior is None else through @ estimate.posterior.matrix @ through.T
+        if estimate.posterior is not None:
+            spread = through @ estimate.posterior.matrix @ through.T
         return replace(
-            found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=known)))
+            found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=spread)))
         )
 
     def _reach(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Reach | None:

@@ -52,15 +52,16 @@ def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool
 
 
 def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The inverse, and what is undetermined.
+    """The inverse, and what is undetermined; the information is lost.
 
     Where the likelihood bends the wrong way (a rater at discrimination 0), a parameter has no standard error of its
     own; left in, it would take everybody else's. Such parameters are set aside with a large variance.
     """
     scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
-    correlation = information / scale
-    correlation /= scale[:, None]
     kept = np.flatnonzero(np.diag(information) > 0)
+    correlation = information
+    correlation /= scale
+    correlation /= scale[:, None]
     inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
     while len(against):
         kept = np.delete(kept, against)
@@ -107,8 +108,9 @@ def _positive_inverse(matrix: Array) -> Array:
     """From the Cholesky factor in its place, a third of the work of solving for every column."""
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
-    factor = linalg.cholesky(matrix, lower=True)
-    inverse, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    factor, failed = linalg.lapack.dpotrf(matrix, lower=1, clean=1)
+    if not failed:
+        factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
-    return mirrored(inverse)
+    return mirrored(factor)

@@ -33,21 +33,34 @@ def observed_information(
         return problem.with_priors(halo_information(problem, parameters, nodes), parameters)
     asked, predictor = problem, model.predictor(parameters)
     found = problem.derivatives(parameters, nodes)
-    pseudo = problem.pseudo.spread()
     curvature = context_curvature(problem.response, predictor, nodes, found.counts)
-    curvature = curvature + context_curvature(problem.response, predictor, PSEUDO_NODES, pseudo)
+    d_slope, d_intercepts = found.d_slope, found.d_intercepts
+    if problem.pseudo.counts.any():
+        pseudo = problem.pseudo.spread()
+        curvature = curvature + context_curvature(problem.response, predictor, PSEUDO_NODES, pseudo)
+        at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
+        d_slope = d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
+        d_intercepts = d_intercepts + at_nodes.sum(axis=1)
     jacobian = model.jacobian(parameters)
-    at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
-    d_slope = found.d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
     second = jacobian.T @ curvature @ jacobian
-    second = second + model.second(parameters, d_slope, found.d_intercepts + at_nodes.sum(axis=1))
+    second = second + model.second(parameters, d_slope, d_intercepts)
     second = shape_added(problem, second, parameters, found.everyone, nodes)
-    information = -second
     if isinstance(problem, EssayMarginal) and not few_kinds(problem, nodes):
         problem = problem.by_ratings(ratings)
     tables = problem.tables(parameters, nodes)
     scores = with_everyone(problem, cell_scores(problem, parameters, nodes), parameters, nodes)
-    information = information - problem.engine.score_covariance(tables, nodes, scores)
-    if not isinstance(information, np.ndarray):
-        information = sparse.csr_array((information + information.T) / 2)
-    return asked.with_priors(information, parameters)
+    missing = problem.engine.score_covariance(tables, nodes, scores)
+    return asked.with_priors(_without(second, missing), parameters)
+
+
+def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
+    """Minus the sum of both, in the place of the latter where it is full."""
+    if not isinstance(missing, np.ndarray):
+        information = -(second + missing)
+        return sparse.csr_array((information + information.T) / 2)
+    np.negative(missing, out=missing)
+    listed = sparse.csr_array(second)
+    listed.sum_duplicates()
+    row = np.repeat(np.arange(len(missing)), np.diff(listed.indptr))
+    missing[row, listed.indices] -= listed.data
+    return missing
