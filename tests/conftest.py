@@ -10,7 +10,7 @@ from tests.support.browser import browser, new_page, page
 
 __all__ = ["browser", "new_page", "page"]
 
-# What `make test-fast` leaves out: whole processes, browsers, clusters, studies and pages.
+# What `make test-fast` leaves out: whole processes, browsers, clusters, compiled code, studies and pages.
 SLOW_FIXTURES = {"browser"}
 SLOW_PLACES = (
     "src/raterlens/batch.py",
@@ -31,13 +31,12 @@ SLOW_PLACES = (
     "tests/diagnostics/test_drift.py",
     "tests/diagnostics/test_flags.py",
     "tests/diagnostics/test_shared_bias.py",
-    "tests/engine/test_dask_engine.py",
-    "tests/engine/test_disk_engine.py",
+    "tests/engine/",
     "tests/estimation/test_checkpoint.py",
     "tests/estimation/test_marginal.py::test_compiled",
     "tests/estimation/test_methods.py::test_the_grid_is_fine_enough",
     "tests/estimation/test_quadrature.py",
-    "tests/kernels/test_diagnostic_sums.py",
+    "tests/kernels/",
     "tests/models/test_anchors.py::test_anchoring_everything",
     "tests/models/test_capped_log.py",
     "tests/parallel/",

@@ -4,6 +4,7 @@ Large data go through compiled code (`kernels/residual_sweep.py`); a test holds 
 """
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from raterlens.engine.protocol import Nodes
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
+
+if TYPE_CHECKING:
+    from raterlens.kernels import residual_sweep
 
 # Numbers in one block of ratings x nodes, or pairs x nodes in compiled code: 4 MB each, a handful at a time.
 _BLOCK = 2**19
@@ -114,6 +118,7 @@ class Pass:
         self.of_rating = np.empty((len(OF_RATING), len(pairs.order)))
         self.of_pair = np.empty((len(OF_PAIR), len(pairs)))
         self.of_judged = np.empty((len(OF_JUDGED), model.n_judged))
+        self.compiled: residual_sweep.Sweep | None = None
 
     def found(self) -> dict[str, Array]:
         """All of it by name."""
@@ -203,10 +208,17 @@ def sweep_for(n_ratings: int) -> Sweep:
 
 
 def _compiled_sweep(work: Pass, block: Block) -> Array:
+    if work.compiled is None:  # its codes are checked once, not for every block
+        work.compiled = _ready(work)
+    by_rater = np.argsort(work.rater[block.pairs], kind="stable")
+    return work.compiled.over((block.judged.start, block.judged.stop), by_rater)
+
+
+def _ready(work: Pass) -> "residual_sweep.Sweep":
     from raterlens.kernels import residual_sweep  # may be missing
 
     tables = work.tables
-    sweep = residual_sweep.Sweep(
+    return residual_sweep.Sweep(
         residual_sweep.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
         residual_sweep.Tables(
             tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis
@@ -215,8 +227,6 @@ def _compiled_sweep(work: Pass, block: Block) -> Array:
         (work.prior, work.prior_apart),
         residual_sweep.Found(work.of_rating, work.of_pair, work.of_judged),
     )
-    by_rater = np.argsort(work.rater[block.pairs], kind="stable")
-    return sweep.over((block.judged.start, block.judged.stop), by_rater)
 
 
 def _summed(table: Array, row: NDArray[np.integer], marks: Indices) -> Array:

@@ -112,7 +112,7 @@ class Sweep:
         prior, apart = map(Doubles.of, priors)
         places = tuple(Longs.of(places) for places in ratings[:3])
         self._size, self._ratings = len(points), Grouped._make((*places, context, given))
-        _check_lengths(self._ratings, found)
+        _check_ratings(self._ratings, tables, found)
         _check_nodes(tables, self._size, (prior, apart), found)
         self._kept = tables, points, prior, apart, found
         self._record = _Sweep(
@@ -136,38 +136,27 @@ class Sweep:
         `by_rater`: their pairs in the order of their raters, since the tables of all raters are larger than the cache.
         """
         size, n_pairs, n_judged = self._size, len(by_rater), span[1] - span[0]
-        self._check_codes(span, by_rater)
+        first_pair = self._ratings.first_pair
+        fitting = 0 <= span[0] <= span[1] < len(first_pair) and inside(by_rater, n_pairs)
+        refuse_unless(fitting and n_pairs == first_pair[span[1]] - first_pair[span[0]], "pairs of a span")
         posterior, joint, said = (np.zeros((rows, size)) for rows in (n_judged, n_judged, n_pairs))
         scratch = said, joint, np.empty(n_pairs, np.int64), np.empty((3, size))
         _sweep(self._record, *span, Longs.of(by_rater), n_pairs, *scratch, posterior)
         return posterior
 
-    def _check_codes(self, span: tuple[int, int], by_rater: Indices) -> None:
-        """Of a span only: there are many of them, and each looks at its own."""
-        ratings, (n_contexts, n_scores, _) = self._ratings, self._kept[0].prob.shape
-        n_pairs, n_ratings = len(ratings.first_rating) - 1, len(ratings.order)
-        first_pair = ratings.first_pair[span[0] : span[1] + 1]
-        fitting = (
-            span[0] >= 0 and len(first_pair) == span[1] - span[0] + 1 and begin_within(first_pair, n_pairs)
-        )
-        refuse_unless(fitting, "a span of students")
-        first_rating = ratings.first_rating[first_pair[0] : first_pair[-1] + 1]
-        refuse_unless(same(len(by_rater), len(first_rating) - 1), "pairs of a span")
-        refuse_unless(
-            inside(by_rater, len(by_rater)) and begin_within(first_rating, n_ratings), "pairs of a span"
-        )
-        order = ratings.order[first_rating[0] : first_rating[-1]]
-        refuse_unless(inside(order, n_ratings), "the order of ratings")
-        known = inside(ratings.context[order], n_contexts) and inside(ratings.given[order], n_scores)
-        refuse_unless(known, "contexts and scores")
 
-
-def _check_lengths(ratings: Grouped, found: Found) -> None:
+def _check_ratings(ratings: Grouped, tables: Tables, found: Found) -> None:
     n_ratings, n_pairs, n_judged = (rows.shape[1] for rows in found)
+    n_contexts, n_scores, _ = tables.prob.shape
     fitting = (
         same(len(ratings.first_pair), n_judged + 1)
         and same(len(ratings.first_rating), n_pairs + 1)
         and same(n_ratings, len(ratings.order), len(ratings.context), len(ratings.given))
+        and begin_within(ratings.first_pair, n_pairs)
+        and begin_within(ratings.first_rating, n_ratings)
+        and inside(ratings.order, n_ratings)
+        and inside(ratings.context, n_contexts)
+        and inside(ratings.given, n_scores)
     )
     refuse_unless(fitting, "ratings by pairs")
 
