@@ -44,7 +44,7 @@ SET_ASIDE = {
     'raters + model.blocks["bias"].start': "the block begins at 0",
     "kind = np.uint16 if blocks**2 <= 2**16": "the order in which students are gone over",
     "n_unique() > _WORTH * len(key)": "whether merging is worth its time: the sums are the same",
-    "full = size <= self._dense": "a full matrix or a sparse one: the same sums",
+    "if size <= self._dense:": "a full matrix or a sparse one: the same sums",
     "<= _FULL * (rows.nnz / rows.shape[0]) ** 2": "the same",
     "if now == self._placed_on or any(": "whether parts are looked for where they are already",
     "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again where it hardly moves",

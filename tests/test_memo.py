@@ -2,7 +2,7 @@ import gc
 import weakref
 
 import raterlens as rl
-from raterlens.memo import kept_with
+from raterlens.memo import kept_with, latest_with
 
 
 class Owner:
@@ -13,6 +13,13 @@ def test_it_is_made_once_per_owner_and_key():
     one, two, answers = Owner(), Owner(), iter(range(9))
     asked = [(one, "a"), (one, "a"), (one, "b"), (two, "a"), (one, "a")]
     assert [kept_with(owner, key, lambda: next(answers)) for owner, key in asked] == [0, 0, 1, 2, 0]
+
+
+def test_only_the_latest_is_kept_of_what_is_large():
+    one, two, answers = Owner(), Owner(), iter(range(9))
+    asked = [(one, "a"), (one, "a"), (two, "b"), (one, "b"), (one, "a"), (two, "b")]
+    found = [latest_with(owner, "large", key, lambda: next(answers)) for owner, key in asked]
+    assert found == [0, 0, 1, 2, 3, 1]
 
 
 def test_it_goes_with_its_owner():

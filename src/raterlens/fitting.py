@@ -156,8 +156,7 @@ def fit(
     columns = {name: value for name, value in options.items() if name in READ_OPTIONS}
     asked = {name: value for name, value in options.items() if name not in columns}
     config = fit_config(recorded({"model": model, "method": method, "link": link, **asked}))
-    estimates: list[Any] = []
-    run = Run(progress, checkpoint, resume, client, start, on_estimate=estimates.append)
+    run = Run(progress, checkpoint, resume, client, start)
     check(config, run)
     if not isinstance(ratings, Ratings):
         ratings = read(ratings, **columns)  # type: ignore[arg-type]
@@ -172,7 +171,7 @@ def fit(
     with suited_to(ratings):
         found, said = fitted(ratings, config, run), []
         if client is None and checkpoint is None:
-            if (p := halo_test.clear_halo(found, ratings, estimates[0])) is not None:
+            if (p := halo_test.clear_halo(found, ratings)) is not None:
                 said.append(halo_test.warning(p))
             if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
                 said.append(ability_test.warning(shape))
@@ -194,13 +193,12 @@ def fit_as_clear(
 def _fit_as_clear(
     ratings: Ratings, config: FitConfig, run: Run
 ) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
-    estimates: list[Any] = []
-    found = fitted(ratings, config, replace(run, on_estimate=estimates.append))
+    found = fitted(ratings, config, run)
     if run.client is not None or run.checkpoint is not None:
         return found, (), None
     said = []
     run.enter("testing assumptions")
-    if (p := halo_test.clear_halo(found, ratings, estimates.pop())) is not None:
+    if (p := halo_test.clear_halo(found, ratings)) is not None:
         config = config.changed(halo="common")
         found, said = fitted(ratings, config, run), [halo_test.done(p)]
         run.enter("testing assumptions")

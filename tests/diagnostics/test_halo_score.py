@@ -2,19 +2,15 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens import facade
-from raterlens.config import fit_config
 from raterlens.diagnostics import halo_test
 from raterlens.diagnostics.halo_score import Readings, _of_students, halo_score
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import place
-from raterlens.pipeline.steps import Run
 
 
 def drawn(halo: float, seed: int, categories: int = 2) -> rl.Ratings:
@@ -46,16 +42,6 @@ def test_its_square_is_the_likelihood_ratio_of_a_second_fit(halo, seed):
     ratio = 2 * (fitted(ratings, halo="common", start=fit).loglik - fit.loglik)
     score = halo_score(fit.calibration, ratings)
     assert max(score, 0.0) == pytest.approx(np.sqrt(max(ratio, 0.0)), abs=0.3)
-
-
-def test_ratings_need_not_be_arranged_again():
-    """The problem of the fit, with one slope for all raters, has the posteriors of the one with a slope for each."""
-    ratings, estimates = drawn(0.5, 3), list[Any]()
-    config = fit_config({"model": "tfm", "halo": "none", "standard_errors": False})
-    fit = facade.fitted(ratings, config, Run(on_estimate=estimates.append))
-    again = halo_score(fit.calibration, ratings)
-    kept = halo_score(fit.calibration, ratings, Readings.of(ratings), estimates[0].problem)
-    assert kept == pytest.approx(again, rel=1e-9)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])

@@ -23,6 +23,13 @@ def test_work_in_threads_comes_back_in_order_and_may_fail():
         in_threads(lambda x: 1 // x, [0, 1])
 
 
+def test_shared_work_that_shares_its_work_in_turn_does_not_wait_for_itself():
+    def outer(x):
+        return sum(in_threads(lambda y: x * y, list(range(8))))
+
+    assert in_threads(outer, list(range(8))) == [28 * x for x in range(8)]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own():

@@ -104,14 +104,11 @@ def printed(report: Path) -> tuple[str, str]:
 def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures and the pages of raters take seconds."""
     monkeypatch.setattr("raterlens.report.page.rater_data", lambda *_: {})
-    nothing = {
-        "map": None,
-        "abilities": None,
-        "capability": None,
-        "severity": None,
-        "frames": {"curve": None, "what_if": "", "band": False},
-    }
-    monkeypatch.setattr("raterlens.report.page.pictures", lambda *_, **__: nothing)
+    monkeypatch.setattr("raterlens.report.page.curves", lambda *_: None)
+    nothing = dict.fromkeys(("map", "abilities", "capability", "severity"))
+    monkeypatch.setattr("raterlens.report.page.pictures", lambda *_, **__: {**nothing})
+    empty = {"curve": None, "what_if": "", "band": False}
+    monkeypatch.setattr("raterlens.report.page.frames", lambda *_: empty)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -19,7 +19,6 @@ from scipy.sparse.linalg import lsmr
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.scoring import Placed, place
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.calibration import Calibration
@@ -70,21 +69,13 @@ class Readings:
         return bool((np.diff(self.of_student) > 1).any())
 
 
-def halo_score(
-    known: Calibration,
-    ratings: Ratings,
-    readings: Readings | None = None,
-    arranged: FacetsMarginal | None = None,
-) -> float:
+def halo_score(known: Calibration, ratings: Ratings, readings: Readings | None = None) -> float:
     """The score of a common variance at 0 in standard errors: normal where there is no reading effect, and large where
     there is one; infinite where it is positive and students are too few to tell how large it could be by chance.
 
-    Parameters
-    ----------
-    readings, arranged
-        Of these ratings, where they are known: as `place` takes the latter.
+    `readings`: of these ratings, where they are known.
     """
-    placed = place(replace(known, covariance=None), ratings, arranged)
+    placed = place(replace(known, covariance=None), ratings)
     nodes = placed.rough_nodes(_ROUGH)
     own = _of_students(placed, nodes, readings or Readings.of(ratings))
     total = float(own.sum())

@@ -7,7 +7,7 @@ By default, and with many ratings, where a second fit takes time, the test is th
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -19,11 +19,9 @@ from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.halo_score import Readings, halo_score
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
-from raterlens.estimation.methods import FacetsEstimate
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import PIECE, FacetsModel
+from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.records import dataclass
@@ -100,11 +98,8 @@ def halo_test(fit: "Fit", ratings: Ratings) -> HaloTest:
     return HaloTest(none, common, rater, spread, fit.n_raters)
 
 
-def clear_halo(fit: "Fit", ratings: Ratings, estimate: Any = None) -> float | None:
-    """The p-value of a common reading effect, where it is clear and nothing was said about it; None otherwise.
-
-    `estimate`: what the fit was made from, if it is at hand.
-    """
+def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
+    """The p-value of a common reading effect, where it is clear and nothing was said about it; None otherwise."""
     known, config = fit.calibration, fit.config
     asked = (
         config.halo is not None
@@ -122,7 +117,7 @@ def clear_halo(fit: "Fit", ratings: Ratings, estimate: Any = None) -> float | No
     if not (readings.long and readings.second):
         return None
     if PIECE not in known.effects:
-        score = halo_score(known, ratings, readings, _arranged(estimate))
+        score = halo_score(known, ratings, readings)
         if score <= _LIKELY:
             return None
         if fit.n_ratings > MOST_REFITTED and np.isfinite(score):
@@ -132,13 +127,6 @@ def clear_halo(fit: "Fit", ratings: Ratings, estimate: Any = None) -> float | No
     common = refitted(fit, ratings, "halo", "common", most=_MOST_ITERATIONS)
     p = of_common(2 * (common.loglik - fit.loglik))
     return p if p <= CLEAR else None
-
-
-def _arranged(estimate: Any) -> FacetsMarginal | None:
-    """The problem that a plain facets model was estimated on; of others the test arranges the ratings itself."""
-    if not isinstance(estimate, FacetsEstimate) or type(estimate.model) is not FacetsModel:
-        return None
-    return estimate.problem if isinstance(estimate.problem, CellMarginal | EssayMarginal) else None
 
 
 def _likely(known: Calibration, ratings: Ratings) -> bool:

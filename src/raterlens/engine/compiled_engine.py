@@ -88,11 +88,14 @@ class CompiledEngine:
             arranged = Arrangement.of(counts, sums)
             self._work = _Work.of(arranged.taken(counts), arranged.taken(sums), arranged.weight)
             self._place = arranged.place
-        # Parts of equal work, by nonzeros.
-        marks = np.linspace(0, self._work.counts.nnz, (threads or available_cores()) + 1)
+        self._threads = threads
+
+    def _parts(self) -> list[tuple[int, int]]:
+        """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked."""
+        marks = np.linspace(0, self._work.counts.nnz, (self._threads or available_cores()) + 1)
         edges = np.searchsorted(self._work.counts.indptr, marks)
         edges[0], edges[-1] = 0, self._work.n_rows
-        self._parts = [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
+        return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 
     @property
     def n_students(self) -> int:
@@ -105,7 +108,7 @@ class CompiledEngine:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
             return work.over(span, Found(expected, weighted, mean)), expected, weighted
 
-        done = in_threads(part, self._parts)
+        done = in_threads(part, self._parts())
         _, expected, weighted = done[0]
         for _, more, more_weighted in done[1:]:
             expected += more
@@ -117,7 +120,7 @@ class CompiledEngine:
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         work, rows = _Pass(self._work, tables, nodes), self._work.n_rows
         found = Moments(np.empty(rows), np.empty(rows))
-        in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts)
+        in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts())
         return found if self._place is None else found.of(self._place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:

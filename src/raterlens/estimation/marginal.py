@@ -11,15 +11,17 @@ from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of
 from raterlens.engine.protocol import Engine, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
-from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.interaction_prior import InteractionPrior
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
+from raterlens.memo import latest_with
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.stored import IN_MEMORY, StoredRatings
 from raterlens.records import dataclass
 from raterlens.types import Array
 
@@ -129,13 +131,6 @@ class FacetsMarginal:
         other.interactions = interactions
         return other
 
-    def seen_by(self, model: FacetsModel) -> Self:
-        """The same posteriors of the students, by a model of the same ratings that says the same of every context but
-        has other parameters: for the students' scores. Its likelihood has to be asked of a problem of its own."""
-        other = copy(self)
-        other.model, other.prior, other.interactions, other.checkpoint = model, None, None, None
-        return other
-
     def with_priors(self, information: Matrix, parameters: Array) -> Matrix:
         """The information of the ratings, and of what is known besides them."""
         for prior in (self.prior, self.interactions):
@@ -224,7 +219,14 @@ class EssayMarginal(FacetsMarginal):
             n_categories=response.n_categories,
             everyone=model.smooth,
         )
-        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouping, client, pieces=model.pieces)
+        arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=model.pieces)
+        kept = client is None and not model.pieces and not isinstance(ratings, StoredRatings)
+        if kept and ratings.n_ratings <= IN_MEMORY and large_fit(ratings.n_ratings):
+            # For those who ask the same ratings next: tests of assumptions, diagnostics.
+            asked = model.contexts.codes, model.slope_of_context, response.n_categories, model.smooth
+            self.engine, self.kinds = latest_with(ratings, "essays", digest(*asked), arrange)
+        else:
+            self.engine, self.kinds = arrange()
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)

@@ -64,15 +64,8 @@ class Placed:
         return self.problem.derivatives(self.parameters, nodes).loglik
 
 
-def place(calibration: Calibration, ratings: Ratings, arranged: FacetsMarginal | None = None) -> Placed:
-    """Put the calibrated effects in the places that these ratings' levels have.
-
-    Parameters
-    ----------
-    arranged
-        A problem that these effects were estimated on, from the same ratings: abilities and the students' scores can
-        be asked of it without arranging the ratings again, but no likelihood.
-    """
+def place(calibration: Calibration, ratings: Ratings) -> Placed:
+    """Put the calibrated effects in the places that these ratings' levels have."""
     coded = with_scores(ratings, calibration.scores)
     # A slope for every rater, wherever the calibration's slopes came from.
     spec = replace(facets_spec(calibration.model), slopes=own_slopes)
@@ -104,8 +97,6 @@ def place(calibration: Calibration, ratings: Ratings, arranged: FacetsMarginal |
     if BIAS in calibration.effects:
         model = SharedModel.of(model, np.ones(coded.n_raters, dtype=bool))
     x = _parameters(calibration, coded, model)
-    if arranged is not None:
-        return Placed(coded, arranged.seen_by(model), x)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(coded, marginal(coded, model, response, nobody), x)
 

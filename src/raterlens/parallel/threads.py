@@ -46,12 +46,18 @@ def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Re
     if len(tasks) < 2 or available_cores() < 2:
         return [work(task) for task in tasks]
     # This thread has its share, so that on two cores only one has to be woken.
-    others = [_thread_pool(os.getpid()).submit(work, task) for task in tasks[1:]]
+    others = [_thread_pool(os.getpid()).submit(_by_itself, work, task) for task in tasks[1:]]
     try:
         first = work(tasks[0])
     finally:
         done = [other.result() for other in others]
     return [first, *done]
+
+
+def _by_itself(work: Callable[[Task], Result], task: Task) -> Result:
+    """A thread of the pool that shared out its work would wait for threads that wait for it."""
+    with one_thread():
+        return work(task)
 
 
 def spans(size: int, least: int = 64) -> list[tuple[int, int]]:

@@ -26,8 +26,6 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         task = _task(ratings, config, run)
         run.enter("fitting")
         estimate = task.estimate()
-        if run.on_estimate is not None:
-            run.on_estimate(estimate)
         wanted = config.standard_errors or task.needs_covariance
         run.enter("standard errors")
         covariance = task.covariance(estimate) if wanted else None

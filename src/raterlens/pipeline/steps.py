@@ -36,9 +36,6 @@ class Run:
     """Up to that many, covariances are computed in full, which takes 200 MB and seconds; beyond, by raters' blocks."""
     on_stage: Callable[[str], None] | None = None
     """Told what comes next: "fitting", "standard errors", "testing assumptions"."""
-    on_estimate: Callable[[Any], None] | None = None
-    """Shown the estimate with the ratings as they were arranged for it, which no fit keeps: whoever tests its
-    assumptions need not arrange them again."""
 
     def enter(self, stage: str) -> None:
         if self.on_stage is not None:

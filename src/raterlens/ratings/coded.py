@@ -47,7 +47,7 @@ class Tally:
         return np.asarray(self.total / self.n)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Ratings:
     """One entry per rating; students, raters and items are codes into their sorted labels.
 
