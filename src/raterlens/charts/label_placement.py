@@ -1,5 +1,6 @@
 """Where text fits: names beside points, entries of a legend, titles of axes."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -42,8 +43,8 @@ def place_labels(
 
     `anchors` (the points to name) and `marks` (all points, to be kept clear) are in percent of the plot.
     """
-    size = np.array([width, height])
-    obstacles = marks * size / 100
+    # From left to right, so that a name looks at those near it alone.
+    obstacles = sorted(map(tuple, (marks * np.array([width, height]) / 100).tolist()))
     boxes: list[tuple[float, float, float, float]] = []
     placed = []
     for point, (name, (x, y)) in enumerate(zip(names, anchors, strict=True)):
@@ -93,21 +94,17 @@ def _box(x: float, baseline: float, length: float, align: Align) -> tuple[float,
 def _free(
     box: tuple[float, float, float, float],
     taken: list[tuple[float, float, float, float]],
-    obstacles: Array,
+    obstacles: Sequence[tuple[float, float]],
     width: float,
     height: float,
 ) -> bool:
+    """Whether a box is inside the plot and clear of others; `obstacles` are sorted."""
     left, top, right, bottom = box
     if left < 0 or right > width or top < -LINE or bottom > height:
         return False
     near = CLEARANCE / 2
-    covers = (
-        (obstacles[:, 0] > left - near)
-        & (obstacles[:, 0] < right + near)
-        & (obstacles[:, 1] > top - near)
-        & (obstacles[:, 1] < bottom + near)
-    )
-    if covers.any():
+    first, last = bisect_right(obstacles, (left - near, np.inf)), bisect_left(obstacles, (right + near,))
+    if any(top - near < y < bottom + near for _, y in obstacles[first:last]):
         return False
     return all(right < x0 or left > x1 or bottom < y0 or top > y1 for x0, y0, x1, y1 in taken)
 

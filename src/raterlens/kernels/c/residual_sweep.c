@@ -2,6 +2,9 @@
 
 #include "kernels.h"
 
+/* Nodes at either end that carry less of a posterior are passed over: tables are 1e12 there at most. */
+#define CARRIES_NOTHING 1e-26
+
 typedef struct {
     double mean, sd;
 } Moments;
@@ -128,6 +131,13 @@ EXPORT void KERNEL(sweep)(
         Moments apart = normalise(without, cavity, t, size);
         sweep->of_pair[2 * sweep->n_pairs + p] = apart.mean;
         sweep->of_pair[3 * sweep->n_pairs + p] = apart.sd;
+        int64_t low = 0, high = size;
+        while (low < high && own[low] < CARRIES_NOTHING && cavity[low] < CARRIES_NOTHING)
+            low++;
+        while (high > low && own[high - 1] < CARRIES_NOTHING && cavity[high - 1] < CARRIES_NOTHING)
+            high--;
+        int64_t whole = low + whole_lanes(high - low); /* lanes of vectors that would be empty cost nothing */
+        high = whole < size ? whole : size;
         double squares = 0.0, deviations = 0.0, variances = 0.0;
         for (int64_t i = sweep->first_rating[p]; i < sweep->first_rating[p + 1]; i++) {
             int64_t at = sweep->order[i], c = sweep->context[at], cell = c * n_scores + sweep->given[at];
@@ -136,7 +146,7 @@ EXPORT void KERNEL(sweep)(
             const double *restrict chance = sweep->prob + cell * size;
             double y = (double)sweep->given[at];
             double e = 0.0, ev = 0.0, em2 = 0.0, es = 0.0, ek = 0.0, et = 0.0, f = 0.0, f2 = 0.0, ec = 0.0;
-            for (int64_t q = 0; q < size; q++) {
+            for (int64_t q = low; q < high; q++) {
                 double w = own[q], wm = own[q] * m[q], x = cavity[q];
                 e += wm;
                 em2 += wm * m[q];
@@ -167,7 +177,7 @@ EXPORT void KERNEL(sweep)(
             out[9 * next] = f2 - f * f;
         }
         double total = 0.0;
-        for (int64_t q = 0; q < size; q++)
+        for (int64_t q = low; q < high; q++)
             total += own[q] * away[q] * away[q];
         sweep->of_pair[p] = total - squares;
         sweep->of_pair[sweep->n_pairs + p] = deviations * deviations - variances;
