@@ -17,6 +17,8 @@ BY_CHANCE = 20
 """Of each kind, per command."""
 FAULTS = 5
 """After so many, a command is not tried further."""
+HARMLESS = 2
+"""So many changes in a row may fail without harm, such as making a folder that is there, before there are no more."""
 LARGEST = {"moment": 300, "limit": 20_000}
 """Milliseconds of processor time, and bytes: with more, most commands are done."""
 
@@ -34,12 +36,15 @@ def interrupted(run: str) -> Counter[str]:
     """Every place, then moments and sizes by chance."""
     found: Counter[str] = Counter()
     for fault, earlier in product(("fail", "kill"), (False, True)):
+        tried = harmless = 0
         for place in count(1):
             came = outcome(run, fault, place, earlier)
             found[came] += came != "done"
-            if came == "done" or found["wrong"] > FAULTS:  # there is no such change, or all is wrong
+            harmless = harmless + 1 if came == "done" else 0
+            tried += came != "done"
+            if harmless > HARMLESS or found["wrong"] > FAULTS:  # there are no such changes, or all is wrong
                 break
-        print(f"{run}: {place - 1} places to {fault}, {earlier=}", flush=True)
+        print(f"{run}: {tried} places to {fault}, {earlier=}", flush=True)
     drawn = random.Random(run)
     for fault, largest in LARGEST.items():
         for _ in range(BY_CHANCE):
