@@ -54,7 +54,7 @@ Files = dict[str, bytes]
 
 
 def cases() -> SearchStrategy[Case]:
-    place = st.integers(1, 12)
+    place = st.integers(1, 24)
     kinds = {
         "kill": place,
         "moment": st.integers(1, 2000),
