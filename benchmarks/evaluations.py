@@ -17,8 +17,9 @@ import raterlens as rl
 from benchmarks.cases import SIZES
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.methods import FacetsEstimate, estimate
+from raterlens.estimation.methods import estimate
 from raterlens.estimation.quasi_newton import Value
 from raterlens.estimation.starting_values import information_scale, starting_values
 from raterlens.models.build import Options, build

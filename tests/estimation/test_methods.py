@@ -5,12 +5,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.capability.links import get_link
 from raterlens.errors import OptionError
-from raterlens.estimation.methods import Known, estimate
-from raterlens.models.build import Options, build
-from raterlens.models.facets import SHAPE
-from raterlens.models.registry import facets_spec
 from tests.support.facets_models import by_hand
 
 # Marginal log-likelihoods on 161 equally spaced nodes over [-8, 8], computed apart from this package. TFM with
@@ -32,59 +27,6 @@ def test_marginal_loglik_on_the_writing_data(writing, model, link):
     fit = rl.fit(writing, model=model, link=link, standard_errors=False)
     assert fit.converged
     assert fit.loglik == pytest.approx(MARGINAL[model, link], abs=0.001)
-
-
-@pytest.mark.parametrize("method", ["mml", "laplace"])
-def test_a_start_without_any_discrimination_does_not_hold_the_optimiser(small, method):
-    """With all slopes at 0 the gradient by each is 0, though it is no maximum."""
-    options = Options(facets_spec("gmf"), get_link("logit"))
-    model, response = build(small, options, 2)
-    level = np.full(model.blocks.size, np.nan)
-    level[model.blocks["slope"]] = 0.0
-    usual, stuck = (
-        estimate(small, model, response, options.link, method, Known(begin=begin)) for begin in (None, level)
-    )
-    assert stuck.loglik == pytest.approx(usual.loglik, abs=1e-4)
-
-
-@pytest.mark.parametrize("method", ["mml", "laplace"])
-def test_a_rater_who_shares_no_student_does_not_stay_at_a_slope_of_0(method):
-    """By symmetry the likelihood is level there; the raters of other students do not change that."""
-    rng = np.random.default_rng(3)
-    rows = []
-    for rater, slope in (("a", 1.5), ("b", 1.0), ("alone", 1.5)):
-        for student, ability in enumerate(rng.normal(size=30)):
-            name = f"{'apart' if rater == 'alone' else 'shared'} {student}"
-            passed = rng.random(4) < 1 / (1 + np.exp(-slope * ability))
-            rows += [(name, rater, f"i{item}", score) for item, score in enumerate(passed)]
-    ratings = by_hand(rows)
-    link = get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link))
-    best = estimate(ratings, model, response, link, method)
-    begin = best.parameters.copy()
-    alone = list(ratings.raters).index("alone")
-    begin[model.blocks["slope"]][alone] = 0.0
-    found = estimate(ratings, model, response, link, method, Known(begin=begin))
-    assert best.parameters[model.blocks["slope"]][alone] > 0.5
-    assert found.loglik == pytest.approx(best.loglik, abs=1e-4)
-
-
-@pytest.mark.parametrize("method", ["mml", "laplace"])
-def test_ratings_without_information_about_ability_rank_nobody(method):
-    """Every student is passed on one item and failed on the other: ratings go against each other, if anything."""
-    rows = [(s, f"r{r}", f"i{i}", (s + r + i) % 2) for s in range(20) for r in range(3) for i in range(2)]
-    fit = rl.fit(by_hand(rows), method=method)
-    assert fit.sigma == 0
-    assert fit.raters["kappa"].to_list() == [0.0] * 3
-    assert fit.raters.select("kappa_low", "kappa_high").rows() == [(0.0, 1.0)] * 3
-    assert fit.raters["flag"].to_list() == ["slope at 0"] * 3
-    assert any("hold no information about ability" in warning for warning in fit.warnings)
-
-
-def test_a_common_slope_at_its_least_is_said():
-    rows = [(s, f"r{r}", f"i{i}", (s + r + i) % 2) for s in range(20) for r in range(3) for i in range(2)]
-    fit = rl.fit(by_hand(rows), model="tfm")
-    assert any("hold no information about ability" in warning for warning in fit.warnings)
 
 
 def test_the_hierarchical_likelihood_refuses_ratings_that_are_likelier_without_ability():
@@ -130,26 +72,3 @@ def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small,
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")
     assert rl.load(tmp_path / "fit.json").converged
-
-
-def test_a_shape_is_looked_for_from_several_sides_of_many_ratings_too():
-    """From a normal distribution, the likelihood of these leads to one that is nearly normal again: its peak lies where
-    the scale of the shape levels off. The truth is nearest at c3 = 0.289 and c4 = -0.012, by the Kullback-Leibler
-    distance on a grid."""
-    random = np.random.default_rng([71, 1, 0, 1])
-    ability = (random.chisquare(3, 500) - 3) / np.sqrt(6)
-    drawn = rl.simulate(
-        students=500,
-        raters=6,
-        items=4,
-        slope=[0.8, 1.0, 1.3, 1.6, 2.0, 2.4],
-        severity=[0.8, -0.6, 0.3, -0.9, 0.9, -0.5],
-        difficulty=np.linspace(-1, 1, 4),
-        ability=ability,
-        seed=[71, 1, 0],
-    )
-    normal, smooth = (
-        rl.fit(drawn.ratings, ability=kind, standard_errors=False) for kind in ("normal", "smooth")
-    )
-    assert smooth.loglik > normal.loglik + 40
-    np.testing.assert_allclose(smooth.calibration.effects[SHAPE], [0.289, -0.012], atol=0.05)

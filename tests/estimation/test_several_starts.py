@@ -9,7 +9,8 @@ from benchmarks.independent_optimum import KINDS, compared
 from benchmarks.small_designs import drawn
 from raterlens.capability.links import get_link
 from raterlens.config import FitConfig
-from raterlens.estimation.methods import Known, estimate
+from raterlens.estimation.facets_estimate import Known
+from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.several_starts import ENOUGH, MOST_RATINGS
 from raterlens.models.build import Options, build

@@ -6,7 +6,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.methods import Known, estimate, on_scale
+from raterlens.estimation.facets_estimate import Known
+from raterlens.estimation.methods import estimate, on_scale
 from raterlens.models.anchors import anchor
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec

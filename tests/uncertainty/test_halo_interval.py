@@ -5,7 +5,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.methods import FacetsEstimate, estimate
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.uncertainty import halo_interval

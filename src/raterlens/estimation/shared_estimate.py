@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.optimiser import TOLERANCE, Search, Space
 from raterlens.estimation.shared_marginal import Ridge, SharedMarginal, SharedOptimum, fit_shared
 from raterlens.estimation.starting_values import information_scale

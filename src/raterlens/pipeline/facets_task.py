@@ -13,8 +13,9 @@ from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.methods import FacetsEstimate, Known, Where, estimate
+from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.scoring import with_scores

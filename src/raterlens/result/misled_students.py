@@ -3,7 +3,7 @@
 import numpy as np
 
 from raterlens.engine.product_nodes import ProductNodes
-from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.responses import Predictor
 from raterlens.types import Array

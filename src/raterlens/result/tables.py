@@ -7,7 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.engine.piece_engine import PieceEngine
-from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_nodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import PIECE, SHAPE

@@ -15,7 +15,8 @@ from raterlens.capability.yardstick import (
     Yardstick,
 )
 from raterlens.engine.protocol import MOST_NODES
-from raterlens.estimation.methods import FacetsEstimate, sharp_nodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.methods import sharp_nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import POPULATION

@@ -17,8 +17,9 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.product_nodes import ProductNodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.methods import FacetsEstimate, on_scale
+from raterlens.estimation.methods import on_scale
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.population_shift import POPULATION, population_of

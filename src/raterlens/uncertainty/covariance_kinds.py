@@ -9,8 +9,8 @@ from raterlens.capability.links import Link
 from raterlens.engine.protocol import Matrix
 from raterlens.errors import InputError, OptionError
 from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.marginal_forms import marginal
-from raterlens.estimation.methods import FacetsEstimate
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option
 from raterlens.uncertainty.conditional_information import (

@@ -11,8 +11,8 @@ and Reid, 1987), which has -log|I| / 2 added, I being the information on everyth
 
 import numpy as np
 
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.methods import FacetsEstimate
 from raterlens.models.facets import LARGEST_HALO
 from raterlens.models.redundancy import redundancy
 from raterlens.types import Array

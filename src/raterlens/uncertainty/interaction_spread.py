@@ -18,9 +18,10 @@ import polars as pl
 from scipy import sparse
 
 from raterlens.engine.protocol import Matrix, Nodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.interaction_prior import InteractionPrior, InteractionTerm
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_moments
+from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quasi_newton import News, Value
 from raterlens.estimation.starting_values import information_scale

@@ -15,8 +15,9 @@ import numpy as np
 from scipy import linalg
 
 from raterlens.engine.protocol import Matrix, Nodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.methods import FacetsEstimate, on_scale, sharp_moments
+from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.models.panel import PanelSpread

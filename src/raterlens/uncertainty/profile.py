@@ -18,7 +18,8 @@ from raterlens.capability.yardstick import (
     students_of,
 )
 from raterlens.errors import OptionError, choose
-from raterlens.estimation.methods import Known, estimate
+from raterlens.estimation.facets_estimate import Known
+from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
 from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build

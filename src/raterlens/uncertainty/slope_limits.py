@@ -11,7 +11,7 @@ follow slopes. A severity given a slope of 10 is as far off as the slope: of suc
 import numpy as np
 
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.estimation.methods import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.models.capped_log import Capped

@@ -1,0 +1,87 @@
+"""An estimation of a facets model: what it is given, and what it ends in."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raterlens.capability.links import Link
+from raterlens.capability.yardstick import LARGEST_SLOPE
+from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.estimate import Estimate
+from raterlens.estimation.interaction_prior import InteractionTerm
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.optimiser import Search, Space
+from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
+from raterlens.estimation.several_starts import Maximum
+from raterlens.estimation.shared_ratio import SharedTest
+from raterlens.models.facets import FacetsModel
+from raterlens.ratings.coded import Ratings
+from raterlens.records import dataclass
+from raterlens.types import Array, Mask
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+@dataclass(frozen=True, slots=True)
+class FacetsEstimate(Estimate[FacetsMarginal]):
+    """Estimates of a facets model."""
+
+    at_limit: Mask
+    """Parameters that ran as far as they may; before centring, which moves slopes where items have theirs."""
+    posterior: PanelPosterior | None = None
+    """Over the spreads of the prior, on small panels."""
+    shared: SharedTest | None = None
+    """Whether raters share a second ability, where that was looked for."""
+    interactions: tuple[InteractionTerm, ...] = ()
+    """What was found of each term, where the model has some."""
+    maxima: tuple[Maximum, ...] = ()
+    """The best and others that other starts led to, where there may be several."""
+
+    @property
+    def model(self) -> FacetsModel:
+        return self.problem.model
+
+    @property
+    def raters_at_limit(self) -> Mask:
+        """(raters,): whose slope or severity ran as far as it may."""
+        model, n = self.model, self.model.n_raters
+        slope, severity = (self.at_limit[model.blocks[name]] for name in ("slope", "severity"))
+        if len(slope) < n:
+            slope = np.abs(model.slope(self.parameters[model.blocks["slope"]])) >= LARGEST_SLOPE
+        return np.asarray(slope | (severity if len(severity) == n else False))
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where an estimation is carried out, and kept against interruption."""
+
+    checkpoint: Checkpoint | None = None
+    client: "Client | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of the parameters before the ratings are seen; each array has NaN where nothing is."""
+
+    held: Array | None = None
+    """Values of parameters that are not to be estimated."""
+    begin: Array | None = None
+    """Values to begin from."""
+    allow_reversed: bool = False
+    """Slopes may be negative."""
+    prior: PanelPrior | None = None
+    """Of raters in general; slopes may then be negative, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An estimation, all set."""
+
+    ratings: Ratings
+    link: Link
+    problem: FacetsMarginal
+    start: Array
+    space: Space
+    held: Mask
+    search: Search
