@@ -16,8 +16,8 @@ from hatch_build import LIBRARY, SOURCES, compile_kernels
 
 CHECKS = "-g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
 TESTS = ("tests/kernels", "tests/engine")
-ABOUT_SIZE = "test_large_data_go_through_compiled_code"
-"""Asks that small data do not."""
+ABOUT_SIZE = "test_large_data"
+"""How tests begin that ask whether only large data go through compiled code."""
 
 
 def runtime(name: str) -> str:
