@@ -10,15 +10,19 @@ import pytest
 from scipy import sparse
 
 from raterlens.kernels import (
+    coded_columns,
     counting_sort,
     diagnostic_sums,
     logistic,
     mixture_density,
     ordered_scores,
+    rater_meetings,
+    reading_rise,
     residual_sweep,
+    student_groups,
 )
 from raterlens.kernels.library import begin_within, inside
-from raterlens.kernels.posterior_pass import Found, Rows, Students, go_over
+from raterlens.kernels.posterior_pass import STENCIL, Between, Found, Rows, Students, go_over
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
@@ -94,6 +98,26 @@ def covariances(scores, posteriors, first, span, total):
     Covariances(scores).add(posteriors, first, (span, total))
 
 
+def row_keys(of_column, keys, **known):
+    matrix = sparse.csr_array((2, 3))
+    matrix.indptr, matrix.indices, matrix.data = (known[name] for name in ("indptr", "indices", "data"))
+    student_groups.add_row_keys(matrix, of_column, keys)
+
+
+def taken(rows):
+    student_groups.taken_rows(sparse.csr_array(np.eye(2)), rows)
+
+
+def meetings(first, second, expected, rater, score):
+    rater_meetings.meetings((first, second), expected, (rater, score), (2, 2))
+
+
+def between(parts, weights, width):
+    nodes = np.linspace(-2, 2, width)
+    rows = Rows.of(-ones(3, width), nodes, -ones(width), nodes[1] - nodes[0], bent=True)
+    go_over((0, 2), STUDENTS, rows, Found(), Between(parts, weights, 1.0))
+
+
 MATRIX = SparseRows.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
 SUMS = SparseRows.of(sparse.csr_array(np.array([[1.0], [1.0]])))
 POINTS = np.linspace(-2, 2, 5)
@@ -111,6 +135,10 @@ TABLES = residual_sweep.Tables(
     *(ones(*shape) for shape in [(6, 5), (2, 3, 5), (6, 5), (2, 5), (2, 5), (2, 5)])
 )
 SWEPT = residual_sweep.Found(ones(10, 4), ones(4, 3), ones(2, 2))
+RATED = student_groups.Rated(
+    ints(0, 0, 1), ints(0, 1, 1), ints(0, 1, 0), np.array([1, 0, 1], np.int16), n_students=2, n_items=2
+)
+KEYS = np.arange(4, dtype=np.uint64)
 SCORES = Scores(
     counts=MATRIX, sums=SUMS, weight=ones(2), first=longs(0, 2, 4, 6), parameter=longs(0, 1, 0, 1, 0, 1),
     steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS), points=POINTS,
@@ -192,6 +220,36 @@ CALLS: dict[str, Call] = {
     "readings": (readings, {
         "sets": SETS, "probabilities": ones(3, 3, 5) / 3, "rule": RULE, "points": POINTS, "counts": ones(2, 5),
     }),
+    "shown": (
+        coded_columns.show_rows, {"values": ints(5, 7), "lowest": 5, "offset": 0, "shown_in": longs(-1, -1, -1)}
+    ),
+    "looked up": (
+        coded_columns.look_up, {"values": longs(5, 7), "lowest": 5, "table": ints(2, 1, 0), "codes": ints(0, 0)}
+    ),
+    "cells": (coded_columns.counted_cells, {
+        "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
+    }),
+    "alike": (coded_columns.none_alike, {"student": ints(0, 0, 1), "others": [ints(0, 1, 1)]}),
+    "groups": (
+        student_groups.student_groups, {"rated": RATED, "n_groups": 2, "group_of": ints(0, 1, 1, 0), "key_of": KEYS}
+    ),
+    "groups of raters": (
+        student_groups.student_groups, {"rated": RATED, "n_groups": 2, "group_of": None, "key_of": KEYS}
+    ),
+    "row keys": (row_keys, {
+        "indptr": longs(0, 1, 2), "indices": ints(2, 0), "data": ones(2), "of_column": KEYS[:3],
+        "keys": KEYS[:2].copy(),
+    }),
+    "taken": (taken, {"rows": longs(1, 0, 1)}),
+    "meetings": (meetings, {
+        "first": longs(0, 1), "second": longs(2, 3), "expected": ones(2), "rater": ints(0, 0, 1, 1),
+        "score": np.array([0, 1, 1, 0], np.int16),
+    }),
+    "rises": (reading_rise.rises, {
+        "begin": (longs(0, 1, 3), longs(0, 2, 3, 4)), "cell": ints(0, 1, 2, 0), "first": ones(3, 5),
+        "second": ones(3, 5), "posterior": ones(2, 5) / 5,
+    }),
+    "between": (between, {"parts": 2, "weights": ones(2 * STENCIL - 1, STENCIL) / STENCIL, "width": 30}),
     "covariances": (covariances, {
         "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "total": np.zeros(4),
     }),
@@ -319,6 +377,40 @@ WRONG: list[tuple[str, str, Any]] = [
     ("readings", "counts", ones(1, 5)),
     ("readings", "points", POINTS[1:]),
     ("readings", "probabilities", ones(3, 1, 5)),
+    ("shown", "values", ints(4, 7)),
+    ("shown", "values", ints(5, 8)),
+    ("looked up", "values", longs(4, 5)),
+    ("looked up", "values", longs(5, 8)),
+    ("looked up", "codes", ints(0)),
+    ("cells", "rater", ints(0, 2)),
+    ("cells", "item", ints(0, 2)),
+    ("cells", "item", ints(0)),
+    ("cells", "score", np.array([0, 2], np.int16)),
+    ("alike", "others", [ints(0, 1)]),
+    ("groups", "rated", replace(RATED, student=ints(0, 0, 2))),
+    ("groups", "rated", replace(RATED, rater=ints(0, 1, 2))),
+    ("groups", "rated", replace(RATED, item=ints(0, 1, 2))),
+    ("groups", "rated", replace(RATED, score=np.zeros(2, np.int16))),
+    ("groups", "group_of", ints(0, 1, 2, 0)),
+    ("groups", "group_of", ints(0, 1, 1)),
+    ("groups of raters", "n_groups", 1),
+    ("row keys", "indices", ints(3, 0)),
+    ("row keys", "indptr", longs(0, 1, 3)),
+    ("row keys", "keys", KEYS[:1].copy()),
+    ("taken", "rows", longs(0, 2)),
+    ("taken", "rows", longs(-1)),
+    ("meetings", "first", longs(0, 4)),
+    ("meetings", "second", longs(2)),
+    ("meetings", "expected", ones(1)),
+    ("meetings", "rater", ints(0, 0, 1, 2)),
+    ("meetings", "score", np.array([0, 1, 1, 2], np.int16)),
+    ("rises", "begin", (longs(0, 1, 4), longs(0, 2, 3, 4))),
+    ("rises", "begin", (longs(0, 3), longs(0, 2, 3, 4))),
+    ("rises", "begin", (longs(0, 1, 3), longs(0, 2, 3, 5))),
+    ("rises", "cell", ints(0, 1, 3, 0)),
+    ("rises", "second", ones(3, 4)),
+    ("between", "width", STENCIL - 1),
+    ("between", "parts", 3),
     ("covariances", "span", (0, 3)),
     ("covariances", "first", 1),
     ("covariances", "posteriors", ones(2, 4)),

@@ -14,11 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
+from raterlens.kernels.posterior_pass import STENCIL
 from raterlens.records import dataclass
 from raterlens.types import Array
 
-STENCIL = 24
-"""Nodes that what lies between them is interpolated from, here and in `kernels/c/posterior_pass.c`."""
 NARROWEST = 1.05
 """Steps: on nodes this far apart, in its standard deviations, a posterior is off by 2 exp(-2 pi^2 1.05^2) < 1e-9."""
 

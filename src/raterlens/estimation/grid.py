@@ -12,6 +12,7 @@ from scipy import special
 
 from raterlens.engine.nested_nodes import NARROWEST, STENCIL, NestedNodes, error_between
 from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
+from raterlens.parallel.threads import in_blocks
 from raterlens.types import Array
 
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
@@ -44,7 +45,7 @@ def reached(moments: Moments, accuracy: float) -> tuple[float, float]:
 
 def _highest(mean: Array, sd: Array, accuracy: float) -> float:
     """Who passes everything has the population's tail: of m and above, a share of Phi(-x) / Phi(-m) lies beyond x."""
-    tails = _RISE * np.sum(1 / special.ndtr(-mean))
+    tails = _RISE * sum(in_blocks(lambda rows: float(np.sum(1 / special.ndtr(-mean[rows]))), len(mean)))
     return min(-float(special.ndtri(accuracy / tails)), float(np.max(mean + _REACH * sd)))
 
 
@@ -91,8 +92,7 @@ def _step(sd: Array, accuracy: float, least: float) -> float:
     """Largest step whose summed error stays below `accuracy`, by bisection on a histogram of widths; no posterior is so
     narrow that it would be below `least`."""
     narrowest, widest = float(sd.min()), float(sd.max())
-    edges = np.linspace(narrowest, widest * (1 + 1e-9), 201)
-    count, _ = np.histogram(sd, bins=edges)
+    count, edges = np.histogram(sd, bins=200, range=(narrowest, widest * (1 + 1e-9)))
     narrow = edges[:-1]
     low, high = max(narrowest / 10, least), _WIDEST_STEP
     for _ in range(50):

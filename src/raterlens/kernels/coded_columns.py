@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Integer, Ints, Longs, Shorts, kernel
+from raterlens.kernels.library import Integer, Ints, Longs, Shorts, inside, kernel, refuse_unless, same
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Indices
 
@@ -33,14 +33,21 @@ _count_cells = kernel("count_cells", Integer, Integer, Ints, Ints, Integer, Shor
 def show_rows(values: NDArray[Any], lowest: int, offset: int, shown_in: Indices) -> None:
     """For each value that occurs and has no row so far, one that shows it, at `value - lowest`; rows are counted from
     `offset`."""
+    refuse_unless(_in_table(values, lowest, len(shown_in)), "numbers of a column")
     show = _show_ints if values.dtype == np.int32 else _show_longs
     show(values, len(values), lowest, offset, shown_in)
 
 
 def look_up(values: NDArray[Any], lowest: int, table: NDArray[np.int32], codes: NDArray[np.int32]) -> None:
     """What stands in the table at `value - lowest`."""
+    fitting = same(len(values), len(codes)) and _in_table(values, lowest, len(table))
+    refuse_unless(fitting, "numbers of a column")
     find = _look_up_ints if values.dtype == np.int32 else _look_up_longs
     find(values, len(values), lowest, table, codes)
+
+
+def _in_table(values: NDArray[Any], lowest: int, size: int) -> bool:
+    return not len(values) or lowest <= int(values.min()) <= int(values.max()) < lowest + size
 
 
 def counted_cells(
@@ -53,6 +60,8 @@ def counted_cells(
 ) -> Indices:
     """(size,) how often `(rater x items + item) x k + score` occurs."""
     rater, item, score = Ints.of(rater), Ints.of(item), Shorts.of(score)
+    fitting = same(len(rater), len(item), len(score)) and inside(rater, size // (n_items * k))
+    refuse_unless(fitting and inside(item, n_items) and inside(score, k), "ratings and their cells")
 
     def part(span: tuple[int, int]) -> Indices:
         times = np.zeros(size, dtype=np.int64)
@@ -70,6 +79,7 @@ def none_alike(student: NDArray[np.int32], others: Sequence[NDArray[Any]]) -> bo
     if any(student[edge - 1] >= student[edge] for edge in edges[1:-1]):
         return False
     columns = [Ints.of(codes) for codes in others]
+    refuse_unless(same(n, *map(len, columns)), "columns")
     addresses = (ctypes.c_void_p * len(columns))(*map(Ints.address, columns))
     sizes = np.array([int(codes.max(initial=0)) + 1 for codes in columns], dtype=np.int64)
 

@@ -26,6 +26,10 @@ from raterlens.types import Array
 RANGE = 600.0
 
 
+STENCIL = 24
+"""Nodes that what lies between them is interpolated from, as in `c/posterior_pass.c`."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """Tables on nodes that fill whole vectors, of which the last ones weigh nothing."""
@@ -83,6 +87,13 @@ class Between:
     """(positions, nodes of a stencil): of the interpolation, at every node in between from its first to its last."""
     variance: float
     """Posteriors of less are too narrow."""
+
+    def fits(self, rows: Rows) -> bool:
+        if self.parts == 1:
+            return True
+        positions = (STENCIL - 1) * self.parts + 1
+        bent = rows.bend is not None and len(rows.bend) == len(rows.logs)
+        return bent and rows.logs.shape[1] >= STENCIL and self.weights.shape == (positions, STENCIL)
 
 
 NOWHERE = Between(1, np.zeros((1, 1)), 0.0)
@@ -169,6 +180,7 @@ def go_over(
 ) -> float:
     """Go over a span of students, fill what is to be found, and return their log-likelihood."""
     refuse_unless(students.fit(rows) and found.fit(span, students, rows), "students and tables")
+    refuse_unless(between.fits(rows), "nodes in between")
     of = Doubles.address
     asked = _Pass(
         *students.counts.addresses(),

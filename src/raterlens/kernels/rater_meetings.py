@@ -5,7 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Shorts, kernel
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Shorts,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
 from raterlens.types import Array, Indices
 
 _count_meetings = kernel("count_meetings", Integer, Longs, Longs, Ints, Longs)
@@ -40,6 +50,10 @@ def meetings(
     rater, score = Ints.of(ratings[0]), Shorts.of(ratings[1])
     foreseen = None if expected is None else Doubles.of(expected)
     (n_raters, k), n = sizes, len(first)
+    of_ratings = same(len(rater), len(score)) and inside(rater, n_raters) and inside(score, k)
+    of_pairs = same(n, len(second)) and inside(first, len(rater)) and inside(second, len(rater))
+    fitting = of_ratings and of_pairs and (foreseen is None or len(foreseen) == n)
+    refuse_unless(fitting, "ratings and their pairs")
     place = np.zeros(n_raters + 1, np.int64)
     _count_meetings(n, first, second, rater, place)
     begin = np.cumsum(place)

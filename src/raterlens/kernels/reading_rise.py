@@ -6,7 +6,16 @@ The same numbers as `_rises` of `diagnostics/halo_score.py`, its readable twin.
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Doubles, Integer, Ints, Longs, kernel
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+)
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array, Indices
 
@@ -35,6 +44,10 @@ def rises(
     """
     (n, size), (reading, rating) = posterior.shape, map(Longs.of, begin)
     known = Ints.of(cell), *map(Doubles.of, (first, second, posterior))
+    of_students = len(reading) == n + 1 and begin_within(reading, len(rating) - 1)
+    of_readings = begin_within(rating, len(cell)) and inside(known[0], len(first))
+    fitting = of_students and of_readings and first.shape == second.shape == (len(first), size)
+    refuse_unless(fitting, "readings and their tables")
     out = np.empty(n)
 
     def part(span: tuple[int, int]) -> None:

@@ -12,7 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Shorts, Values, kernel
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Shorts,
+    Values,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -71,7 +83,12 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
     """The groups of each student's ratings, by rater or by what `group_of` says of `rater x items + item`; None where
     students do not stand in order."""
     arrays = Ints.of(rated.student), Ints.of(rated.rater), Ints.of(rated.item), Shorts.of(rated.score)
-    student = arrays[0]
+    student, rater, item, score = arrays
+    of_rating = same(len(student), len(rater), len(item), len(score)) and inside(student, rated.n_students)
+    of_context = inside(item, rated.n_items) and inside(rater, len(key_of) // rated.n_items)
+    of_group = inside(rater, n_groups) if group_of is None else inside(group_of, n_groups)
+    fitting = of_rating and of_context and of_group and (group_of is None or len(group_of) == len(key_of))
+    refuse_unless(fitting, "ratings and their groups")
     edges = np.unique([0, *(_begin(student, stop) for _, stop in spans(len(student))[:-1]), len(student)])
     if any(student[edge - 1] >= student[edge] for edge in edges[1:-1]):
         return None
@@ -118,7 +135,13 @@ def _begin(student: Codes, row: int) -> int:
 def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:
     """To each row's key, the sum of its columns' keys, each as often as it counts. Returns whether all counts are whole
     numbers."""
-    rows = Longs.of(matrix.indptr), Ints.of(matrix.indices), Doubles.of(matrix.data)
+    rows = indptr, indices, data = (
+        Longs.of(matrix.indptr),
+        Ints.of(matrix.indices),
+        Doubles.of(matrix.data),
+    )
+    fitting = len(indptr) == len(keys) + 1 and begin_within(indptr, min(len(indices), len(data)))
+    refuse_unless(fitting and inside(indices, len(of_column)), "rows and their keys")
 
     def part(span: tuple[int, int]) -> bool:
         return bool(_add_row_keys(*rows, of_column, *span, keys))
@@ -129,6 +152,8 @@ def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:
 def taken_rows(matrix: sparse.csr_array, rows: Indices) -> sparse.csr_array:
     """`matrix[rows]`"""
     indptr, rows = Longs.of(matrix.indptr), Longs.of(rows)
+    fitting = begin_within(indptr, min(len(matrix.indices), len(matrix.data)))
+    refuse_unless(fitting and inside(rows, len(indptr) - 1), "rows that are taken")
     begins = np.concatenate([[0], np.cumsum(np.diff(indptr)[rows])])
     old = indptr, Ints.of(matrix.indices), Doubles.of(matrix.data)
     indices, data = np.empty(int(begins[-1]), np.int32), np.empty(int(begins[-1]))
