@@ -8,6 +8,7 @@ from raterlens.engine.compiled_engine import CompiledEngine
 from raterlens.engine.nested_nodes import STENCIL, NestedNodes, error_between, weights_between
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Nodes, Tables
+from raterlens.kernels import posterior_pass
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 
 # Interpolation is exact to 1e-11 here; posteriors on the nodes that they are not too narrow for, to 1e-9 each.
@@ -62,6 +63,10 @@ def test_a_logarithm_that_is_infinite_is_left_alone(above):
     found, expected = (of_cell.evaluate(tables, grid) for grid in (nodes, plain))
     assert found.loglik == expected.loglik
     np.testing.assert_array_equal(found.counts, expected.counts)
+
+
+def test_kernels_interpolate_between_as_many_nodes():
+    assert posterior_pass.STENCIL == STENCIL
 
 
 def test_weights_keep_polynomials():

@@ -14,10 +14,11 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
-from raterlens.kernels.posterior_pass import STENCIL
 from raterlens.records import dataclass
 from raterlens.types import Array
 
+STENCIL = 24
+"""Nodes that what lies between them is interpolated from, as in `kernels/posterior_pass.py`, which may be missing."""
 NARROWEST = 1.05
 """Steps: on nodes this far apart, in its standard deviations, a posterior is off by 2 exp(-2 pi^2 1.05^2) < 1e-9."""
 
