@@ -72,9 +72,9 @@ LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 
 def programs_for(size: Size) -> tuple[str, ...]:
-    """What runs on it by default; peers that cannot finish in time are left out."""
+    """What runs on it by default; peers that cannot finish in any time are left out."""
     if size.ratings <= 10_000:
         return (*OURS, *PEERS, *LATENT, *SLOW)
     if size.ratings <= 400_000:
         return (*OURS, *PEERS, *LATENT, "TAM tfm", "sirt tfm")
-    return (*OURS, PEER) if size.ratings <= 800_000 else OURS
+    return (*OURS, PEER) if size.ratings <= 4_000_000 else OURS
