@@ -17,6 +17,20 @@ class Server:
     folder: Path
     """Where its work folder is made."""
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Its workers stand still meanwhile: a fit that is under way stays so."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        workers = [int(pid) for children in tasks for pid in children.read_text().split()]
+        assert workers
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for worker in workers:
+                os.kill(worker, signal.SIGCONT)
+
 
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[Server]:

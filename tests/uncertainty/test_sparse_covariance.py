@@ -119,6 +119,21 @@ def test_more_is_added_until_it_can_be_solved(monkeypatch):
     np.testing.assert_allclose(np.array(tried) / tried[0], np.array([1.01, 1.1, 1.3]) / 1.01)
 
 
+def test_slopes_are_set_aside_where_nothing_else_helps(monkeypatch):
+    whole = LargeCovariance.build
+
+    def build(information, redundant, own):
+        if information.diagonal()[own[:, 0]].max() > 1:
+            raise FloatingPointError
+        return whole(information, redundant, own)
+
+    monkeypatch.setattr(LargeCovariance, "build", staticmethod(build))
+    ratings = rl.simulate(students=100, raters=12, items=2, raters_per_student=3, seed=3).ratings
+    fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=1))
+    assert fit.raters["eta_se"].is_between(0.1, 2.0).all()
+    assert any("next to nothing" in text for text in fit.warnings)
+
+
 def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
     """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
     ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings

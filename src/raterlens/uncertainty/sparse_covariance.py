@@ -84,20 +84,31 @@ def large_covariance(
     own = model.of_single_raters
     free = sparse.diags_array((~held).astype(float))
     known = sparse.csr_array(free @ information @ free + sparse.diags_array(held.astype(float)))
-    known, aside = _without_undetermined(known, own)
-    for more in _STEADIED:
-        steadied = (
-            known if not more else sparse.csr_array(known + sparse.diags_array(more * known.diagonal()))
-        )
-        try:
-            found = LargeCovariance.build(steadied, redundant, own)
-            blocks = found.blocks()
-            break
-        except (FloatingPointError, np.linalg.LinAlgError):
-            if more == _STEADIED[-1]:
-                raise
+    determined, aside = _without_undetermined(known, own)
+    inverted = _inverted(determined, redundant, own)
+    if inverted is None:  # slopes that all of the ratings together say nothing about: none is left in
+        aside[model.blocks["slope"]] = True
+        inverted = _inverted(_set_aside(known, aside), redundant, own)
+    if inverted is None:
+        raise FloatingPointError("the information is singular, even without slopes")
+    found, blocks, more = inverted
     matrix = _assemble(blocks, own, found.others(), found.rest, model.blocks.size)
     return Covariance(sparse.csr_array(free @ matrix @ free), np.flatnonzero(aside & ~held), more)
+
+
+def _inverted(
+    known: sparse.csr_array, redundant: Redundancy, own: Indices
+) -> tuple[LargeCovariance, Array, float] | None:
+    """The covariance, each rater's block of it, and the share of itself that was added to what is known of each
+    parameter to get there; None where none of them is enough."""
+    for more in _STEADIED:
+        steadied = sparse.csr_array(known + sparse.diags_array(more * known.diagonal())) if more else known
+        try:
+            found = LargeCovariance.build(steadied, redundant, own)
+            return found, found.blocks(), more
+        except (FloatingPointError, np.linalg.LinAlgError):
+            continue
+    return None
 
 
 def of_raters(matrix: sparse.csr_array, own: Indices) -> sparse.csr_array:
