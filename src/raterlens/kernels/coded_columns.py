@@ -6,13 +6,13 @@ The readable twins are in `reading/levels.py`, `reading/repeated_rows.py` and `r
 
 import ctypes
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.kernels.library import Integer, Ints, Longs, Shorts, inside, kernel, refuse_unless, same
+from raterlens.kernels.student_spans import student_spans
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Indices
 
@@ -74,22 +74,13 @@ def counted_cells(
 def none_alike(student: NDArray[np.int32], others: Sequence[NDArray[Any]]) -> bool:
     """Whether it is certain that no two rows have the same student and the same other codes: where students stand in
     order, and have few rows each."""
-    n = len(student)
-    edges = np.unique([0, *(_begin(student, stop) for _, stop in spans(n)[:-1]), n])
-    if any(student[edge - 1] >= student[edge] for edge in edges[1:-1]):
-        return False
     columns = [Ints.of(codes) for codes in others]
-    refuse_unless(same(n, *map(len, columns)), "columns")
+    refuse_unless(same(len(student), *map(len, columns)), "columns")
     addresses = (ctypes.c_void_p * len(columns))(*map(Ints.address, columns))
     sizes = np.array([int(codes.max(initial=0)) + 1 for codes in columns], dtype=np.int64)
 
     def alike(span: tuple[int, int]) -> int:
         keys = np.empty(_MOST, dtype=np.int64)
-        return int(_any_alike(*map(int, span), student, len(columns), addresses, sizes, _MOST, keys))
+        return int(_any_alike(*span, student, len(columns), addresses, sizes, _MOST, keys))
 
-    return all(found == 0 for found in in_threads(alike, list(pairwise(edges))))
-
-
-def _begin(student: NDArray[np.int32], row: int) -> int:
-    """Where the rows of the student in this row begin, in a column in order."""
-    return int(np.searchsorted(student, student[row])) if row < len(student) else row
+    return all(found == 0 for found in in_threads(alike, student_spans(student)))

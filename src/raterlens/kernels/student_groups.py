@@ -5,7 +5,6 @@ The readable twins are in `engine/cells.py` and `engine/arrangement.py`; of rows
 
 import ctypes
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from raterlens.kernels.library import (
     refuse_unless,
     same,
 )
+from raterlens.kernels.student_spans import student_spans
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -89,9 +89,7 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
     of_group = inside(rater, n_groups) if group_of is None else inside(group_of, n_groups)
     fitting = of_rating and of_context and of_group and (group_of is None or len(group_of) == len(key_of))
     refuse_unless(fitting, "ratings and their groups")
-    edges = np.unique([0, *(_begin(student, stop) for _, stop in spans(len(student))[:-1]), len(student)])
-    if any(student[edge - 1] >= student[edge] for edge in edges[1:-1]):
-        return None
+    shared = student_spans(student)
     per_student = np.zeros(rated.n_students, dtype=np.int64)
     known = (
         *map(Ints.address, arrays[:3]),
@@ -104,9 +102,9 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
 
     def over(work: Callable[..., Any], grouping: _Grouping) -> bool:
         def part(span: tuple[int, int]) -> bool:
-            return bool(work(grouping, *map(int, span), np.full(n_groups, -1, dtype=np.int32)))
+            return bool(work(grouping, *span, np.full(n_groups, -1, dtype=np.int32)))
 
-        return all(in_threads(part, list(pairwise(edges))))
+        return all(in_threads(part, shared))
 
     if not over(_count_groups, counting):
         return None
@@ -125,11 +123,6 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
         ),
     )
     return found
-
-
-def _begin(student: Codes, row: int) -> int:
-    """Where the ratings of the student in this row begin, in a column in order."""
-    return int(np.searchsorted(student, student[row])) if row < len(student) else row
 
 
 def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:
