@@ -21,7 +21,7 @@ def test_what_are_no_bands(bands: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "worth", ["", "good", "good=x", {}, {"a": True}, {"a": float("inf")}, 3, {"a": 10**400}]
+    "worth", ["", "good", "good=x", "\n0", {}, {"a": True}, {"a": float("inf")}, 3, {"a": 10**400}]
 )
 def test_what_says_nothing_of_words(worth: object) -> None:
     with pytest.raises(OptionError, match="does not say what words are worth"):

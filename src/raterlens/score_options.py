@@ -8,7 +8,7 @@ from itertools import pairwise
 from numbers import Real
 
 from raterlens.errors import OptionError
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, between_commas
 
 
 def bands_text(bands: object, cut: float | None = None) -> str:
@@ -71,7 +71,10 @@ def map_text(worth: object) -> str:
 def pairs(text: str) -> dict[str, float | None]:
     """Words and what they are worth, from text."""
     found: dict[str, float | None] = {}
-    for cell in next(csv.reader([text], skipinitialspace=True), []):
+    cells = between_commas(text)
+    if cells is None:
+        raise _no_map(text)
+    for cell in cells:
         word, equals, value = cell.strip().rpartition("=")
         try:
             found[word.strip()] = float(value) if value.strip() else None

@@ -139,3 +139,5 @@ def test_names_between_commas() -> None:
     with pytest.raises(OptionError) as refused:
         several("rater", "judge,")
     assert refused.value.option == "rater"
+    with pytest.raises(OptionError, match="line break"):
+        several("rater", "judge\nclass")

@@ -4,7 +4,6 @@ Those of reading, fitting and the gate are the fields of `ReadConfig`, `FitConfi
 an option here, and needs a help text in the tables below.
 """
 
-import csv
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, make_dataclass
@@ -17,7 +16,7 @@ from raterlens.config import CovarianceKind, FitConfig, LinkName, Method, ReadCo
 from raterlens.errors import OptionError
 from raterlens.export.bounds import Bounds
 from raterlens.models.registry import MODELS
-from raterlens.text import Message, Option
+from raterlens.text import Message, Option, between_commas
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
@@ -191,7 +190,15 @@ def several(name: str, text: str | None) -> list[str] | None:
     """Names between commas; a name that holds a comma itself goes in double quotes."""
     if text is None:
         return None
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    cells = between_commas(text)
+    if cells is None:
+        raise OptionError(
+            Message(Option(name), f" {text!r} has a name with a line break, or one that is too long"),
+            "write names as the table does; one with a line break or a comma goes in double quotes",
+            value=text,
+            option=name,
+        )
+    names = [cell.strip() for cell in cells]
     if not names or "" in names:
         raise OptionError(
             Message(Option(name), f" {text!r} has an empty name"),
