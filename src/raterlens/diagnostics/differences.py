@@ -142,6 +142,7 @@ def sharpness_test(
         return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
     # Likelihoods are compared where they are largest: a prior moves estimates away from there.
     errors = fit.yardstick.follows_from_errors
+    # What is settled is known by its names alone.
     plain: FitOptions = {"prior": None, "standard_errors": errors, **fit.settled()}  # type: ignore[typeddict-item]
     here = fit.refit(ratings, **plain) if known is not None and known.spread is not None else fit
     swapped: FitOptions = {**plain, "model": "tfm" if fit.model == "gmf" else "gmf"}

@@ -233,10 +233,11 @@ class _Pass:
     """Tables on a grid, and the students to be gone over."""
 
     def __init__(self, work: _Work, tables: Tables, nodes: Nodes) -> None:
-        self._between, nested = NOWHERE, isinstance(nodes, NestedNodes)
+        self._between = NOWHERE
         if isinstance(nodes, NestedNodes):
             self._between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
-        self.rows = Rows.of(tables.cells, nodes.points, nodes.log_weights, nodes.step, bent=nested)
+        bent = self._between is not NOWHERE
+        self.rows = Rows.of(tables.cells, nodes.points, nodes.log_weights, nodes.step, bent=bent)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._students = Students(*work.rows, self.linear, work.weight)
 

@@ -96,9 +96,8 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
         model = KnownModel.of(model, coded, response, slope)
     if BIAS in calibration.effects:
         model = SharedModel.of(model, np.ones(coded.n_raters, dtype=bool))
-    x = _parameters(calibration, coded, model)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
-    return Placed(coded, marginal(coded, model, response, nobody), x)
+    return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 
 
 def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:

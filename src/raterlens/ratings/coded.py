@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.errors import InputError
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import inside
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.backend import Backend
@@ -84,7 +85,7 @@ class Ratings:
             (self.item, self.items),
             *((facet.codes, facet.labels) for facet in self._further),
         ):
-            if len(codes) != n or not _all_below(codes, len(labels)):
+            if len(codes) != n or not inside(codes, len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
         for array in (self.student, self.rater, self.item, self.score):
             array.setflags(write=False)
@@ -298,13 +299,6 @@ class Ratings:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
         highest = self.once("highest", lambda: int(self.score.max()))
         return 1 + (highest if self.known is None else max(highest, int(self.known.answer.max())))
-
-
-def _all_below(codes: Codes, size: int) -> bool:
-    """Whether codes are numbers from 0 to below `size`. On this thread: it may itself be one of several, and the others
-    wait for it."""
-    blocks = (codes[first : first + BLOCK] for first in range(0, len(codes), BLOCK))
-    return all(0 <= own.min() <= own.max() < size for own in blocks)
 
 
 def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
