@@ -6,19 +6,24 @@ Averages over shifts of the severity, as over the impressions of readings, are r
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from raterlens.types import Array, Indices
+from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.records import dataclass
+from raterlens.types import Array, Indices, Mask
 
 # Nodes of slope and of severity: the fewest that are close enough, row by row.
 _NODES = 12
-_SIZES = ((7, 7), (_NODES, _NODES))
+_SIZES = ((7, 7), (9, 9), (_NODES, _NODES))
 # Where shifts spread severity.
 _SHIFTED_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
-# Where a table is further off than this, at the outermost draws, the next one or the function itself is taken.
-_CLOSE = 1e-7
+# Where a table is further off than this, at the outermost and some other draws, the next one or the function itself is
+# taken.
+_CLOSE, _OTHERS = 5e-8, 8
 # Draws of a rater from which on a table is worth making.
 WORTH = 4 * _NODES**2
 # Numbers of a table's products at a time.
@@ -41,21 +46,33 @@ def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTE
     `function` may return several numbers per place, in axes before those of the places.
     """
     size = max(1, _AT_A_TIME // (a.shape[1] * _NODES))
+    if len(a) <= size:
+        return _of_rows(function, a, eta, shifts)
     parts = [slice(first, first + size) for first in range(0, len(a), size)]
     return np.concatenate(
-        [_of_rows(function, a[rows], eta[rows], _rows_of(shifts, rows)) for rows in parts], axis=-2
+        [_of_rows(function, a[rows], eta[rows], _at_places(shifts, rows)) for rows in parts], axis=-2
     )
 
 
 def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts) -> Array:
-    first, *others = _SIZES if len(shifts) == 1 else _SHIFTED_SIZES
-    found, off = _tabulated(function, a, eta, shifts, first)
-    for size in others:
-        if len(rough := np.flatnonzero(~(off <= _CLOSE))):
-            again = _tabulated(function, a[rough], eta[rough], _rows_of(shifts, rough), size)
-            found[..., rough, :], off[rough] = again
-    if len(rough := np.flatnonzero(~(off <= _CLOSE))):
-        found[..., rough, :] = summed(function, a[rough], eta[rough], _rows_of(shifts, rough))
+    row = np.arange(len(a))[:, None]
+    outermost = np.stack([a.argmin(1), a.argmax(1), eta.argmin(1), eta.argmax(1)], axis=1)
+    few = np.concatenate([outermost, np.broadcast_to(np.arange(_OTHERS), (len(a), _OTHERS))], axis=1)
+    tried = _Places(a[row, few], eta[row, few], _at_places(shifts, row, few))
+    exact = summed(function, *tried)
+    draws, left, found = _Places(a, eta, shifts), np.arange(len(a)), np.empty((*exact.shape[:-1], a.shape[1]))
+    for size in _SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES:
+        own = draws.of(left)
+        table = _Table.of(function, own, size)
+        off = np.abs(table.at(tried.of(left)) - exact[..., left, :]).max(axis=-1)
+        close = off.reshape(-1, len(left)).max(axis=0) <= _CLOSE
+        if close.all():
+            found[..., left, :] = table.at(own)
+            return found
+        if close.any():
+            found[..., left[close], :] = table.of_rows(close).at(draws.of(left[close]))
+        left = left[~close]
+    found[..., left, :] = summed(function, *draws.of(left))
     return found
 
 
@@ -64,47 +81,84 @@ def summed(function: Function, a: Array, eta: Array, shifts: Shifts) -> Array:
     return np.asarray(sum(weight * function(a, eta - shift) for weight, shift in shifts))
 
 
-def _tabulated(
-    function: Function, a: Array, eta: Array, shifts: Shifts, size: tuple[int, int]
-) -> tuple[Array, Array]:
-    """What a table says, and how far off it is in each row."""
-    moved = [eta - shift for _, shift in shifts]
-    ends = np.stack([pick(x, 1) for x in moved for pick in (np.min, np.max)], axis=1)
-    (a_angles, to_a), (eta_angles, to_eta) = (_transform(n) for n in size)
-    a_nodes, a_within = _range(a, np.cos(a_angles))
-    eta_nodes, eta_within = _range(ends, np.cos(eta_angles))
-    shape = len(a), *size
-    places = (np.broadcast_to(a_nodes[:, :, None], shape), np.broadcast_to(eta_nodes[:, None, :], shape))
-    table = function(*(x.reshape(len(a), -1) for x in places))
-    coefficients = to_a @ table.reshape(*table.shape[:-1], *size) @ to_eta.T
-    by_a = chebyshev.chebvander(a_within(a), size[0] - 1)
-    by_eta = sum(
-        weight * chebyshev.chebvander(eta_within(x), size[1] - 1)
-        for (weight, _), x in zip(shifts, moved, strict=True)
-    )
-    found = np.asarray(np.einsum("...rpi,rpi->...rp", by_a @ coefficients, by_eta))
+class _Places(NamedTuple):
+    """Slopes and severities, each (rows, places), and what the latter are shifted by."""
 
-    row = np.arange(len(a))[:, None]
-    few = np.stack([a.argmin(1), a.argmax(1), eta.argmin(1), eta.argmax(1)], axis=1)
-    own = [(weight, np.asarray(shift)[row, few] if np.ndim(shift) else shift) for weight, shift in shifts]
-    off = np.abs(found[..., row, few] - summed(function, a[row, few], eta[row, few], own)).max(axis=-1)
-    return found, off.reshape(-1, len(a)).max(axis=0)
+    a: Array
+    eta: Array
+    shifts: Shifts
+
+    def of(self, rows: Indices) -> "_Places":
+        if len(rows) == len(self.a):
+            return self
+        return _Places(self.a[rows], self.eta[rows], _at_places(self.shifts, rows))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """For each row, on the rectangle that its places lie in."""
+
+    centre: Array
+    """(2, rows): of slopes and of severities."""
+    half: Array
+    """(2, rows): from the centre to either end."""
+    coefficients: Array
+    """(..., rows, i, j): of the polynomials through the function's values on the nodes."""
+
+    @staticmethod
+    def of(function: Function, places: _Places, size: tuple[int, int]) -> "_Table":
+        low, high = np.empty((2, 2, len(places.a)))
+        low[0], high[0] = places.a.min(axis=1), places.a.max(axis=1)
+        moved = [places.eta - shift for _, shift in places.shifts]
+        low[1] = np.min([eta.min(axis=1) for eta in moved], axis=0)
+        high[1] = np.max([eta.max(axis=1) for eta in moved], axis=0)
+        centre, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-12)
+        (slopes, to_slopes), (severities, to_severities) = (_transform(n) for n in size)
+        rectangle = len(places.a), *size
+        nodes = (
+            (centre[0][:, None] + half[0][:, None] * slopes)[:, :, None],
+            (centre[1][:, None] + half[1][:, None] * severities)[:, None, :],
+        )
+        values = function(*(np.broadcast_to(x, rectangle).reshape(len(places.a), -1) for x in nodes))
+        values = values.reshape(*values.shape[:-1], *size)
+        return _Table(centre, half, to_slopes @ values @ to_severities.T)
+
+    def of_rows(self, rows: Mask) -> "_Table":
+        return _Table(self.centre[:, rows], self.half[:, rows], self.coefficients[..., rows, :, :])
+
+    def at(self, places: _Places) -> Array:
+        """(..., rows, places): what the table says."""
+        a, eta, shifts = places
+        rows, *size = self.coefficients.shape[-3:]
+        if shifts is UNSHIFTED and compiled_code_pays(a.size * size[0] * size[1]):
+            from raterlens.kernels.chebyshev_sums import chebyshev_sums  # may be missing
+
+            flat = self.coefficients.reshape(-1, rows, *size)
+            found = chebyshev_sums(flat, a, eta, self.centre, self.half)
+            return found.reshape(*self.coefficients.shape[:-3], *a.shape)
+        by_a = chebyshev.chebvander(self._within(0, a), size[0] - 1)
+        by_eta = sum(
+            weight * chebyshev.chebvander(self._within(1, eta - shift), size[1] - 1)
+            for weight, shift in shifts
+        )
+        return np.asarray(np.einsum("...rpi,rpi->...rp", by_a @ self.coefficients, by_eta))
+
+    def _within(self, which: int, places: Array) -> Array:
+        """From places of each row to [-1, 1]."""
+        return np.asarray((places - self.centre[which][:, None]) / self.half[which][:, None])
+
+
+@cache
 def _transform(nodes: int) -> tuple[Array, Array]:
-    """Angles of the nodes, and from values there to coefficients: Chebyshev polynomials are orthogonal on them."""
+    """Nodes of [-1, 1], and from values there to coefficients: Chebyshev polynomials are orthogonal on them."""
     angles = np.pi * (np.arange(nodes) + 0.5) / nodes
     to_coefficients = 2 / nodes * np.cos(np.multiply.outer(np.arange(nodes), angles))
     to_coefficients[0] /= 2
-    return angles, to_coefficients
+    return np.cos(angles), to_coefficients
 
 
-def _range(x: Array, nodes: Array) -> tuple[Array, Callable[[Array], Array]]:
-    """Nodes of [-1, 1] between the extremes of each row, and from places of the row to [-1, 1]."""
-    low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
-    centre, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-12)
-    return centre + half * nodes, lambda places: (places - centre) / half
-
-
-def _rows_of(shifts: Shifts, rows: slice | Indices) -> Shifts:
-    return [(weight, np.asarray(shift)[rows] if np.ndim(shift) else shift) for weight, shift in shifts]
+def _at_places(shifts: Shifts, *places: slice | Indices) -> Shifts:
+    """Those of some rows, or of some places of each."""
+    if shifts is UNSHIFTED:
+        return shifts
+    return [(weight, np.asarray(shift)[places] if np.ndim(shift) else shift) for weight, shift in shifts]

@@ -90,7 +90,8 @@ class Index:
         the other."""
         if not isinstance(self.population, Normal) or not passes_as_standard(self.curve, self.population):
             return (*self.kappa_and_sharpness(a, eta, sigma, halo), self.standard(a, eta, halo))
-        rate, sharpness, passes = all_of_normal(self.curve, self.population, a, eta, halo)
+        found = partial(all_of_normal, self.curve, self.population)
+        rate, sharpness, passes = self._at(found, a, eta, halo)
         return rate / self.best(sigma), sharpness, passes
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
@@ -127,8 +128,9 @@ class Index:
         return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
 
     def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
-        """A value at each slope and severity; of ordered scores, for many draws of each rater, by a table of it rather
-        than by tables of every step of the scale."""
-        if isinstance(self.curve, PassCurve) or not many_draws(a) or np.any(halo):
+        """A value at each slope and severity; for many draws of each rater, by a table of it. Through the log link it
+        is not smooth."""
+        of_log_link = isinstance(self.curve, PassCurve) and self.curve.link.name == "log"
+        if of_log_link or not many_draws(a) or np.any(halo):
             return value(a, eta, halo)
         return read_off(partial(value, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))

@@ -72,16 +72,14 @@ def rate_and_sharpness(
     of_log_link = isinstance(curve, PassCurve) and curve.link.name == "log"
     if not isinstance(population, Normal) or of_log_link:
         return np.stack([population.rate(curve, a, eta, halo), sharpness_of(curve, population, a, eta, halo)])
-    return np.stack(all_of_normal(curve, population, a, eta, halo)[:2])
+    return all_of_normal(curve, population, a, eta, halo)[:2]
 
 
-def all_of_normal(
-    curve: Curve, population: Normal, a: Array, eta: Array, halo: Array | float = 0.0
-) -> tuple[Array, Array, Array]:
-    """How fast scores rise with ability, sharpness, and the expected score as a share of its range."""
+def all_of_normal(curve: Curve, population: Normal, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+    """(3, ...): how fast scores rise with ability, sharpness, and the expected score as a share of its range."""
     share, follows = population.follows(curve, a, eta, halo)
     sharpness = _share_of_most(curve, population, share, follows)
-    return follows / population.sd**2, sharpness, np.tensordot(curve.step_weights, share[0], 1)
+    return np.stack([follows / population.sd**2, sharpness, np.tensordot(curve.step_weights, share[0], 1)])
 
 
 def passes_as_standard(curve: Curve, population: Normal) -> bool:

@@ -28,6 +28,8 @@ from raterlens.types import Array
 _POSTERIORS = 2**20
 # Numbers of posteriors that stay in the cache from where they are found to where they are used.
 _NEAR = 2**16
+# Numbers of posteriors, cell by cell, that are worth a thread of their own: it takes a tenth of a millisecond to wake.
+_LEAST = 2**17
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
 DENSE = 5_000
 # Numbers in the full matrices of all threads together: 1 GiB.
@@ -90,9 +92,11 @@ class CompiledEngine:
             self._place = arranged.place
         self._threads = threads
 
-    def _parts(self) -> list[tuple[int, int]]:
-        """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked."""
-        marks = np.linspace(0, self._work.counts.nnz, (self._threads or available_cores()) + 1)
+    def _parts(self, nodes: Nodes) -> list[tuple[int, int]]:
+        """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked and are worth it."""
+        nonzeros = self._work.counts.nnz
+        worth = max(1, nonzeros * len(nodes.points) // _LEAST)
+        marks = np.linspace(0, nonzeros, (self._threads or min(available_cores(), worth)) + 1)
         edges = np.searchsorted(self._work.counts.indptr, marks)
         edges[0], edges[-1] = 0, self._work.n_rows
         return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
@@ -108,7 +112,7 @@ class CompiledEngine:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
             return work.over(span, Found(expected, weighted, mean)), expected, weighted
 
-        done = in_threads(part, self._parts())
+        done = in_threads(part, self._parts(nodes))
         _, expected, weighted = done[0]
         for _, more, more_weighted in done[1:]:
             expected += more
@@ -120,7 +124,7 @@ class CompiledEngine:
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         work, rows = _Pass(self._work, tables, nodes), self._work.n_rows
         found = Moments(np.empty(rows), np.empty(rows))
-        in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts())
+        in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts(nodes))
         return found if self._place is None else found.of(self._place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:

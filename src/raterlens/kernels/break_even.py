@@ -1,12 +1,12 @@
 """When compiled code pays: the one rule by which readable code gives way to its compiled twin.
 
-Callers say how many numbers they go over. Below the break-even, arranging the data and waking threads takes as long
+Callers say how many numbers they go over. Below the break-even, arranging the data and calling a kernel takes as long
 as the work itself; readable code gives the same numbers.
 """
 
 from raterlens.kernels.library import available
 
-NUMBERS = 1_000_000
+NUMBERS = 30_000
 LARGE = 100_000
 """Ratings from which on a fit without compiled code is said to be slow."""
 

@@ -35,7 +35,7 @@ class Values:
             return None
         if values.dtype != self._kind or not values.flags.c_contiguous:
             raise TypeError(f"{self._kind} values without gaps expected, not {values.dtype} {values.strides}")
-        return int(values.ctypes.data)
+        return int(values.__array_interface__["data"][0])  # in half the time of `values.ctypes.data`
 
     def of(self, values: Any) -> Any:
         """The values as the kernels take them: a copy only where they are of another type, or have gaps."""

@@ -19,6 +19,7 @@ from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
 from raterlens.models.panel import Panel
 from raterlens.records import dataclass
 from raterlens.types import Array, Mask
+from raterlens.uncertainty.draw_quantiles import outer_quantiles
 from raterlens.uncertainty.panel_draws import FLATTEST, Draws, Measured, Rival, over_draws
 
 _LEVEL = 0.95
@@ -272,8 +273,10 @@ def _quantiles(
 
     def ends(rows: slice, some: Mask | slice, draws: Draws) -> None:
         for which, value in enumerate(values(*draws)):
-            least, most, above = np.quantile(value, [_TAIL, 1 - _TAIL, _LEVEL], axis=1)
-            if on.sampled:  # who may not tell students apart: the question is how good it is at most
+            least, most = outer_quantiles(value, _TAIL)
+            if on.sampled and (least < 0).any():
+                # Who may not tell students apart: the question is how good it is at most.
+                _, above = outer_quantiles(value, 1 - _LEVEL)
                 most = np.where(least < 0, np.maximum(above, 0.0), most)
             low[which, rows][some], high[which, rows][some] = least, most
 
@@ -315,7 +318,7 @@ class _IfTheBest:
         might = known & (np.mean(np.abs(draws.a) >= draws.sigma, axis=1) > _TAIL)
         self._might[rows] = might
         if might.any():
-            self._ends[:, rows][:, might] = np.quantile(draws.eta[might], [_TAIL, 1 - _TAIL], axis=1)
+            self._ends[:, rows][:, might] = outer_quantiles(draws.eta[might], _TAIL)
 
     def upper(self, index: Index) -> Array:
         """(raters,): minus infinity of the others."""

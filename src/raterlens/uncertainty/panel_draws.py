@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +23,7 @@ FLATTEST = 1e-6
 _DRAWS = 1_000
 # Raters whose draws are looked at together: what is found of them stays in the processor's cache; or as many as fit
 # into memory.
-_FEW, _BLOCK = 5, 50
+_FEW, _BLOCK = 25, 50
 _MANY = 1_000
 
 
@@ -122,8 +123,7 @@ def over_draws(
 def _drawn(on: Measured) -> Callable[[slice], Draws]:
     """The draws of any rows: the same normal numbers for everyone."""
     assert on.joint is not None
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, on.joint.shape[1]))
-    normal = np.ascontiguousarray(np.concatenate([half, -half]).T)
+    normal = _normal(on.joint.shape[1])
     numbers = [on.a, on.eta, on.sigmas, *(() if on.halo is None else (on.halo,))]
     joint, centre = on.joint.copy(), np.stack(numbers, axis=1)
     if on.rival is not None:
@@ -149,6 +149,15 @@ def _drawn(on: Measured) -> Callable[[slice], Draws]:
         return Draws(a, eta, np.maximum(sigma, FLATTEST), halo)
 
     return of
+
+
+@cache
+def _normal(dimensions: int) -> Array:
+    """(dimensions, draws): standard normal numbers, each with its opposite."""
+    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, dimensions))
+    drawn = np.ascontiguousarray(np.concatenate([half, -half]).T)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def within_limits(

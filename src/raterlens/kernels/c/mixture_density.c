@@ -19,6 +19,13 @@ static const double ERFCX[] = {
 enum { DEGREE = sizeof ERFCX / sizeof ERFCX[0] - 1 };
 static const double ROOT_HALF = 0.70710678118654752;
 
+/* exp(power), in place; 0 where `exponentials` would keep to its smallest number, of which no ratio means anything. */
+INLINE void vanishing_exponentials(double *restrict power, int64_t size) {
+    KERNEL(exponentials)(power, size, 0.0);
+    for (int64_t k = 0; k < size; k++)
+        power[k] = power[k] > 1e-307 ? power[k] : 0.0;
+}
+
 /* out[r] = sum_k w_k exp(-severity^2 / (2 (v_k + slope^2))) / sqrt(v_k + slope^2); `power` and `root` are scratch for as
    many numbers as there are components. */
 EXPORT void KERNEL(mean_density)(
@@ -34,7 +41,7 @@ EXPORT void KERNEL(mean_density)(
             power[k] = half * precision;
         }
         if (half != 0.0) {
-            KERNEL(exponentials)(power, size, 0.0);
+            vanishing_exponentials(power, size);
             for (int64_t k = 0; k < size; k++)
                 total += root[k] * power[k];
         } else {
@@ -65,7 +72,7 @@ EXPORT void KERNEL(mean_tail)(
             root[k] = distance[r] * sqrt(1.0 / (variances[k] + square));
             power[k] = -0.5 * root[k] * root[k];
         }
-        KERNEL(exponentials)(power, size, 0.0);
+        vanishing_exponentials(power, size);
         for (int64_t k = 0; k < size; k++)
             total += weights[k] * power[k] * scaled_tail(root[k]);
         out[r] = 0.5 * total;
@@ -88,7 +95,7 @@ EXPORT void KERNEL(mean_tail_and_density)(
             weighted[k] = weights[k] * narrow;
             power[k] = -0.5 * root[k] * root[k];
         }
-        KERNEL(exponentials)(power, size, 0.0);
+        vanishing_exponentials(power, size);
         for (int64_t k = 0; k < size; k++) {
             height += weighted[k] * power[k];
             beyond += weights[k] * power[k] * scaled_tail(root[k]);

@@ -1,0 +1,68 @@
+"""Tables read off by compiled code equal those read off by NumPy."""
+
+import numpy as np
+import pytest
+from numpy.polynomial import chebyshev
+
+from raterlens.capability.chebyshev_table import read_off
+from raterlens.kernels.chebyshev_sums import chebyshev_sums
+
+RANDOM = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("places", [1, 15, 16, 33])
+def test_it_equals_numpys_sum_of_polynomials(places):
+    coefficients = RANDOM.normal(size=(2, 3, 4, 5))
+    slope, severity = RANDOM.normal(size=(2, 3, places))
+    centre, half = RANDOM.normal(size=(2, 3)), RANDOM.uniform(1, 2, (2, 3))
+    found = chebyshev_sums(coefficients, slope, severity, centre, half)
+    assert found.shape == (2, 3, places)
+    for row in range(3):
+        x, y = (slope[row] - centre[0, row]) / half[0, row], (severity[row] - centre[1, row]) / half[1, row]
+        for value in range(2):
+            expected = chebyshev.chebval2d(x, y, coefficients[value, row])
+            np.testing.assert_allclose(found[value, row], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_one_polynomial_is_a_constant():
+    one = np.ones((1, 2))
+    found = chebyshev_sums(
+        np.full((1, 2, 1, 1), 7.0), RANDOM.normal(size=(2, 4)), np.ones((2, 4)), *[one.repeat(2, 0)] * 2
+    )
+    np.testing.assert_array_equal(found, 7.0)
+
+
+def test_a_table_is_the_same_with_and_without_compiled_code(monkeypatch):
+    a, eta = RANDOM.normal(1.5, 0.2, (4, 800)), RANDOM.normal(0, 0.2, (4, 800))
+
+    def function(a, eta):
+        return np.stack([np.exp(-a) * np.cos(eta), np.tanh(a - eta), np.tanh(8 * a + eta)])
+
+    found = []
+    for numbers in (0, np.inf):
+        monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+        found.append(read_off(function, a, eta))
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(found[0], function(a, eta), rtol=0, atol=3e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("slope", np.ones((2, 4))),
+        ("severity", np.ones((3, 5))),
+        ("centre", np.ones((2, 4))),
+        ("half", np.ones((1, 3))),
+    ],
+)
+def test_what_does_not_fit_is_refused(name, wrong):
+    given = {
+        "coefficients": np.ones((2, 3, 4, 5)),
+        "slope": np.ones((3, 4)),
+        "severity": np.ones((3, 4)),
+        "centre": np.ones((2, 3)),
+        "half": np.ones((2, 3)),
+    }
+    chebyshev_sums(**given)
+    with pytest.raises(ValueError, match="a kernel would leave its arrays"):
+        chebyshev_sums(**given | {name: wrong})
