@@ -18,18 +18,23 @@ from raterlens.types import Array, Indices, Mask
 
 # Nodes of slope and of severity: the fewest that are close enough, row by row.
 _NODES = 12
-_SIZES = ((7, 7), (9, 9), (_NODES, _NODES))
+_SIZES = ((7, 7), (_NODES, _NODES), (16, 16))
+# Of what does not depend on severity.
+_SLOPE_SIZES = ((10, 1), (20, 1))
+# Where slopes reach further than this from their centre, in most rows, the first size is left out.
+_NEAR = 0.4
 # Where shifts spread severity.
 _SHIFTED_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
 # Where a table is further off than this, at the outermost and some other draws, the next one or the function itself is
 # taken.
-_CLOSE, _OTHERS = 5e-8, 8
+_CLOSE, _OTHERS = 1e-7, 8
 # Draws of a rater from which on a table is worth making.
 WORTH = 4 * _NODES**2
 # Numbers of a table's products at a time.
 _AT_A_TIME = 4_000_000
 
 Function = Callable[[Array, Array], Array]
+Sizes = Sequence[tuple[int, int]]
 Shifts = Sequence[tuple[float, Array | float]]
 """Weights, and what is taken off the severity."""
 UNSHIFTED: Shifts = ((1.0, 0.0),)
@@ -40,6 +45,11 @@ def many_draws(a: Array) -> bool:
     return np.ndim(a) == 2 and np.shape(a)[1] >= WORTH
 
 
+def read_off_slopes(function: Callable[[Array], Array], a: Array) -> Array:
+    """The same of a function of slopes alone."""
+    return _of_rows(lambda slope, _: function(slope), a, np.zeros_like(a), UNSHIFTED, _SLOPE_SIZES)
+
+
 def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTED) -> Array:
     """The weighted sum of `function` at every (a, eta - shift), both (rows, places): a table for each row.
 
@@ -47,21 +57,27 @@ def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTE
     """
     size = max(1, _AT_A_TIME // (a.shape[1] * _NODES))
     if len(a) <= size:
-        return _of_rows(function, a, eta, shifts)
+        return _of_rows(function, a, eta, shifts, _sizes(a, shifts))
     parts = [slice(first, first + size) for first in range(0, len(a), size)]
     return np.concatenate(
-        [_of_rows(function, a[rows], eta[rows], _at_places(shifts, rows)) for rows in parts], axis=-2
+        [read_off(function, a[rows], eta[rows], _at_places(shifts, rows)) for rows in parts], axis=-2
     )
 
 
-def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts) -> Array:
+def _sizes(a: Array, shifts: Shifts) -> Sizes:
+    if shifts is not UNSHIFTED:
+        return _SHIFTED_SIZES
+    return _SIZES[1:] if np.median(np.ptp(a, axis=1)) > 2 * _NEAR else _SIZES
+
+
+def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Sizes) -> Array:
     row = np.arange(len(a))[:, None]
     outermost = np.stack([a.argmin(1), a.argmax(1), eta.argmin(1), eta.argmax(1)], axis=1)
     few = np.concatenate([outermost, np.broadcast_to(np.arange(_OTHERS), (len(a), _OTHERS))], axis=1)
     tried = _Places(a[row, few], eta[row, few], _at_places(shifts, row, few))
     exact = summed(function, *tried)
     draws, left, found = _Places(a, eta, shifts), np.arange(len(a)), np.empty((*exact.shape[:-1], a.shape[1]))
-    for size in _SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES:
+    for size in sizes:
         own = draws.of(left)
         table = _Table.of(function, own, size)
         off = np.abs(table.at(tried.of(left)) - exact[..., left, :]).max(axis=-1)

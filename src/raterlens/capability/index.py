@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.capability.chebyshev_table import many_draws, read_off
+from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.perfect_rater import (
     all_of_normal,
@@ -113,7 +113,8 @@ class Index:
         """Delta"""
         if self.perfect:
             return np.full_like(sigma, self.population.densest)
-        return self.population.best(self.curve, sigma)
+        best = partial(self.population.best, self.curve)
+        return read_off_slopes(best, sigma) if self.by_formula and many_draws(sigma) else best(sigma)
 
     def sharpness(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How closely scores follow ability, as a share of what is possible; no yardstick matters to it."""

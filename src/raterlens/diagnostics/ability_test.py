@@ -6,7 +6,6 @@ degrees of freedom. Whether it is worth a second fit is asked of the score at 0 
 fit takes time, that score is the test.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,16 +15,14 @@ from scipy import special
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
-from raterlens.estimation.scoring import place
+from raterlens.diagnostics.shape_score import shape_score
+from raterlens.estimation.scoring import placed
 from raterlens.models.facets import PIECE, SHAPE
-from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 from raterlens.records import dataclass
 from raterlens.result.record import Result
 from raterlens.types import Array
-from raterlens.uncertainty.covariance import covariance, in_full
-from raterlens.uncertainty.information import observed_information
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit
@@ -157,17 +154,10 @@ def compared(normal: Result, smooth: Result) -> AbilityTest:
 
 def _score_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
     """Rao's, at a normal shape."""
-    known = fit.calibration
-    assert known is not None
-    placed = place(replace(known, effects={**known.effects, SHAPE: np.zeros(2)}, covariance=None), ratings)
-    problem, x = placed.problem, placed.parameters
-    nodes, at = placed.rough_nodes(1e-4), problem.model.blocks[SHAPE]
-    gradient = problem.value(x, nodes).gradient[at]
-    information = observed_information(problem, placed.ratings, x, nodes)
-    spread = covariance(information, redundancy(problem.model, x), np.zeros(len(x), dtype=bool))
-    step = in_full(spread.matrix)[at, at] @ gradient
-    c3, c4 = np.clip(step, -_LARGEST_STEP, _LARGEST_STEP).tolist()
-    return AbilityTest("score", float(gradient @ step), (c3, c4))
+    assert fit.calibration is not None
+    found = shape_score(placed(fit.calibration, ratings))
+    c3, c4 = np.clip(found.step, -_LARGEST_STEP, _LARGEST_STEP).tolist()
+    return AbilityTest("score", found.statistic, (c3, c4))
 
 
 def warning(found: AbilityTest) -> str:

@@ -9,8 +9,6 @@ and a student's by what is expected of it over the posterior. The parameters of 
 the scores of students are projected on those of the parameters; what is left tells how large a sum is by chance.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
@@ -19,7 +17,7 @@ from scipy.sparse.linalg import lsmr
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.scoring import Placed, place
+from raterlens.estimation.scoring import Placed, placed
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.calibration import Calibration
 from raterlens.models.responses import Predictor, Response
@@ -75,16 +73,16 @@ def halo_score(known: Calibration, ratings: Ratings, readings: Readings | None =
 
     `readings`: of these ratings, where they are known.
     """
-    placed = place(replace(known, covariance=None), ratings)
-    nodes = placed.rough_nodes(_ROUGH)
-    own = _of_students(placed, nodes, readings or Readings.of(ratings))
+    at = placed(known, ratings)
+    nodes = at.rough_nodes(_ROUGH)
+    own = _of_students(at, nodes, readings or Readings.of(ratings))
     total = float(own.sum())
     if total <= 0:
         return total / float(np.linalg.norm(own))
-    left = len(own) - placed.problem.model.blocks.size
+    left = len(own) - at.problem.model.blocks.size
     if left <= 0:
         return float("inf")
-    scores = student_scores(placed.problem, placed.ratings, placed.parameters, nodes)
+    scores = student_scores(at.problem, at.ratings, at.parameters, nodes)
     size = np.sqrt(np.maximum(scores.power(2).sum(axis=0), 1e-300))
     absorbed = lsmr(scores @ sparse.diags_array(1 / size), own, atol=_ACCURACY, btol=_ACCURACY)
     t = total / (absorbed[3] * np.sqrt(len(own) / left))
@@ -92,14 +90,14 @@ def halo_score(known: Calibration, ratings: Ratings, readings: Readings | None =
     return -float(special.ndtri(max(special.stdtr(left, -t), 1e-300)))
 
 
-def _of_students(placed: Placed, nodes: Nodes, readings: Readings) -> Array:
+def _of_students(at: Placed, nodes: Nodes, readings: Readings) -> Array:
     """(students,): each one's derivative of the log-likelihood in the variance, at 0."""
-    problem, ratings = placed.problem, placed.ratings
-    first, second = _shifted(problem.response, problem.model.predictor(placed.parameters), nodes.points)
+    problem, ratings = at.problem, at.ratings
+    first, second = _shifted(problem.response, problem.model.predictor(at.parameters), nodes.points)
     cell = problem.model.contexts.places(ratings) * problem.response.n_categories + ratings.score
     cell, own = cell[readings.order], np.zeros(ratings.n_students)
     compiled = compiled_code_pays(len(cell) * len(nodes.points))
-    for rows, posterior, _ in problem.engine.posteriors(problem.tables(placed.parameters, nodes), nodes):
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(at.parameters, nodes), nodes):
         if compiled:
             from raterlens.kernels.reading_rise import rises  # may be missing
 

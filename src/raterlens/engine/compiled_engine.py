@@ -30,6 +30,8 @@ _POSTERIORS = 2**20
 _NEAR = 2**16
 # Numbers of posteriors, cell by cell, that are worth a thread of their own: it takes a tenth of a millisecond to wake.
 _LEAST = 2**17
+# The same, whatever their number of cells, where covariances follow: they take longer.
+_FEW = 2**14
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
 DENSE = 5_000
 # Numbers in the full matrices of all threads together: 1 GiB.
@@ -133,7 +135,7 @@ class CompiledEngine:
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         size = scores.n_parameters
         if size <= self._dense:
-            totals = full_totals(size)
+            totals = full_totals(size, self._work.n_rows * len(nodes.points) // _FEW)
             self.add_covariances(tables, nodes, scores, totals)
             return full_covariance(totals)
         pattern = _coupled(self._work.counts, scores)
@@ -173,9 +175,9 @@ class CompiledEngine:
         _add_up(covariances, totals, _Pass(replace(work, weight=None), tables, nodes), work.n_rows)
 
 
-def full_totals(size: int) -> list[Array]:
-    """A matrix for each thread, to add up covariances in."""
-    threads = min(available_cores(), max(1, _FULL // size**2))
+def full_totals(size: int, worth: int = _FULL) -> list[Array]:
+    """A matrix for each thread, to add up covariances in, of as many as are worth it."""
+    threads = min(available_cores(), max(1, _FULL // size**2), max(1, worth))
     return [np.zeros((size, size)) for _ in range(threads)]
 
 
@@ -216,7 +218,7 @@ def _posteriors(work: _Work, tables: Tables, nodes: Nodes) -> Iterator[tuple[sli
     for first in range(0, work.n_rows, size):
         n = min(size, work.n_rows - first)
         posterior, loglik = np.empty((n, len(nodes.points))), np.empty(n)
-        students = [(first + begin, first + end) for begin, end in spans(n)]
+        students = [(first + begin, first + end) for begin, end in spans(n, _LEAST // len(nodes.points))]
         shown = Found(first=first, posterior=posterior, loglik=loglik)
         in_threads(partial(whole.over, found=shown), students)
         yield slice(first, first + n), posterior, loglik

@@ -124,21 +124,21 @@ def _own_information(
         # A reading's ratings tell of its effect what they tell of the rater, so much less of the rater.
         told = each * (of_rater @ (bend @ response.lever @ response.lever))
         bend /= 1 + (model.halo_variances(parameters)[:, None] * told)[rater, :, None, None]
-    complete = np.einsum("cqji,cqjk,cqkl->cil", through, bend, through, optimize=True)
+    complete = np.einsum("cqji,cqjl->cil", through, bend @ through)
     # Of a student's ratings by a rater: how the expected score rises with ability, and what it tells of ability.
     rise = predictor.slope[:, None, None] * (bend @ response.lever)
     tells = each * (of_rater @ (predictor.slope[:, None] * (rise @ response.lever)))
-    rise = np.einsum("cqj,cqji->cqi", rise, through, optimize=True)
+    rise = np.einsum("cqj,cqji->cqi", rise, through)
     rises = each[..., None] * (of_rater @ rise.reshape(n, -1)).reshape(len(own), *rise.shape[1:])
     # Averaged over a posterior: its square times the variance is what a normal one is missing.
     usual = _usual_variance(moments, t)
     within = np.exp(-0.5 * np.subtract.outer(t, t) ** 2 / usual[:, None])
     within /= within.sum(axis=1, keepdims=True)
-    rises = np.einsum("mq,rqi->rmi", within, rises, optimize=True)
+    rises = within @ rises
     tells = tells @ within.T
     more = tells - (students * tells).sum(axis=0) / np.maximum(students.sum(axis=0), 1e-9)
     variance = 1 / np.maximum(1 / usual + more, 1.0)
-    missing = np.einsum("rq,rqi,rql->ril", variance * students, rises, rises, optimize=True)
+    missing = rises.swapaxes(1, 2) @ ((variance * students)[..., None] * rises)
     return _less((of_rater @ complete.reshape(n, -1)).reshape(missing.shape), missing)
 
 

@@ -5,6 +5,7 @@ relative. So the widths of the posteriors give the step that a wanted accuracy n
 silently wrong where students have many ratings, and wasteful where they have few.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -22,7 +23,7 @@ ROUGH_ACCURACY = 1e-2
 _REACH = 24.0
 # How much more probable a student's ratings are far out than at the student's mean, at most.
 _RISE = 4.0
-_WIDEST_STEP = 0.75
+_WIDEST_STEP, _SAME_STEP = 0.75, 1e-9
 # Share of the students who may be too narrow for the nodes: each of them takes the time of several others.
 _FEW = 0.03
 # From so many students on, and if nodes become so many times fewer, it pays to have finer nodes for those few.
@@ -93,10 +94,11 @@ def _step(sd: Array, accuracy: float, least: float) -> float:
     narrow that it would be below `least`."""
     narrowest, widest = float(sd.min()), float(sd.max())
     count, edges = np.histogram(sd, bins=200, range=(narrowest, widest * (1 + 1e-9)))
-    narrow = edges[:-1]
+    seen = np.flatnonzero(count)
+    weight, power = 2.0 * count[seen], -2 * (np.pi * edges[seen]) ** 2
     low, high = max(narrowest / 10, least), _WIDEST_STEP
-    for _ in range(50):
-        step = np.sqrt(low * high)
-        error = np.sum(count * 2 * np.exp(-2 * (np.pi * narrow / step) ** 2))
+    while high > low * (1 + _SAME_STEP):
+        step = math.sqrt(low * high)
+        error = float(weight @ np.exp(power / step**2))
         low, high = (step, high) if error <= accuracy else (low, step)
     return low

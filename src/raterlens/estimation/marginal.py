@@ -48,6 +48,8 @@ class Derivatives:
     """In the variance of the piece effect, where the model has one."""
 
 
+# Numbers of a matrix that is not worth keeping sparse.
+_SMALL = 2**14
 # How firmly that shape is held at a normal one: as if so many students were known to be from it.
 _NORMAL_STUDENTS = 5.0
 SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
@@ -165,6 +167,8 @@ class FacetsMarginal:
         tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
         expected, everyone = self.evaluated(tables, nodes)
         found = self._derivatives(predictor, expected, inner)
+        if everyone is None and expected.d_piece is None:
+            return found
         return replace(found, everyone=everyone, d_piece=expected.d_piece)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
@@ -227,6 +231,10 @@ class EssayMarginal(FacetsMarginal):
             self.engine, self.kinds = latest_with(ratings, "essays", digest(*asked), arrange)
         else:
             self.engine, self.kinds = arrange()
+        members = self.kinds.members
+        # Sparse matrices take longer to begin with than small ones take to be multiplied.
+        self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
+        self._kinds_of_contexts = self._members.T
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
@@ -246,11 +254,11 @@ class EssayMarginal(FacetsMarginal):
             partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
             partition = self.response.log_partition(predictor, nodes.points)
-        return Tables(-(self.kinds.members @ partition), predictor.slope[self.shown_by])
+        return Tables(-(self._members @ partition), predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts = np.asarray(self.kinds.members.T @ expected.counts)
+        counts = np.asarray(self._kinds_of_contexts @ expected.counts)
         by_ability, given = self._given(predictor, nodes.points, counts)
         d_slope = -by_ability
         d_slope[self.shown_by] += np.asarray(expected.linear)

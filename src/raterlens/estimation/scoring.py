@@ -7,15 +7,17 @@ import polars as pl
 
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
-from raterlens.engine.protocol import Moments, Nodes
+from raterlens.engine.protocol import Matrix, Moments, Nodes
 from raterlens.errors import InputError
 from raterlens.estimation.extremes import Pseudo
+from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.grid import first_nodes, nodes_for
-from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
 from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
+from raterlens.memo import latest_with
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
@@ -33,6 +35,8 @@ from raterlens.text import Message, Option, listed
 from raterlens.types import Array, Indices
 
 _MOST_ROUNDS = 8
+# Ratings and parameters up to which an estimation is kept with its ratings, for tests of its assumptions.
+_MOST_KEPT, _MOST_PARAMETERS = 2_000_000, 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +47,10 @@ class Placed:
     """With each score's place among those of the fit."""
     problem: FacetsMarginal
     parameters: Array
+    moments: Moments | None = None
+    """Of the students, where they are known, at least roughly."""
+    covariance: Array | None = None
+    """Of the parameters, where a fit has just found it."""
 
     def abilities(self) -> Moments:
         """Posterior means and standard deviations, in units of the fit's population of students."""
@@ -52,7 +60,9 @@ class Placed:
 
     def rough_nodes(self, accuracy: float) -> Nodes:
         """A grid for what need not be exact: off by so much of the log-likelihood per student, on average."""
-        moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
+        moments = self.moments
+        if moments is None:
+            moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
         return nodes_for(moments, accuracy * len(moments.sd))
 
     def loglik(self) -> float:
@@ -98,6 +108,28 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
         model = SharedModel.of(model, np.ones(coded.n_raters, dtype=bool))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
+
+
+def placed(calibration: Calibration, ratings: Ratings) -> Placed:
+    """`place`, once for several who ask; of a fit that has just been made, what it was made with (`keep_placed`)."""
+    return latest_with(ratings, "placed", calibration, lambda: place(calibration, ratings))
+
+
+def keep_placed(
+    calibration: Calibration, ratings: Ratings, estimate: FacetsEstimate, spread: Matrix | None
+) -> None:
+    """Keep an estimation for the tests of its assumptions, which are about to ask the same ratings.
+
+    `spread`: the covariance of the parameters, where it was found.
+    """
+    problem = estimate.problem
+    plain = problem.prior is None and problem.interactions is None and not problem.model.pieces
+    if not plain or not isinstance(problem, CellMarginal | EssayMarginal) or ratings.n_ratings > _MOST_KEPT:
+        return
+    small = spread if isinstance(spread, np.ndarray) and len(spread) <= _MOST_PARAMETERS else None
+    coded = with_scores(ratings, calibration.scores)
+    found = Placed(coded, problem, estimate.parameters, estimate.moments, small)
+    latest_with(ratings, "placed", calibration, lambda: found)
 
 
 def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:

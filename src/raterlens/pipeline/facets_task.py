@@ -18,7 +18,7 @@ from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.panel_prior import PanelPrior
-from raterlens.estimation.scoring import with_scores
+from raterlens.estimation.scoring import keep_placed, with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
@@ -250,6 +250,9 @@ class FacetsTask:
         of_interactions = estimate.model.of_interactions
         if self.checkpoint is not None:
             self.checkpoint.finish()
+        kept = calibration.for_keeping()
+        if self.run.client is None and self.checkpoint is None:
+            keep_placed(kept, self.ratings, estimate, None if covariance is None else covariance.matrix)
         return Found(
             link=self.options.link.name,
             loglik=estimate.loglik,
@@ -266,7 +269,7 @@ class FacetsTask:
             ),
             tables=tables,
             yardstick=self.yardstick,
-            calibration=calibration.for_keeping(),
+            calibration=kept,
         )
 
     def _warnings(
