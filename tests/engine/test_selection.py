@@ -30,7 +30,7 @@ def test_a_fit_does_not_depend_on_the_engine(small, monkeypatch):
 def test_large_data_go_through_compiled_code():
     counts = sparse.csr_array((np.random.default_rng(0).random((2000, 200)) < 0.6).astype(float))
     assert isinstance(engine_for(counts), CompiledEngine)
-    assert isinstance(engine_for(counts[:5]), NumpyEngine)
+    assert isinstance(engine_for(counts[:1, :20]), NumpyEngine)
 
 
 def test_pieces_have_their_own_engine():

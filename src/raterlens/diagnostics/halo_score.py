@@ -26,8 +26,6 @@ from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 from raterlens.uncertainty.sandwich import student_scores
 
-# Error of the log-likelihood per student that a test does not notice.
-_ROUGH = 1e-3
 # Relative, of what is left.
 _ACCURACY = 1e-6
 
@@ -74,7 +72,7 @@ def halo_score(known: Calibration, ratings: Ratings, readings: Readings | None =
     `readings`: of these ratings, where they are known.
     """
     at = placed(known, ratings)
-    nodes = at.rough_nodes(_ROUGH)
+    nodes = at.rough_nodes
     own = _of_students(at, nodes, readings or Readings.of(ratings))
     total = float(own.sum())
     if total <= 0:

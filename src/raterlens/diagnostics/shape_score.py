@@ -1,7 +1,7 @@
 """The score of another shape than a normal one of the students' distribution, without fitting again.
 
-The shape has two parameters c (`capability/ability_shape.py`), which enter a student's log-likelihood through the log-density
-of abilities alone. With s its derivatives in c at 0 and E, Var and Cov over the posterior of each student,
+The shape has two parameters c (`capability/ability_shape.py`), which enter a student's log-likelihood through the
+log-density of abilities alone. With s its derivatives in c at 0 and E, Var and Cov over the posterior of each student,
 
     score        u = sum_n E[s]
     information  I = -sum_n (E[ds/dc] + Var[s]),     J = -sum_n Cov[s, d log P / d parameters]
@@ -25,8 +25,6 @@ from raterlens.types import Array
 from raterlens.uncertainty.covariance import covariance, in_full
 from raterlens.uncertainty.information import observed_information
 
-# Error of the log-likelihood per student that a test does not notice.
-_ROUGH = 1e-4
 # Of a central difference in c: what it leaves out is of its square.
 _STEP = 1e-4
 
@@ -46,7 +44,7 @@ class ShapeScore(NamedTuple):
 
 def shape_score(at: Placed) -> ShapeScore:
     """Of the students of a fit."""
-    nodes = at.rough_nodes(_ROUGH)
+    nodes = at.rough_nodes
     score, information = _own_part(at, nodes)
     absorbed = _with_parameters(at, nodes)
     spread = _spread(at, nodes) if at.covariance is None else at.covariance
@@ -56,7 +54,7 @@ def shape_score(at: Placed) -> ShapeScore:
     )  # in proportion to what students of known abilities would tell
     if np.linalg.eigvalsh(left / np.outer(known, known)).min() <= _LEAST:
         # The likelihood bends upwards: the top is far from a normal shape, or there is next to no information.
-        return ShapeScore(np.inf, np.copysign(np.inf, score))
+        return ShapeScore(np.inf, np.asarray(np.where(score < 0, -np.inf, np.inf), np.float64))
     step = np.linalg.solve(left, score)
     return ShapeScore(float(score @ step), step)
 

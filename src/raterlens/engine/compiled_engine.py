@@ -96,10 +96,12 @@ class CompiledEngine:
 
     def _parts(self, nodes: Nodes) -> list[tuple[int, int]]:
         """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked and are worth it."""
-        nonzeros = self._work.counts.nnz
-        worth = max(1, nonzeros * len(nodes.points) // _LEAST)
-        marks = np.linspace(0, nonzeros, (self._threads or min(available_cores(), worth)) + 1)
-        edges = np.searchsorted(self._work.counts.indptr, marks)
+        indptr = self._work.counts.indptr
+        worth = max(1, int(indptr[-1]) * len(nodes.points) // _LEAST)
+        threads = self._threads or min(available_cores(), worth)
+        if threads == 1:
+            return [(0, self._work.n_rows)]
+        edges = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1))
         edges[0], edges[-1] = 0, self._work.n_rows
         return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 

@@ -17,7 +17,7 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
-from raterlens.memo import latest_with
+from raterlens.memo import kept_with, latest_with
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
@@ -35,11 +35,13 @@ from raterlens.text import Message, Option, listed
 from raterlens.types import Array, Indices
 
 _MOST_ROUNDS = 8
+# Error of the log-likelihood per student, on average, that a test does not notice.
+_ROUGH = 1e-4
 # Ratings and parameters up to which an estimation is kept with its ratings, for tests of its assumptions.
 _MOST_KEPT, _MOST_PARAMETERS = 2_000_000, 1_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Placed:
     """A calibrated panel on ratings: the model with everything fixed, ready to ask for abilities."""
 
@@ -58,12 +60,16 @@ class Placed:
             return self.problem.moments(self.parameters, self.problem.settled_nodes(self.parameters))
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
 
-    def rough_nodes(self, accuracy: float) -> Nodes:
-        """A grid for what need not be exact: off by so much of the log-likelihood per student, on average."""
+    @property
+    def rough_nodes(self) -> Nodes:
+        """A grid for tests, which need not be exact: found once, for all who ask."""
+        return kept_with(self, "rough nodes", self._rough_nodes)
+
+    def _rough_nodes(self) -> Nodes:
         moments = self.moments
         if moments is None:
             moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
-        return nodes_for(moments, accuracy * len(moments.sd))
+        return nodes_for(moments, _ROUGH * len(moments.sd))
 
     def loglik(self) -> float:
         """Marginal log-likelihood of the ratings."""

@@ -52,11 +52,11 @@ class Rows:
 
     @staticmethod
     def of(logs: Array, points: Array, log_weights: Array, step: float, *, bent: bool = False) -> "Rows":
-        logs, size = Doubles.of(logs), padded(len(points))
-        more = size - len(points)
-        refuse_unless(
-            same(len(points), len(log_weights), logs.shape[1]) and more < size, "nodes of the tables"
-        )
+        logs, n, size = Doubles.of(logs), len(points), padded(len(points))
+        refuse_unless(same(n, len(log_weights), logs.shape[1]) and n > 0, "nodes of the tables")
+        on_nodes = np.zeros((3, size))
+        on_nodes[0, :n], on_nodes[2, :n], on_nodes[2, n:] = points, log_weights, -np.inf
+        np.exp(log_weights, out=on_nodes[1, :n])
         factors, (level, slope, reach) = np.empty((len(logs), size)), np.empty((3, len(logs)))
         bend = np.empty(len(logs)) if bent else None
 
@@ -65,9 +65,9 @@ class Rows:
 
         in_threads(part, spans(len(logs)))
         return Rows(
-            np.append(points, np.zeros(more)),
-            np.append(np.exp(log_weights), np.zeros(more)),
-            np.append(log_weights, np.full(more, -np.inf)),
+            on_nodes[0],
+            on_nodes[1],
+            on_nodes[2],
             step,
             logs,
             factors,

@@ -63,6 +63,8 @@ def _by_itself(work: Callable[[Task], Result], task: Task) -> Result:
 def spans(size: int, least: int = 64) -> list[tuple[int, int]]:
     """Consecutive stretches of 0 .. size, one per thread; fewer where they would be shorter than `least`: handing work
     to a thread takes some tens of microseconds."""
+    if size < 2 * least:
+        return [(0, size)]
     parts = max(1, min(available_cores(), size // max(least, 1)))
     return list(pairwise(size * part // parts for part in range(parts + 1)))
 
