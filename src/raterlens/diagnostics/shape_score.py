@@ -27,8 +27,6 @@ from raterlens.uncertainty.information import observed_information
 
 # Of a central difference in c: what it leaves out is of its square.
 _STEP = 1e-4
-
-
 # Information, relative to that of known abilities, below which there is none.
 _LEAST = 1e-6
 
@@ -49,13 +47,12 @@ def shape_score(at: Placed) -> ShapeScore:
     absorbed = _with_parameters(at, nodes)
     spread = _spread(at, nodes) if at.covariance is None else at.covariance
     left = information - absorbed @ spread @ absorbed.T
-    known = np.sqrt(
-        SHAPE_RIDGE * at.problem.n_students
-    )  # in proportion to what students of known abilities would tell
+    # In proportion to what students of known abilities would tell.
+    known = np.sqrt(SHAPE_RIDGE * at.problem.n_students)
     if np.linalg.eigvalsh(left / np.outer(known, known)).min() <= _LEAST:
         # The likelihood bends upwards: the top is far from a normal shape, or there is next to no information.
-        return ShapeScore(np.inf, np.asarray(np.where(score < 0, -np.inf, np.inf), np.float64))
-    step = np.linalg.solve(left, score)
+        return ShapeScore(np.inf, np.where(score < 0, -np.inf, np.inf))
+    step = np.asarray(np.linalg.solve(left, score), np.float64)
     return ShapeScore(float(score @ step), step)
 
 
