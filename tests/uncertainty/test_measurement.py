@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import sparse
 
 import raterlens as rl
@@ -48,7 +49,7 @@ def test_some_raters_alone_keep_their_numbers(fit):
     part = whole.only(some).curves(raters.gather(some), theta)
     every = whole.curves(raters, theta)
     for rater in raters.gather(some):
-        assert part.filter(rater=rater).equals(every.filter(rater=rater))
+        assert_frame_equal(part.filter(rater=rater), every.filter(rater=rater), rel_tol=1e-12, abs_tol=0)
 
 
 def test_a_yardstick_that_needs_more_is_refused():
@@ -97,7 +98,7 @@ def test_standards_are_counted_from_the_average_rater_whatever_the_origin(fit):
         for origin in ("average", "absolute", 0.7)
     )
     np.testing.assert_allclose(absolute.passes, average.passes)
-    np.testing.assert_allclose(absolute.passes_low, average.passes_low)
+    np.testing.assert_allclose(absolute.passes_low, average.passes_low, atol=2e-7)
     assert np.abs(elsewhere.passes - average.passes).min() > 0.01
 
 

@@ -21,7 +21,7 @@ _NODES = 12
 _SIZES = ((7, 7), (_NODES, _NODES), (16, 16))
 # Of what does not depend on severity.
 _SLOPE_SIZES = ((10, 1), (20, 1))
-# Where slopes reach further than this from their centre, in most rows, the first size is left out.
+# Where slopes reach further than this from their centre, the first size is not tried.
 _NEAR = 0.4
 # Where shifts spread severity.
 _SHIFTED_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
@@ -57,38 +57,37 @@ def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTE
     """
     size = max(1, _AT_A_TIME // (a.shape[1] * _NODES))
     if len(a) <= size:
-        return _of_rows(function, a, eta, shifts, _sizes(a, shifts))
+        return _of_rows(function, a, eta, shifts, _SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES)
     parts = [slice(first, first + size) for first in range(0, len(a), size)]
     return np.concatenate(
         [read_off(function, a[rows], eta[rows], _at_places(shifts, rows)) for rows in parts], axis=-2
     )
 
 
-def _sizes(a: Array, shifts: Shifts) -> Sizes:
-    if shifts is not UNSHIFTED:
-        return _SHIFTED_SIZES
-    return _SIZES[1:] if np.median(np.ptp(a, axis=1)) > 2 * _NEAR else _SIZES
-
-
 def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Sizes) -> Array:
+    """Each row by the first of the sizes that is close enough for it, whatever the others need."""
     row = np.arange(len(a))[:, None]
     outermost = np.stack([a.argmin(1), a.argmax(1), eta.argmin(1), eta.argmax(1)], axis=1)
     few = np.concatenate([outermost, np.broadcast_to(np.arange(_OTHERS), (len(a), _OTHERS))], axis=1)
     tried = _Places(a[row, few], eta[row, few], _at_places(shifts, row, few))
     exact = summed(function, *tried)
-    draws, left, found = _Places(a, eta, shifts), np.arange(len(a)), np.empty((*exact.shape[:-1], a.shape[1]))
+    draws, found = _Places(a, eta, shifts), np.empty((*exact.shape[:-1], a.shape[1]))
+    left, wide = np.arange(len(a)), np.ptp(tried.a, axis=1) > 2 * _NEAR
     for size in sizes:
-        own = draws.of(left)
+        some = left[~wide[left]] if size is _SIZES[0] else left
+        if not len(some):
+            continue
+        own = draws.of(some)
         table = _Table.of(function, own, size)
-        off = np.abs(table.at(tried.of(left)) - exact[..., left, :]).max(axis=-1)
-        close = off.reshape(-1, len(left)).max(axis=0) <= _CLOSE
+        off = np.abs(table.at(tried.of(some)) - exact[..., some, :]).max(axis=-1)
+        close = off.reshape(-1, len(some)).max(axis=0) <= _CLOSE
         if close.all():
-            found[..., left, :] = table.at(own)
-            return found
-        if close.any():
-            found[..., left[close], :] = table.of_rows(close).at(draws.of(left[close]))
-        left = left[~close]
-    found[..., left, :] = summed(function, *draws.of(left))
+            found[..., some, :] = table.at(own)
+        elif close.any():
+            found[..., some[close], :] = table.of_rows(close).at(draws.of(some[close]))
+        left = np.setdiff1d(left, some[close], assume_unique=True)
+    if len(left):
+        found[..., left, :] = summed(function, *draws.of(left))
     return found
 
 
@@ -146,7 +145,7 @@ class _Table:
         """(..., rows, places): what the table says."""
         a, eta, shifts = places
         rows, *size = self.coefficients.shape[-3:]
-        if shifts is UNSHIFTED and compiled_code_pays(a.size * size[0] * size[1]):
+        if shifts is UNSHIFTED and compiled_code_pays(a.shape[1] * size[0] * size[1]):
             from raterlens.kernels.chebyshev_sums import chebyshev_sums  # may be missing
 
             flat = self.coefficients.reshape(-1, rows, *size)

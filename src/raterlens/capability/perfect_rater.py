@@ -124,6 +124,8 @@ def standard_of(
 
 def _undecided(curve: Curve) -> float:
     """The predictor at which a student's expected score is half of the range."""
+    if isinstance(curve, PassCurve) and curve.link.symmetric:
+        return 0.0
     low, high = (20 * end for end in curve.reach)
     while high - low > 1e-12:  # closer and closer looks, each of a thousandth
         tried = np.linspace(low, high, 1001)

@@ -310,14 +310,13 @@ class FacetsTask:
             named[term.block] = term.table(named[term.block])
         spread = None
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
-        through = model.effect_jacobian(x)[kept]
         if covariance is not None:
             at_once = model.places_of_effects if isinstance(covariance.matrix, np.ndarray) else None
-            spread = (
-                through @ (through @ covariance.matrix).T
-                if at_once is None
-                else covariance.matrix[np.ix_(at_once[kept], at_once[kept])]
-            )
+            if at_once is None:
+                through = model.effect_jacobian(x)[kept]
+                spread = through @ (through @ covariance.matrix).T
+            else:
+                spread = covariance.matrix[np.ix_(at_once[kept], at_once[kept])]
             spread = (spread + spread.T) / 2
         own_slopes = model.slope.size == ratings.n_raters
         found = Calibration(
@@ -348,6 +347,7 @@ class FacetsTask:
             return found
         # By what is known of the raters, whichever kind of covariance is shown.
         if estimate.posterior is not None:
+            through = model.effect_jacobian(x)[kept]
             spread = through @ estimate.posterior.matrix @ through.T
         return replace(
             found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=spread)))

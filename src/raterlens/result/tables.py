@@ -171,7 +171,7 @@ def rater_table(
     table = level_table(ratings.raters, ratings.tally("rater"), estimates)
     flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, ratings.n_categories)
     flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]
-    return table.with_columns(pl.Series("flag", flags, dtype=pl.String))
+    return table.hstack([pl.Series("flag", flags, dtype=pl.String)])
 
 
 def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:

@@ -19,10 +19,12 @@ def few_kinds(problem: FacetsMarginal, nodes: Nodes, largest: int = LARGEST) -> 
     )
 
 
-def cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> CellScores:
-    """By the cells of the problem's engine."""
+def cell_scores(
+    problem: FacetsMarginal, parameters: Array, nodes: Nodes, jacobian: sparse.csr_array
+) -> CellScores:
+    """By the cells of the problem's engine; the jacobian is that of the model at these parameters."""
     model, response, t = problem.model, problem.response, nodes.points
-    n, steps, jacobian = len(model.contexts), len(response.lever), model.jacobian(parameters)
+    n, steps = len(model.contexts), len(response.lever)
     predictor = model.predictor(parameters)
     if isinstance(problem, EssayMarginal):
         members, context = problem.kinds.members, np.arange(n)
