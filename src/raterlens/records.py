@@ -14,8 +14,8 @@ _put = object.__setattr__
 
 def _init(self: Any, /, *values: Any, **named: Any) -> None:
     positions, fields = self.__match_args__, self.__dataclass_fields__
-    if not named and len(values) == len(positions) == len(fields):
-        for name, value in zip(positions, values, strict=True):
+    if not named and (rest := self.__rests__.get(len(values))) is not None:
+        for name, value in zip(positions, values + rest, strict=True):
             _put(self, name, value)
         if hasattr(self, "__post_init__"):
             self.__post_init__()
@@ -37,6 +37,19 @@ def _init(self: Any, /, *values: Any, **named: Any) -> None:
         raise _mistaken(self, values, named)
     if hasattr(self, "__post_init__"):
         self.__post_init__()
+
+
+def _rests(cls: type) -> dict[int, tuple[Any, ...]]:
+    """By how many values are given: the defaults of those after them, where all of these have one."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    if len(fields) != len(cls.__match_args__):
+        return {}
+    found: dict[int, tuple[Any, ...]] = {len(fields): ()}
+    for given in range(len(fields) - 1, -1, -1):
+        if fields[given].default is dataclasses.MISSING:
+            break
+        found[given] = (fields[given].default, *found[given + 1])
+    return found
 
 
 def _mistaken(self: Any, values: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
@@ -98,6 +111,7 @@ else:
             own = {name for name, method in vars(cls).items() if method is not None}
             cls.__doc__ = cls.__doc__ or cls.__name__  # which Python would take from the signature, slowly
             cls = fields_alone(cls)
+            cls.__rests__ = _rests(cls)
             for name, method in shared.items():
                 if name not in own:
                     setattr(cls, name, method)
