@@ -39,9 +39,9 @@ def _init(self: Any, /, *values: Any, **named: Any) -> None:
         self.__post_init__()
 
 
-def _rests(cls: type) -> dict[int, tuple[Any, ...]]:
+def _rests(cls: Any) -> dict[int, tuple[Any, ...]]:
     """By how many values are given: the defaults of those after them, where all of these have one."""
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    fields = dataclasses.fields(cls)
     if len(fields) != len(cls.__match_args__):
         return {}
     found: dict[int, tuple[Any, ...]] = {len(fields): ()}
