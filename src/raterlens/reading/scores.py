@@ -50,7 +50,7 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
     if simple and column.dtype.is_integer() and (cut is not None or column.is_between(0, HIGHEST).all()):
         # Nothing to refuse, which takes a dozen passes over the column to see otherwise.
         values = column if cut is None else column >= cut
-        return values.cast(pl.Int16).fill_null(-1).to_numpy()
+        return values.cast(pl.Int16).fill_null(-1).to_numpy() if column.null_count() else _shorts(values)
     values = _numbers(column, coding, place)
     _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
     if cut is not None:
@@ -66,6 +66,15 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
     _refuse(column, values != values.floor(), "is a fraction", Message(f"{NEED}; ", CUT), place)
     _refuse(column, values > HIGHEST, f"is above {HIGHEST}, too many categories to model", CUT, place)
     return values.cast(pl.Int16).fill_null(-1).to_numpy()
+
+
+def _shorts(column: pl.Series) -> NDArray[np.int16]:
+    """Whole numbers, none of them missing, without a copy of them all in between."""
+    found, at = np.empty(len(column), dtype=np.int16), 0
+    for chunk in column.get_chunks():
+        found[at : at + len(chunk)] = chunk.to_numpy()
+        at += len(chunk)
+    return found
 
 
 def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
