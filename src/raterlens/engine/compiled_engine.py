@@ -92,8 +92,10 @@ class CompiledEngine:
 
     def _parts(self) -> list[tuple[int, int]]:
         """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked."""
+        indptr = self._work.rows[0].indptr
         marks = np.linspace(0, self._work.counts.nnz, (self._threads or available_cores()) + 1)
-        edges = np.searchsorted(self._work.counts.indptr, marks)
+        # Marks of the same type: NumPy would rather convert where all rows begin than those few.
+        edges = np.searchsorted(indptr, np.ceil(marks).astype(indptr.dtype))
         edges[0], edges[-1] = 0, self._work.n_rows
         return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 

@@ -54,7 +54,12 @@ def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
     if accuracy is None:
         accuracy = accuracy_for(len(moments.sd))
     low, high = reached(moments, accuracy)
-    return Nodes.equally_spaced(low, high, _step(moments.sd, accuracy, (high - low) / MOST_NODES))
+    return Nodes.equally_spaced(low, high, step_for(moments, accuracy, (low, high)))
+
+
+def step_for(moments: Moments, accuracy: float, reach: tuple[float, float]) -> float:
+    """The widest step that integrates these posteriors to `accuracy` on nodes that reach so far."""
+    return _step(moments.sd, accuracy, (reach[1] - reach[0]) / MOST_NODES)
 
 
 def first_nodes(widths: Array) -> Nodes:

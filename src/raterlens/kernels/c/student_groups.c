@@ -3,6 +3,9 @@
 
 #include "kernels.h"
 
+/* Rows that are fetched before they are needed. */
+enum { AHEAD = 16 };
+
 typedef struct {
     /* One entry per rating. */
     const int32_t *student, *rater, *item;
@@ -117,6 +120,13 @@ EXPORT void KERNEL(take_rows)(
     int32_t *restrict to_indices, double *restrict to_data
 ) {
     for (int64_t i = first; i < last; i++) {
+        /* Rows come from all over the matrix: those soon needed are on their way. */
+        if (i + 2 * AHEAD < last)
+            __builtin_prefetch(indptr + rows[i + 2 * AHEAD]);
+        if (i + AHEAD < last) {
+            __builtin_prefetch(indices + indptr[rows[i + AHEAD]]);
+            __builtin_prefetch(data + indptr[rows[i + AHEAD]]);
+        }
         int64_t from = indptr[rows[i]], n = indptr[rows[i] + 1] - from, to = begins[i];
         for (int64_t k = 0; k < n; k++) {
             to_indices[to + k] = indices[from + k];
