@@ -37,7 +37,9 @@ _any_alike = kernel(
     *("any_alike", Integer, Integer, Ints, Integer, ctypes.c_void_p, Longs, Integer, Longs),
     returns=ctypes.c_int32,
 )
-_tally_students = kernel("tally_students", Integer, Integer, Ints, Shorts, Longs, Doubles, returns=ctypes.c_int32)
+_tally_students = kernel(
+    "tally_students", Integer, Integer, Ints, Shorts, Longs, Doubles, returns=ctypes.c_int32
+)
 _count_cells = kernel("count_cells", Integer, Integer, Ints, Ints, Integer, Shorts, Integer, Longs)
 
 

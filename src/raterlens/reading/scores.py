@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from itertools import accumulate
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.errors import InputError
+from raterlens.parallel.threads import in_threads
 from raterlens.reading.proposals.score_words import MISSING, VERDICTS
 from raterlens.records import dataclass
 from raterlens.score_options import map_text
@@ -70,10 +72,13 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
 
 def _shorts(column: pl.Series) -> NDArray[np.int16]:
     """Whole numbers, none of them missing, without a copy of them all in between."""
-    found, at = np.empty(len(column), dtype=np.int16), 0
-    for chunk in column.get_chunks():
+    found, chunks = np.empty(len(column), dtype=np.int16), column.get_chunks()
+
+    def fill(part: tuple[int, pl.Series]) -> None:
+        at, chunk = part
         found[at : at + len(chunk)] = chunk.to_numpy()
-        at += len(chunk)
+
+    in_threads(fill, list(zip(accumulate(map(len, chunks), initial=0), chunks, strict=False)))
     return found
 
 

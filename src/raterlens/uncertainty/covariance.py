@@ -7,6 +7,7 @@ from scipy import linalg
 from raterlens.engine.protocol import Matrix
 from raterlens.engine.symmetric import mirrored
 from raterlens.models.redundancy import Redundancy
+from raterlens.parallel.linear_algebra import few_waits
 from raterlens.records import dataclass
 from raterlens.types import Array
 
@@ -113,10 +114,11 @@ def _positive_inverse(matrix: Array) -> Array:
     """From the Cholesky factor in its place, a third of the work of solving for every column."""
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
-    # Transposed, which is the same matrix, it stands in memory as LAPACK wants it.
-    factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=1)
-    if not failed:
-        factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    with few_waits():
+        # Transposed, which is the same matrix, it stands in memory as LAPACK wants it.
+        factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=1)
+        if not failed:
+            factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
     return mirrored(factor)
