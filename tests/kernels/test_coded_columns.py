@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.kernels.coded_columns import counted_cells, look_up, none_alike, show_rows
+from raterlens.kernels.coded_columns import counted_cells, look_up, none_alike, show_rows, tallied_students
 from raterlens.reading.levels import code
 from raterlens.reading.repeated_rows import rows_alike
 
@@ -57,3 +57,17 @@ def test_cells_are_counted():
     score = random.integers(4, size=200, dtype=np.int16)
     expected = np.bincount((rater * 3 + item) * 4 + score, minlength=60)
     np.testing.assert_array_equal(counted_cells(rater, item, 3, score, 4, 60), expected)
+
+
+def test_students_are_tallied():
+    random = np.random.default_rng(2)
+    student, score = (
+        np.repeat(np.array([0, 1, 3], np.int32), [4, 1, 7]),
+        random.integers(4, size=12, dtype=np.int16),
+    )
+    found = tallied_students(student, score, 5)
+    assert found is not None
+    given, total = found
+    np.testing.assert_array_equal(given, np.bincount(student, minlength=5))
+    np.testing.assert_array_equal(total, np.bincount(student, score, minlength=5))
+    assert tallied_students(student[::-1], score, 5) is None

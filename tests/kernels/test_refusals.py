@@ -229,6 +229,12 @@ CALLS: dict[str, Call] = {
     "cells": (coded_columns.counted_cells, {
         "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
     }),
+    "students' tallies": (coded_columns.tallied_students, {
+        "student": ints(0, 0, 1), "score": np.array([0, 1, 1], np.int16), "n_students": 2,
+    }),
+    "paired raters": (student_groups.paired_raters, {
+        "student": ints(0, 0, 1), "rater": ints(0, 1, 1), "n_students": 2, "n_raters": 2,
+    }),
     "alike": (coded_columns.none_alike, {"student": ints(0, 0, 1), "others": [ints(0, 1, 1)]}),
     "groups": (
         student_groups.student_groups, {"rated": RATED, "n_groups": 2, "group_of": ints(0, 1, 1, 0), "key_of": KEYS}

@@ -7,9 +7,10 @@ from scipy import sparse
 
 from raterlens.engine import cells
 from raterlens.engine.arrangement import _add_keys
-from raterlens.kernels.student_groups import add_row_keys, taken_rows
+from raterlens.kernels.student_groups import add_row_keys, paired_raters, taken_rows
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import _one_and_others
 
 STUDENTS, RATERS, ITEMS = 40, 30, 3
 
@@ -67,3 +68,16 @@ def test_keys_of_rows_are_those_of_the_readable_code():
     assert _add_keys(matrix, of_column, readable)
     np.testing.assert_array_equal(compiled, readable)
     assert not add_row_keys(sparse.csr_array(matrix / 2), of_column, compiled)
+
+
+def test_raters_are_paired_as_by_readable_code():
+    ratings = drawn(in_order=True)
+    found = paired_raters(ratings.student, ratings.rater, STUDENTS, RATERS)
+    assert found is not None
+    one, seen = found
+    readable, pairs = _one_and_others(ratings)
+    rated = np.unique(ratings.student)
+    np.testing.assert_array_equal(one[rated], readable[rated])
+    np.testing.assert_array_equal(np.flatnonzero(seen), pairs)
+    apart = drawn(in_order=False)
+    assert paired_raters(apart.student, apart.rater, STUDENTS, RATERS) is None

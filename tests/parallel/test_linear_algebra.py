@@ -6,7 +6,7 @@ import scipy.linalg  # noqa: F401  its threads count, too
 from threadpoolctl import threadpool_info
 
 import raterlens as rl
-from raterlens.parallel.linear_algebra import suited_to
+from raterlens.parallel.linear_algebra import few_waits, suited_to
 
 
 def threads() -> list[int]:
@@ -28,4 +28,13 @@ def test_a_fit_leaves_threads_as_they_were(monkeypatch):
         rl.simulate(students=40, raters=3, items=2, seed=1).ratings, progress=lambda _: seen.extend(threads())
     )
     assert set(seen) == {1}
+    assert threads() == before
+
+
+def test_a_second_core_is_left_alone_by_work_that_would_wait_for_it(monkeypatch):
+    before = threads()
+    for cores, expected in ((2, {1}), (16, set(before))):
+        monkeypatch.setattr("raterlens.parallel.linear_algebra.available_cores", lambda cores=cores: cores)
+        with few_waits(1_000):
+            assert set(threads()) == expected
     assert threads() == before

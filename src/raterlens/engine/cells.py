@@ -90,15 +90,15 @@ def essays(
     """All ratings of a student by a rater as one cell, known by the items (and how often each): for log-probabilities
     that depend on the scores only through their sum, linearly."""
     columns = Columns(ratings.rater, ratings.n_raters)
-    per_rater, sums = _compiled_groups(ratings, contexts, slope_of_context) or _groups(
-        ratings, contexts, slope_of_context
-    )
+    compiled = _compiled_groups(ratings, contexts, slope_of_context)
+    per_rater, sums = compiled or _groups(ratings, contexts, slope_of_context)
     counts, keys, shown_by = _kinds(per_rater)
 
     def row(rating: NDArray[np.int64]) -> Codes:
         return np.searchsorted(contexts.codes, ratings.context_codes(rating)).astype(np.int32)
 
-    members = _members(ratings, columns, row, len(contexts), per_rater, shown_by)
+    in_order = compiled is not None
+    members = _members(ratings, columns, row, len(contexts), per_rater, shown_by, in_order=in_order)
     given = _given(ratings, contexts, n_categories)
     kinds = Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz)
     return Grouped(_with_everyone(counts) if everyone else counts, sums, kinds)
@@ -232,13 +232,7 @@ def _keys_of_groups(ratings: Ratings, columns: Columns, key: NDArray[np.uint64])
 
 def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.uint64], NDArray[np.int64]]:
     """(students, kinds) how often each occurs, their keys, and for each of them a group that shows it."""
-    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
-    which = np.empty(per_rater.nnz, dtype=np.int32)
-
-    def block(groups: slice) -> None:
-        which[groups] = np.searchsorted(distinct, per_rater.data[groups])
-
-    in_blocks(block, per_rater.nnz)
+    distinct, which = _one_kind_each(per_rater) or _any_kinds(per_rater)
     shown_by = np.empty(len(distinct), dtype=np.int64)
     shown_by[which] = np.arange(len(which))
     shape = (per_rater.shape[0], len(distinct))
@@ -249,6 +243,32 @@ def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.ui
     )
 
 
+def _any_kinds(per_rater: sparse.csr_array) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """The distinct keys, sorted, and which of them each group has."""
+    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
+    which = np.empty(per_rater.nnz, dtype=np.int32)
+
+    def block(groups: slice) -> None:
+        which[groups] = np.searchsorted(distinct, per_rater.data[groups])
+
+    in_blocks(block, per_rater.nnz)
+    return distinct, which
+
+
+def _one_kind_each(per_rater: sparse.csr_array) -> tuple[NDArray[np.uint64], NDArray[np.int32]] | None:
+    """The same without a search for each group, where all groups of a column are of one kind: raters who rate all items
+    of every student. None where they are not."""
+    columns, keys = per_rater.indices, per_rater.data
+    key_of, seen = np.zeros(per_rater.shape[1], dtype=np.uint64), np.zeros(per_rater.shape[1], dtype=bool)
+    key_of[columns], seen[columns] = keys, True
+    if not all(in_blocks(lambda rows: bool((key_of[columns[rows]] == keys[rows]).all()), len(keys))):
+        return None
+    distinct, kind = np.unique(key_of[seen], return_inverse=True)
+    kind_of = np.zeros(len(key_of), dtype=np.int32)
+    kind_of[seen] = kind
+    return distinct, looked_up(kind_of, columns)
+
+
 def _members(
     ratings: Ratings,
     columns: Columns,
@@ -256,14 +276,21 @@ def _members(
     n_rows: int,
     groups: sparse.csr_array,
     shown_by: NDArray[np.int64],
+    *,
+    in_order: bool = False,
 ) -> sparse.csr_array:
-    """Spell out each kind from one of the groups that show it."""
+    """Spell out each kind from one of the groups that show it. `in_order`: the ratings are, by their students."""
     student = np.searchsorted(groups.indptr, shown_by, side="right") - 1
     shown = student * columns.number + groups.indices[shown_by]
     order = np.argsort(shown)
-    showing = np.zeros(ratings.n_students, dtype=bool)
-    showing[student] = True
-    rating = np.flatnonzero(looked_up(showing, ratings.student))
+    if in_order:
+        showing = np.unique(student).astype(np.int32)
+        begin, end = (np.searchsorted(ratings.student, showing, side=side) for side in ("left", "right"))
+        rating = np.concatenate([np.arange(*span) for span in zip(begin, end, strict=True)])
+    else:
+        chosen = np.zeros(ratings.n_students, dtype=bool)
+        chosen[student] = True
+        rating = np.flatnonzero(looked_up(chosen, ratings.student))
     group = ratings.student[rating].astype(np.int64) * columns.number + columns.of[rating]
     place = np.minimum(np.searchsorted(shown[order], group), len(shown) - 1)
     inside = shown[order][place] == group

@@ -96,12 +96,13 @@ class CompiledEngine:
 
     def _parts(self, nodes: Nodes) -> list[tuple[int, int]]:
         """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked and are worth it."""
-        indptr = self._work.counts.indptr
+        indptr = self._work.rows[0].indptr
         worth = max(1, int(indptr[-1]) * len(nodes.points) // _LEAST)
         threads = self._threads or min(available_cores(), worth)
         if threads == 1:
             return [(0, self._work.n_rows)]
-        edges = np.searchsorted(indptr, np.linspace(0, indptr[-1], threads + 1))
+        # Marks of the same type: NumPy would rather convert where all rows begin than those few.
+        edges = np.searchsorted(indptr, np.ceil(np.linspace(0, indptr[-1], threads + 1)).astype(indptr.dtype))
         edges[0], edges[-1] = 0, self._work.n_rows
         return [(int(a), int(b)) for a, b in pairwise(edges) if a < b]
 

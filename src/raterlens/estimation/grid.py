@@ -46,8 +46,12 @@ def reached(moments: Moments, accuracy: float) -> tuple[float, float]:
 
 def _highest(mean: Array, sd: Array, accuracy: float) -> float:
     """Who passes everything has the population's tail: of m and above, a share of Phi(-x) / Phi(-m) lies beyond x."""
-    tails = _RISE * sum(in_blocks(lambda rows: float(np.sum(1 / special.ndtr(-mean[rows]))), len(mean)))
-    return min(-float(special.ndtri(accuracy / tails)), float(np.max(mean + _REACH * sd)))
+
+    def part(rows: slice) -> tuple[float, float]:
+        return float(np.sum(1 / special.ndtr(-mean[rows]))), float(np.max(mean[rows] + _REACH * sd[rows]))
+
+    tails, furthest = zip(*in_blocks(part, len(mean)), strict=True)
+    return min(-float(special.ndtri(accuracy / (_RISE * sum(tails)))), float(max(furthest)))
 
 
 def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
@@ -55,7 +59,12 @@ def nodes_for(moments: Moments, accuracy: float | None = None) -> Nodes:
     if accuracy is None:
         accuracy = accuracy_for(len(moments.sd))
     low, high = reached(moments, accuracy)
-    return Nodes.equally_spaced(low, high, _step(moments.sd, accuracy, (high - low) / MOST_NODES))
+    return Nodes.equally_spaced(low, high, step_for(moments, accuracy, (low, high)))
+
+
+def step_for(moments: Moments, accuracy: float, reach: tuple[float, float]) -> float:
+    """The widest step that integrates these posteriors to `accuracy` on nodes that reach so far."""
+    return _step(moments.sd, accuracy, (reach[1] - reach[0]) / MOST_NODES)
 
 
 def first_nodes(widths: Array) -> Nodes:

@@ -20,7 +20,7 @@ from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
-from raterlens.estimation.grid import nodes_for, reached
+from raterlens.estimation.grid import nodes_for, reached, step_for
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.marginal_forms import marginal
@@ -136,6 +136,8 @@ def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) 
 
 def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Nodes:
     """A grid that any part of the students, one alone included, is integrated on as exactly as all of them."""
+    # A student with passes only has a posterior as wide as the population on that side.
+    low, high = reached(moments, _SHARP)
     if isinstance(problem.response, Capped):
         step = corner_step(problem, parameters)
     else:
@@ -143,9 +145,7 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
         # pi / a from the real line, less with more scores: the trapezoidal rule is then off by exp(-2 pi^2 / (a step)).
         steepest = float(np.abs(problem.model.predictor(parameters).slope).max())
         smooth = _SMOOTH / (problem.response.n_categories * max(steepest, 1.0))
-        step = min(nodes_for(moments, _SHARP).step, smooth)
-    # A student with passes only has a posterior as wide as the population on that side.
-    low, high = reached(moments, _SHARP)
+        step = min(step_for(moments, _SHARP, (low, high)), smooth)
     nodes = Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
     return problem.fine_enough(nodes, parameters)
 

@@ -8,6 +8,7 @@ from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
+from raterlens.ratings.long_columns import looked_up
 from raterlens.types import Array
 
 _SLOPE = 1.0
@@ -94,7 +95,9 @@ def starting_widths(ratings: Ratings) -> Array:
     given = ratings.tally("student").n
     # The more scores there are, the more a rating varies, if less than the square of their range.
     each = _INFORMATION * (ratings.n_categories - 1) ** 1.75
-    return np.asarray(1 / np.sqrt(1 + _SLOPE**2 * each * given))
+    # Of students there can be millions, but few numbers of ratings.
+    widths = 1 / np.sqrt(1 + _SLOPE**2 * each * np.arange(int(given.max(initial=0)) + 1))
+    return looked_up(widths, given)
 
 
 def _reached_thresholds(given: Array, link: Link, stretch: float) -> Array:

@@ -11,10 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.kernels.library import Integer, Ints, Longs, Shorts, inside, kernel, refuse_unless, same
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Shorts,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
 from raterlens.kernels.student_spans import student_spans
 from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Indices
+from raterlens.types import Array, Indices
 
 # Rows of a student up to which each is compared with each.
 _MOST = 256
@@ -26,6 +36,9 @@ _look_up_longs = kernel("look_up_longs", Longs, Integer, Integer, Ints, Ints)
 _any_alike = kernel(
     *("any_alike", Integer, Integer, Ints, Integer, ctypes.c_void_p, Longs, Integer, Longs),
     returns=ctypes.c_int32,
+)
+_tally_students = kernel(
+    "tally_students", Integer, Integer, Ints, Shorts, Longs, Doubles, returns=ctypes.c_int32
 )
 _count_cells = kernel("count_cells", Integer, Integer, Ints, Ints, Integer, Shorts, Integer, Longs)
 
@@ -69,6 +82,20 @@ def counted_cells(
         return times
 
     return np.asarray(np.sum(in_threads(part, spans(len(rater))), axis=0))
+
+
+def tallied_students(
+    student: NDArray[np.int32], score: NDArray[np.int16], n_students: int
+) -> tuple[Indices, Array] | None:
+    """(students,) how many ratings each has, and the sum of their scores; None where students do not stand in order."""
+    student, score = Ints.of(student), Shorts.of(score)
+    refuse_unless(same(len(student), len(score)) and inside(student, n_students), "students and their scores")
+    given, total = np.zeros(n_students, dtype=np.int64), np.zeros(n_students)
+
+    def part(span: tuple[int, int]) -> bool:
+        return bool(_tally_students(*span, student, score, given, total))
+
+    return (given, total) if all(in_threads(part, student_spans(student))) else None
 
 
 def none_alike(student: NDArray[np.int32], others: Sequence[NDArray[Any]]) -> bool:

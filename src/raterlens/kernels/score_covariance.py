@@ -106,7 +106,7 @@ _add_covariances = kernel(
     "add_covariances",
     ctypes.POINTER(_Scores),
     Doubles,
-    *[Integer] * 4,
+    *[Integer] * 5,
     Longs,
     Longs,
     *[Doubles] * 4,
@@ -128,7 +128,7 @@ class Covariances:
     def __init__(self, scores: Scores) -> None:
         self._scores = scores
         scores.refuse_unless_fitting()
-        # Four rows at a time are multiplied with one.
+        # Four rows at a time are multiplied with two.
         self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
         slopes = Longs.of(scores.slopes[0]), Longs.of(scores.slopes[1]), Doubles.of(scores.slopes[2])
         self._kept = Longs.of(scores.first), Longs.of(scores.parameter), Doubles.of(scores.steepest), slopes
@@ -172,11 +172,12 @@ class Covariances:
             first,
             *span,
             self._width,
+            self._most,
             np.full(self._scores.n_parameters, -1, dtype=np.int64),
             np.empty(self._most, dtype=np.int64),
-            np.empty(self._most),
+            np.empty((3, self._most)),
             rows,
-            np.empty((3, self._width)),
+            np.empty((4, self._width)),
             total,
         )
         refuse_unless(missing == 0, "sums of parameters that none of a student's cells depends on")

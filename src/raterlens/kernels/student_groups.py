@@ -1,6 +1,7 @@
 """Ratings of students in order, in groups, and rows of sparse matrices (`c/student_groups.c`), for large data.
 
-The readable twins are in `engine/cells.py` and `engine/arrangement.py`; of rows taken, SciPy's `matrix[rows]`.
+The readable twins are in `engine/cells.py`, `engine/arrangement.py` and `ratings/design.py`; of rows taken, SciPy's
+`matrix[rows]`.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.kernels.library import (
+    Bytes,
     Doubles,
     Integer,
     Ints,
@@ -73,6 +75,9 @@ class _Grouping(ctypes.Structure):
 _LOOK = (ctypes.POINTER(_Grouping), Integer, Integer, Ints)
 _count_groups = kernel("count_groups", *_LOOK, returns=ctypes.c_int32)
 _fill_groups = kernel("fill_groups", *_LOOK, returns=ctypes.c_int32)
+_pair_raters = kernel(
+    "pair_raters", Integer, Integer, Ints, Ints, Integer, Ints, Bytes, returns=ctypes.c_int32
+)
 _add_row_keys = kernel(
     "add_row_keys", Longs, Ints, Doubles, _Keys, Integer, Integer, _Keys, returns=ctypes.c_int32
 )
@@ -123,6 +128,22 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
         ),
     )
     return found
+
+
+def paired_raters(
+    student: Codes, rater: Codes, n_students: int, n_raters: int
+) -> tuple[Codes, NDArray[np.bool_]] | None:
+    """(students,) one of the raters of each student, and (raters x raters,) whether one and another were raters of a
+    student; None where students do not stand in order."""
+    student, rater = Ints.of(student), Ints.of(rater)
+    of_rating = same(len(student), len(rater)) and inside(student, n_students) and inside(rater, n_raters)
+    refuse_unless(of_rating, "students and their raters")
+    one, seen = np.zeros(n_students, dtype=np.int32), np.zeros(n_raters**2, dtype=np.int8)
+
+    def part(span: tuple[int, int]) -> bool:
+        return bool(_pair_raters(*span, student, rater, n_raters, one, seen))
+
+    return (one, seen.view(np.bool_)) if all(in_threads(part, student_spans(student))) else None
 
 
 def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:

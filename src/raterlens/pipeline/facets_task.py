@@ -22,6 +22,7 @@ from raterlens.estimation.scoring import keep_placed, with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import COVARYING, Calibration
@@ -31,6 +32,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part, lengthened
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
+from raterlens.parallel.meanwhile import meanwhile
 from raterlens.pipeline.facets_checks import (
     check_known,
     check_readings,
@@ -228,7 +230,11 @@ class FacetsTask:
             from raterlens.uncertainty.sparse_covariance import large_covariance  # most fits do without
 
             return large_covariance(information, redundant, held, model)
-        return inverted(information, redundant, held)
+        if not compiled_code_pays(self.ratings.n_ratings):
+            return inverted(information, redundant, held)
+        # Who is linked to whom takes a while with many ratings, and a matrix is inverted on one thread.
+        with meanwhile(lambda: connected_groups(self.ratings)):
+            return inverted(information, redundant, held)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration, reach = self._calibration(estimate, covariance), self._reach(estimate, covariance)

@@ -111,6 +111,11 @@ class Ratings:
         return self._counted[what]  # type: ignore[no-any-return]
 
     def _by_student(self) -> Tally:
+        if compiled_code_pays(self.n_ratings):
+            from raterlens.kernels.coded_columns import tallied_students  # may be missing
+
+            if (found := tallied_students(self.student, self.score, self.n_students)) is not None:
+                return Tally(*found)
         runs = run_starts(self.student)
         whose, length = self.student[runs], np.diff(runs, append=self.n_ratings)
         total = run_sums(self.score, runs, np.int64)

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.long_columns import run_starts
@@ -149,6 +150,12 @@ def repeated(ratings: Ratings) -> int:
 def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
     """(students,) one of the raters of each student; and the pairs of that one with each of the student's raters, as
     one x raters + other."""
+    if compiled_code_pays(ratings.n_ratings) and ratings.n_raters**2 <= ratings.n_ratings:
+        from raterlens.kernels.student_groups import paired_raters  # may be missing
+
+        found = paired_raters(ratings.student, ratings.rater, ratings.n_students, ratings.n_raters)
+        if found is not None:
+            return found[0], np.flatnonzero(found[1])
     essays = run_starts(ratings.student, ratings.rater)
     student, rater = ratings.student[essays], ratings.rater[essays]
     one = np.empty(ratings.n_students, dtype=np.int32)

@@ -15,6 +15,7 @@ from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import once_each, table_answers
 from raterlens.reading.levels import Levels, alike, code, combine
+from raterlens.reading.masks import count, everywhere, is_everywhere
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.proposals.label_spellings import merged
 from raterlens.reading.proposals.score_scales import understood_scale
@@ -33,24 +34,24 @@ ONE_ITEM = "all"
 
 def assemble(table: Table, roles: Roles, understanding: Understanding) -> Ratings:
     """Put codes and scores together, without the ratings that miss a label or a score."""
-    taken = table.take(roles.columns)
+    taken = _taken(table, roles)
     if taken.frame.is_empty():
         raise InputError(
             f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings under it"
         )
     rows = labelled(table, roles, taken)
-    labels = _Labels.of(rows, roles)
+    labels = _Labels.of(table, rows, roles)
     if not understanding.config.as_written:
         totals, found = total_rows(labels.named(roles), rows.place)
         understanding.take(found)
         if totals is not None:
-            taken = taken.without(totals)
+            taken = (table.take(roles.columns) if table.large else taken).without(totals)
             rows = labelled(table, roles, taken)
-            labels = _Labels.of(rows, roles)
+            labels = _Labels.of(table, rows, roles)
         labels = labels.merged(rows.place, understanding)
     complete = labels.complete
     scores, scored, coding = _scored(rows, roles, complete, understanding)
-    kept = scored & complete[:, None] & (scores >= 0)
+    kept = scored if is_everywhere(complete) else scored & complete[:, None] & (scores >= 0)
     notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
     notes += left_out(roles, Kept.of(complete, scored, kept))
     coded: list[Whole] = [
@@ -58,7 +59,7 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
     ]
     item_codes = labels.item_codes
     coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
-    of_use = kept[:, 0] if kept.shape[1] == 1 else np.logical_or.reduce(kept, axis=1)
+    of_use = kept[:, 0] if kept.shape[1] == 1 or is_everywhere(kept) else np.logical_or.reduce(kept, axis=1)
     notes += repeated_rows(table, roles, taken, of_use, coded)
     notes += [
         note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
@@ -80,6 +81,13 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
     return ratings if not more else replace(ratings, notes=(*ratings.notes, *more))
 
 
+def _taken(table: Table, roles: Roles) -> Rows:
+    """The columns of all roles; of a large table without those of labels, which become codes one after the other."""
+    if not table.large:
+        return table.take(roles.columns)
+    return table.take(list(dict.fromkeys((*roles.scores, *roles.known, *roles.trusted))))
+
+
 def _scored(
     rows: Rows, roles: Roles, complete: Mask, understanding: Understanding
 ) -> tuple[NDArray[np.int16], Mask, ScoreCoding]:
@@ -87,7 +95,7 @@ def _scored(
     score."""
     frame = rows.frame
     given: Mask | None = None
-    if not complete.all():
+    if not (is_everywhere(complete) or complete.all()):
         # A line of totals below the table has no rater: what it holds is no score.
         given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
@@ -97,9 +105,9 @@ def _scored(
     coding = understood_scale(columns, names, understanding)
     parsed = [parse_scores(column, coding, rows.place) for column in columns]
     scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
-    scored = scores >= 0
+    scored = everywhere(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0
     if given is not None:
-        scored |= given & ~complete[:, None]
+        scored = scored | (given & ~complete[:, None])
     return scores, scored, coding
 
 
@@ -115,27 +123,34 @@ class _Labels:
     facets: dict[str, Levels]
 
     @staticmethod
-    def of(rows: Rows, roles: Roles) -> "_Labels":
-        frame = rows.frame
-        students, raters = _levels(frame, "student", roles.student), _levels(frame, "rater", roles.rater)
-        items, item_codes = item_levels(frame, roles)
-        facets = {name: _levels(frame, "facet", (name,)) for name in roles.facets}
+    def of(table: Table, rows: Rows, roles: Roles) -> "_Labels":
+        def column(name: str) -> pl.Series:
+            # Of a large table, one column at a time is in memory besides the codes.
+            frame = rows.frame if name in rows.frame.columns else table.take([name]).frame
+            return frame[name]
+
+        students, raters = _levels(column, "student", roles.student), _levels(column, "rater", roles.rater)
+        items, item_codes = item_levels(column, roles)
+        facets = {name: _levels(column, "facet", (name,)) for name in roles.facets}
         return _Labels(students, raters, items, item_codes, facets)
 
     @property
     def complete(self) -> Mask:
         columns = [levels.codes for levels in (self.students, self.raters, *self.facets.values())]
-        whole: Mask = np.ones(len(self.students.codes), dtype=np.bool_)
-        if len(self.item_codes) == 1:  # the same items in every row
-            whole &= bool((self.item_codes >= 0).all())
-        else:
+        n_rows = len(self.students.codes)
+        if len(self.item_codes) > 1:
             columns.append(self.item_codes[:, 0])
+        elif not (self.item_codes >= 0).all():  # the same items in every row
+            return np.zeros(n_rows, dtype=np.bool_)
+        if all(int(codes.min(initial=0)) >= 0 for codes in columns):
+            return everywhere(n_rows)
+        whole: Mask = np.ones(n_rows, dtype=np.bool_)
 
         def block(rows: slice) -> None:
             for codes in columns:
                 whole[rows] &= codes[rows] >= 0
 
-        in_blocks(block, len(whole))
+        in_blocks(block, n_rows)
         return whole
 
     def named(self, roles: Roles) -> dict[str, Levels]:
@@ -159,7 +174,7 @@ def _ratings(
     table: Table, labels: _Labels, scores: NDArray[np.int16], kept: Mask, notes: list[str]
 ) -> Ratings:
     """What is of use, with the labels that it uses."""
-    everything = kept.shape[1] == 1 and bool(kept.all())
+    everything = kept.shape[1] == 1 and (is_everywhere(kept) or bool(kept.all()))
 
     def used(levels: Levels, codes: Codes) -> Levels:
         if everything and codes.shape == kept.shape:
@@ -209,12 +224,12 @@ def _known(
     return once_each(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
 
 
-def _levels(frame: pl.DataFrame, role: str, names: tuple[str, ...]) -> Levels:
-    levels = combine([frame[name] for name in names])
+def _levels(column: Callable[[str], pl.Series], role: str, names: tuple[str, ...]) -> Levels:
+    levels = combine([column(name) for name in names])
     if levels.labels.is_empty():
         option = "facets" if role == "facet" else role
         raise InputError(
-            f"the {role} column {listed(names)} is blank in all {counted(len(frame), 'row')}",
+            f"the {role} column {listed(names)} is blank in all {counted(len(levels.codes), 'row')}",
             Message("fill it in, or name another with ", Option(option)),
             value=names,
             option=option,
@@ -222,10 +237,10 @@ def _levels(frame: pl.DataFrame, role: str, names: tuple[str, ...]) -> Levels:
     return levels
 
 
-def item_levels(frame: pl.DataFrame, roles: Roles) -> tuple[Levels, Codes]:
+def item_levels(column: Callable[[str], pl.Series], roles: Roles) -> tuple[Levels, Codes]:
     """Return the items, and their codes as an array that broadcasts to rows x score columns."""
     if roles.item:
-        levels = _levels(frame, "item", roles.item)
+        levels = _levels(column, "item", roles.item)
         return levels, levels.codes[:, None]
     levels = code(pl.Series(roles.scores if roles.wide else [ONE_ITEM]))
     return levels, levels.codes[None, :]
@@ -243,8 +258,7 @@ class Kept:
 
     @staticmethod
     def of(labelled: Mask, scored: Mask, kept: Mask) -> "Kept":
-        masks = (int(mask.sum()) for mask in (labelled, scored, kept))
-        of_labels, of_scores, of_both = masks
+        of_labels, of_scores, of_both = map(count, (labelled, scored, kept))
         return Kept(len(labelled), of_labels, scored.size, of_scores, of_both)
 
     def __add__(self, other: "Kept") -> "Kept":

@@ -184,7 +184,7 @@ class _Query:
         coded, labels, item_codes = rows, {}, None
         for role, names in columns.items():
             if not names:
-                found, item_codes = item_levels(pl.DataFrame(), roles)
+                found, item_codes = item_levels(pl.DataFrame().__getitem__, roles)
                 labels[role] = found.labels
                 continue
             distinct = rows.select(names).unique().collect(engine="streaming")

@@ -12,6 +12,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
+from raterlens.reading.masks import is_everywhere
 from raterlens.text import counted
 from raterlens.types import Mask
 
@@ -25,14 +26,17 @@ def repeated_rows(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: I
 
     Codes that rows have in common with their copies are enough to see that there are none.
     """
-    if of_use.all():
+    if is_everywhere(of_use) or of_use.all():
         alike = rows_alike([*codes])
     else:
         alike = of_use.copy()
         alike[of_use] = rows_alike([code[of_use] for code in codes])
     if not alike.any():
         return []
-    suspects = rows.frame.filter(alike).unique()
+    frame = rows.frame
+    if not set(roles.columns) <= set(frame.columns):
+        frame = table.take(roles.columns).frame
+    suspects = frame.filter(alike).unique()
     whole = table.take(table.columns)
     found = whole.frame.with_row_index(_ROW).join(
         suspects, on=list(roles.columns), how="semi", nulls_equal=True

@@ -65,6 +65,7 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         columns=(*others, *fields, SCORE),
         take=take,
         query=None,
+        large=False,
         notes=(*table.notes, note),
         roles=roles,
     )

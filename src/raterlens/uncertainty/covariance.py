@@ -7,11 +7,14 @@ from scipy import linalg
 from raterlens.engine.protocol import Matrix
 from raterlens.engine.symmetric import mirrored
 from raterlens.models.redundancy import Redundancy
+from raterlens.parallel.linear_algebra import few_waits
 from raterlens.records import dataclass
 from raterlens.types import Array
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
 UNDETERMINED = 1e-7
+# Rows at a time, so that a product with them stays small.
+_ROWS = 256
 # The information left to a parameter that is set aside, relative to its own.
 SET_ASIDE = 1e-3
 
@@ -45,9 +48,10 @@ def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool
     if not len(free):
         return Covariance(np.zeros_like(full), free)
     inverse, undetermined = _inverse(_among(full, free))
-    matrix = _put(inverse, free, np.zeros_like(full))
+    matrix = _put(inverse, free, len(full), 0.0)
     excess = np.linalg.solve(d @ u.T, d)
-    matrix -= excess.T @ excess
+    for first in range(0, len(matrix), _ROWS):
+        matrix[first : first + _ROWS] -= excess.T[first : first + _ROWS] @ excess
     return Covariance(matrix, free[undetermined])
 
 
@@ -66,7 +70,7 @@ def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
     while len(against):
         kept = np.delete(kept, against)
         inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
-    whole = _put(inverse, kept, np.eye(len(scale)) / SET_ASIDE)
+    whole = _put(inverse, kept, len(scale), 1 / SET_ASIDE)
     whole /= scale
     whole /= scale[:, None]
     aside = np.setdiff1d(np.arange(len(scale)), kept)
@@ -78,10 +82,12 @@ def _among(matrix: Array, some: NDArray[np.int64]) -> Array:
     return matrix if len(some) == len(matrix) else matrix[np.ix_(some, some)]
 
 
-def _put(part: Array, some: NDArray[np.int64], whole: Array) -> Array:
-    """The whole with rows and columns of some put in."""
-    if len(some) == len(whole):
+def _put(part: Array, some: NDArray[np.int64], size: int, variance: float) -> Array:
+    """Rows and columns of some among all, of which the others have this variance: without a copy where there are
+    none."""
+    if len(some) == size:
         return part
+    whole = np.diag(np.full(size, variance))
     whole[np.ix_(some, some)] = part
     return whole
 
@@ -108,9 +114,11 @@ def _positive_inverse(matrix: Array) -> Array:
     """From the Cholesky factor in its place, a third of the work of solving for every column."""
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
-    factor, failed = linalg.lapack.dpotrf(matrix, lower=1, clean=1)
-    if not failed:
-        factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+    with few_waits(len(matrix)):
+        # Transposed, which is the same matrix, it stands in memory as LAPACK wants it.
+        factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=1)
+        if not failed:
+            factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
     return mirrored(factor)

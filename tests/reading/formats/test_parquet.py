@@ -51,3 +51,25 @@ def test_files_that_are_not_whole(content: bytes, message: str, tmp_path: Path) 
 def test_a_folder_without_parquet_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder without parquet files; give the path of one file"):
         read_folder(tmp_path, ReadConfig())
+
+
+@pytest.mark.parametrize("more", ["nothing", "a copy", "a total", "a missing label", "a missing score"])
+def test_a_large_file_is_read_column_by_column_as_a_small_one(
+    more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    further: dict[str, list[tuple[object, ...]]] = {
+        "nothing": [],
+        "a copy": [(1, "a", "x", 0)],
+        "a total": [(1, "Total", "x", 1)],
+        "a missing label": [(None, "a", "x", 1)],
+        "a missing score": [(3, "a", "x", None)],
+    }
+    rows = [(1, "a", "x", 0), (1, "b", "x", 1), (2, "a", "x", 1), (2, "b", "x", 1), *further[more]]
+    frame = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
+    frame.write_parquet(tmp_path / "x.parquet")
+    small = read(tmp_path / "x.parquet")
+    monkeypatch.setattr("raterlens.reading.formats.parquet.LARGE", 2)
+    assert read_parquet(tmp_path / "x.parquet", ReadConfig()).large
+    large = read(tmp_path / "x.parquet")
+    assert large.table().equals(small.table())
+    assert large.notes == small.notes

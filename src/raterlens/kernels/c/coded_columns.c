@@ -73,6 +73,26 @@ EXPORT int32_t KERNEL(any_alike)(
     return 0;
 }
 
+/* given[student] and total[student] <- how many of the rows from `first` to `last` each student has, and the sum of their
+   scores. Returns whether students stand in order; if not, threads may have been at the same ones. */
+EXPORT int32_t KERNEL(tally_students)(
+    int64_t first, int64_t last, const int32_t *restrict student, const int16_t *restrict score, int64_t *restrict given,
+    double *restrict total
+) {
+    for (int64_t begin = first; begin < last;) {
+        int32_t own = student[begin];
+        int64_t end = begin, sum = 0;
+        for (; end < last && student[end] == own; end++)
+            sum += score[end];
+        if (end < last && student[end] < own)
+            return 0;
+        given[own] = end - begin;
+        total[own] = (double)sum;
+        begin = end;
+    }
+    return 1;
+}
+
 /* times[(rater * n_items + item) * k + score] <- one more for each row from `first` to `last`. */
 EXPORT void KERNEL(count_cells)(
     int64_t first, int64_t last, const int32_t *restrict rater, const int32_t *restrict item, int64_t n_items,

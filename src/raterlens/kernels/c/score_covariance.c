@@ -70,29 +70,61 @@ static int stride_for(const Scores *scores, int64_t n, const double *posterior) 
     return which;
 }
 
-/* Sums of products of one row with four others, at once. */
-INLINE void dots(const double *one, const double *others, int64_t apart, int64_t size, double *found) {
-    four sums[4] = {{0.0}};
+/* The sums of four registers as one: half as many steps as one by one. */
+INLINE four sums_of(const four *n) {
+    four first = {n[0][0], n[1][0], n[2][0], n[3][0]}, second = {n[0][1], n[1][1], n[2][1], n[3][1]};
+    four third = {n[0][2], n[1][2], n[2][2], n[3][2]}, fourth = {n[0][3], n[1][3], n[2][3], n[3][3]};
+    return (first + second) + (third + fourth);
+}
+
+/* Sums of products of two rows with four others, at once: what is loaded of one serves several sums. */
+INLINE void dots(
+    const double *one, const double *two, const double *others, int64_t apart, int64_t size, double *of_one,
+    double *of_two
+) {
+    four sums[8] = {{0.0}};
     for (int64_t q = 0; q < size; q += 4) {
-        four own = load(one + q);
-        for (int j = 0; j < 4; j++)
-            sums[j] += own * load(others + j * apart + q);
+        four own = load(one + q), next = load(two + q);
+        for (int j = 0; j < 4; j++) {
+            four other = load(others + j * apart + q);
+            sums[j] += own * other;
+            sums[4 + j] += next * other;
+        }
     }
-    for (int j = 0; j < 4; j++)
-        found[j] = sum_of(sums[j]);
+    store(of_one, sums_of(sums));
+    store(of_two, sums_of(sums + 4));
+}
+
+/* Add what parameter `i` of a student has in common with itself and those before it: `products` less products of means.
+   Returns how many entries had no place. */
+INLINE int64_t add_row(
+    const Scores *scores, int64_t i, double weight, const int64_t *restrict touched, const double *restrict products,
+    const double *restrict means, double *restrict total
+) {
+    int64_t missing = 0, own = touched[i];
+    for (int64_t k = 0; k <= i; k++) {
+        int64_t row = own < touched[k] ? own : touched[k], column = own < touched[k] ? touched[k] : own;
+        int64_t to = scores->pattern_indptr ? entry(scores, row, column) : row * scores->n_parameters + column;
+        if (to < 0)
+            missing++;
+        else
+            total[to] += weight * (products[k] - means[i] * means[k]);
+    }
+    return missing;
 }
 
 /* Add the covariances of the students from `start` to `stop` to the upper triangle in `total`, a full matrix or the
    entries of the pattern. `posterior` begins with student `offset`. Scratch: `place` (parameters,), all -1; `touched` and
-   `means` for the most parameters that a student has, rounded up to four; `score` as many rows of `width` nodes, and
-   `rows` three. Nodes between which posteriors were interpolated can have negative weights. Returns how many sums and
-   entries had no place, 0 unless the parts of `scores` disagree. */
+   three rows of `products` for the most parameters that a student has, rounded up to four; `score` as many rows of `width`
+   nodes, and `rows` four. Nodes between which posteriors were interpolated can have negative weights. Returns how many sums
+   and entries had no place, 0 unless the parts of `scores` disagree. */
 EXPORT int64_t KERNEL(add_covariances)(
     const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
-    int64_t *restrict place, int64_t *restrict touched, double *restrict means, double *restrict score,
+    int64_t most, int64_t *restrict place, int64_t *restrict touched, double *restrict products, double *restrict score,
     double *restrict rows, double *restrict total
 ) {
-    double *restrict root = rows, *restrict sign = rows + width, *restrict signed_own = rows + 2 * width;
+    double *restrict root = rows, *restrict sign = rows + width, *restrict signed_rows = rows + 2 * width;
+    double *restrict means = products + 2 * most;
     int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
         const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
@@ -100,13 +132,13 @@ EXPORT int64_t KERNEL(add_covariances)(
         const Grid *grid = &scores->grids[which];
         int64_t stride = STRIDE[which];
 
-        /* The nodes that carry the posterior, and so many after them that they fill whole lanes. */
+        /* The nodes that carry the posterior, and so many after them that they fill whole registers. */
         int64_t low = 0, high = (scores->n_nodes + stride - 1) / stride;
         while (low + 1 < high && fabs(posterior[low * stride]) < NEGLIGIBLE)
             low++;
         while (low + 1 < high && fabs(posterior[(high - 1) * stride]) < NEGLIGIBLE)
             high--;
-        int64_t inside = high - low, size = whole_lanes(inside);
+        int64_t inside = high - low, size = (inside + 3) / 4 * 4;
         double whole = 0.0;
         for (int64_t q = 0; q < inside; q++)
             whole += posterior[(low + q) * stride];
@@ -155,34 +187,32 @@ EXPORT int64_t KERNEL(add_covariances)(
             }
         }
 
-        double weight = scores->weight ? scores->weight[n] : 1.0;
         for (int64_t i = 0; i < count; i++) {
             double *restrict own = score + i * width;
-            double mean = 0.0;
-            for (int64_t q = 0; q < size; q++)
-                own[q] *= root[q];
-            const double *other = own;
+            four mean = {0.0};
+            for (int64_t q = 0; q < size; q += 4) {
+                four scaled = load(own + q) * load(root + q);
+                store(own + q, scaled);
+                mean += scaled * load(root + q) * load(sign + q);
+            }
+            means[i] = sum_of(mean);
+        }
+        double weight = scores->weight ? scores->weight[n] : 1.0;
+        for (int64_t i = 0; i < count; i += 2) {
+            const double *one = score + i * width, *two = one + width;
             if (negative) {
-                for (int64_t q = 0; q < size; q++)
-                    signed_own[q] = own[q] * sign[q];
-                other = signed_own;
-            }
-            for (int64_t q = 0; q < size; q++)
-                mean += other[q] * root[q];
-            means[i] = mean;
-            for (int64_t j = 0; j <= i; j += 4) {
-                double found[4];
-                dots(other, score + j * width, width, size, found);
-                for (int64_t k = j; k <= i && k < j + 4; k++) {
-                    int64_t row = touched[i] < touched[k] ? touched[i] : touched[k];
-                    int64_t column = touched[i] < touched[k] ? touched[k] : touched[i];
-                    int64_t to = scores->pattern_indptr ? entry(scores, row, column) : row * scores->n_parameters + column;
-                    if (to < 0)
-                        missing++;
-                    else
-                        total[to] += weight * (found[k - j] - mean * means[k]);
+                for (int64_t q = 0; q < size; q++) {
+                    signed_rows[q] = one[q] * sign[q];
+                    signed_rows[width + q] = two[q] * sign[q];
                 }
+                one = signed_rows;
+                two = signed_rows + width;
             }
+            for (int64_t k = 0; k < i + 2; k += 4)
+                dots(one, two, score + k * width, width, size, products + k, products + most + k);
+            missing += add_row(scores, i, weight, touched, products, means, total);
+            if (i + 1 < count)
+                missing += add_row(scores, i + 1, weight, touched, products + most, means, total);
         }
         for (int64_t i = 0; i < count; i++)
             place[touched[i]] = -1;

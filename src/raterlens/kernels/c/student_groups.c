@@ -3,6 +3,9 @@
 
 #include "kernels.h"
 
+/* Rows that are fetched before they are needed. */
+enum { AHEAD = 16 };
+
 typedef struct {
     /* One entry per rating. */
     const int32_t *student, *rater, *item;
@@ -92,6 +95,29 @@ EXPORT int32_t KERNEL(fill_groups)(const Grouping *all, int64_t first, int64_t l
     return over_students(all, first, last, place, 1);
 }
 
+/* one[student] <- the last of the student's raters; seen[one * n_raters + rater] <- 1 for each of them, of the ratings from
+   `first` to `last`, whole students. Threads may share `seen`. Returns whether students stand in order; if not, nothing can be
+   said. */
+EXPORT int32_t KERNEL(pair_raters)(
+    int64_t first, int64_t last, const int32_t *restrict student, const int32_t *restrict rater, int64_t n_raters,
+    int32_t *restrict one, int8_t *seen
+) {
+    for (int64_t begin = first; begin < last;) {
+        int32_t own = student[begin];
+        int64_t end = begin + 1;
+        while (end < last && student[end] == own)
+            end++;
+        if (end < last && student[end] < own)
+            return 0;
+        one[own] = rater[end - 1];
+        int8_t *of_one = seen + one[own] * n_raters;
+        for (; begin < end; begin++)
+            if (!of_one[rater[begin]])
+                of_one[rater[begin]] = 1;
+    }
+    return 1;
+}
+
 /* keys[row] <- plus the sum of the columns' keys, each as often as it counts, of the rows from `first` to `last`. Returns
    whether all counts are whole numbers; if not, the keys say nothing. */
 EXPORT int32_t KERNEL(add_row_keys)(
@@ -117,6 +143,13 @@ EXPORT void KERNEL(take_rows)(
     int32_t *restrict to_indices, double *restrict to_data
 ) {
     for (int64_t i = first; i < last; i++) {
+        /* Rows come from all over the matrix: those soon needed are on their way. */
+        if (i + 2 * AHEAD < last)
+            __builtin_prefetch(indptr + rows[i + 2 * AHEAD]);
+        if (i + AHEAD < last) {
+            __builtin_prefetch(indices + indptr[rows[i + AHEAD]]);
+            __builtin_prefetch(data + indptr[rows[i + AHEAD]]);
+        }
         int64_t from = indptr[rows[i]], n = indptr[rows[i] + 1] - from, to = begins[i];
         for (int64_t k = 0; k < n; k++) {
             to_indices[to + k] = indices[from + k];

@@ -52,6 +52,8 @@ class Table:
 
     query: pl.LazyFrame | None = None
     """The table as a query, where its rows need not all be in memory at once."""
+    large: bool = False
+    """Whether columns are better taken one at a time: together they would need as much memory as everything else."""
 
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]

@@ -8,18 +8,20 @@ from polars.exceptions import PanicException, PolarsError
 
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
-from raterlens.reading.formats.lazy_table import Rows, Table, rows_of
+from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of
 from raterlens.reading.formats.parquet_pages import check_pages
 
 MARK = b"PAR1"
 SUFFIX = ".parquet"
 AGAIN = "copy or write it again"
+LARGE = 5_000_000
+"""Rows from which on columns are taken one at a time."""
 
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
-    _check_whole(path)
-    return _scanned(path.name, pl.scan_parquet(path, glob=False))
+    rows = _checked_rows(path)
+    return _scanned(path.name, pl.scan_parquet(path, glob=False), rows)
 
 
 def read_folder(folder: Path, config: ReadConfig) -> Table:
@@ -32,14 +34,14 @@ def read_folder(folder: Path, config: ReadConfig) -> Table:
             "give the path of one file in it, or a folder of them",
             value=str(folder),
         )
-    for file in files:
-        _check_whole(file)
+    rows = sum(map(_checked_rows, files))
     partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
     lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
-    return _scanned(folder.name, lazy)
+    return _scanned(folder.name, lazy, rows)
 
 
-def _check_whole(path: Path) -> None:
+def _checked_rows(path: Path) -> int:
+    """How many rows a file has that is whole."""
     with path.open("rb") as file:
         start = file.read(4)
         file.seek(max(path.stat().st_size - 4, 0))
@@ -49,12 +51,12 @@ def _check_whole(path: Path) -> None:
     if end != MARK:
         raise InputError(f"{path.name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
     try:
-        check_pages(path)
+        return check_pages(path)
     except (ValueError, OSError) as error:
         raise damaged(path.name, error) from error
 
 
-def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
+def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
         try:
             return rows_of(lazy.select(wanted).collect().get_columns())
@@ -62,10 +64,11 @@ def _scanned(name: str, lazy: pl.LazyFrame) -> Table:
             raise damaged(name, error) from error
 
     try:
-        columns = tuple(lazy.collect_schema().names())
+        schema = lazy.collect_schema()
     except (PolarsError, PanicException, OSError) as error:
         raise damaged(name, error) from error
-    return Table(name, columns, take, query=lazy)
+    large = n_rows >= LARGE and all(map(is_plain, schema.values()))
+    return Table(name, tuple(schema), take, query=lazy, large=large)
 
 
 def damaged(name: str, error: BaseException) -> InputError:

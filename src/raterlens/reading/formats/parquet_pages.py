@@ -21,8 +21,8 @@ _PAGE_BYTES, _PAGE_PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
 _PAGE_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
 
 
-def check_pages(path: Path) -> None:
-    """Raise ValueError where the sizes that a file tells of itself cannot be."""
+def check_pages(path: Path) -> int:
+    """Return how many rows a file has; raise ValueError where the sizes that it tells of itself cannot be."""
     with path.open("rb") as file, closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as content:
         end = len(content) - TAIL
         footer = end - int.from_bytes(content[end : end + 4], "little")
@@ -39,6 +39,7 @@ def check_pages(path: Path) -> None:
             raise ValueError("what it says of its columns cannot be read") from error
         if rows != about[_ROWS]:
             raise ValueError(f"{about[_ROWS]:,} rows, but {rows:,} in its groups")
+        return rows
 
 
 def _check_column(content: mmap.mmap, about: Record, footer: int) -> None:
