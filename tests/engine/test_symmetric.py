@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.symmetric import mirrored
+from raterlens.engine.symmetric import averaged, mirrored
 
 
 @pytest.mark.parametrize("size", [1, 5, 300])
@@ -10,3 +10,10 @@ def test_either_half_gives_the_whole(size):
     whole = root + root.T
     for half in (np.triu(whole), np.tril(whole)):
         np.testing.assert_array_equal(mirrored(half), whole)
+
+
+@pytest.mark.parametrize("size", [1, 7, 128, 300])
+def test_a_matrix_is_averaged_with_its_transpose(size: int) -> None:
+    matrix = np.random.default_rng(size).standard_normal((size, size))
+    expected = (matrix + matrix.T) / 2
+    np.testing.assert_array_equal(averaged(matrix), expected)

@@ -1,4 +1,4 @@
-"""Symmetric matrices of which one half was computed."""
+"""Symmetric matrices: of which one half was computed, or which rounding has left a little asymmetric."""
 
 import numpy as np
 
@@ -17,6 +17,15 @@ def mirrored(half: Array) -> Array:
             half[rows, columns], half[columns, rows] = both, both.T
     np.fill_diagonal(half, diagonal)
     return half
+
+
+def averaged(matrix: Array) -> Array:
+    """With its transpose, in its place: rounding can leave a matrix a little asymmetric."""
+    for rows in _blocks(len(matrix)):
+        for columns in _blocks(rows.stop):
+            both = (matrix[rows, columns] + matrix[columns, rows].T) / 2
+            matrix[rows, columns], matrix[columns, rows] = both, both.T
+    return matrix
 
 
 def _blocks(size: int) -> list[slice]:

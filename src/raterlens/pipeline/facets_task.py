@@ -11,6 +11,7 @@ from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, Nodes
+from raterlens.engine.symmetric import averaged
 from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
@@ -323,7 +324,7 @@ class FacetsTask:
                 spread = through @ (through @ covariance.matrix).T
             else:
                 spread = covariance.matrix[np.ix_(at_once[kept], at_once[kept])]
-            spread = (spread + spread.T) / 2
+            spread = averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
         own_slopes = model.slope.size == ratings.n_raters
         found = Calibration(
             model=self.config.model,
