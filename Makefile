@@ -33,7 +33,7 @@ test:
 suite: $(VENV)/.installed-dev
 	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE)
 
-# Everyday work, in under 90 seconds: no browser, cluster, compiled code, studies or pages (tests/conftest.py lists them).
+# Everyday work, in two minutes: no browser, cluster, compiled code, studies or pages (tests/conftest.py lists them).
 test-fast: $(VENV)/.installed-dev
 	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet -n 2 --dist loadfile -m 'not slow'
 

@@ -12,8 +12,7 @@ from raterlens.models.facets import SHAPE
 from raterlens.models.redundancy import redundancy
 from raterlens.uncertainty.covariance import covariance, in_full
 from raterlens.uncertainty.information import observed_information
-
-from .test_ability_test import ratings_of
+from tests.support.ability_shapes import ratings_of
 
 
 def with_the_shape_in_the_model(known, ratings):
