@@ -15,7 +15,7 @@ def rows(case: Result) -> list[list[str]]:
     table = []
     for program, found in case["programs"].items():
         if "failed" in found:
-            table.append([program, found["failed"], *[""] * 8])
+            table.append([program, found["failed"], *[""] * (len(HEAD) - 2)])
             continue
         ratios = [
             f"{peer[name] / found[name]:.1f}" if name in peer and name in found else ""

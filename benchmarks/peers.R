@@ -63,9 +63,9 @@ severity <- switch(given[1],
   mfrmr = {
     # Without a formula for the population, abilities would be standard normal, with no spread of their own.
     students <- data.frame(student = levels(ratings$student))
-    clock(function() suppressWarnings(mfrmr::fit_mfrm(
+    clock(function() mfrmr::fit_mfrm(
       ratings, "student", c("rater", "item"), "score", method = "MML", population_formula = ~ 1, person_data = students
-    )))
+    ))
     logLik <- function(fit) fit$summary$LogLik
     found <- subset(fit$facets$others, Facet == "rater")
     setNames(found$Estimate, found$Level)
@@ -76,5 +76,5 @@ severity <- switch(given[1],
   }
 )
 write.csv(data.frame(rater = names(severity), severity), file.path(given[3], "raters.csv"), row.names = FALSE)
-found <- c(used[["elapsed"]], used[["user.self"]] + used[["sys.self"]], logLik(fit))
-cat("\n", format(found, digits = 12), "\n")
+seconds <- c(used[["elapsed"]], used[["user.self"]] + used[["sys.self"]])
+cat("\n", format(c(seconds, logLik(fit)), digits = 12), "\n")
