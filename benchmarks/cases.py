@@ -67,8 +67,9 @@ OURS = (
 )
 PEER = "mirt tfm"
 PEERS = (PEER, "RaschPy tfm")
-QUICK_IN_R = ("TAM tfm", "sirt tfm", "fixest joint")
-IN_R = (*QUICK_IN_R, "mfrmr tfm", "mirt of R tfm", "glmmTMB tfm", "lme4 tfm", "lme4 nAGQ=0 tfm")
+FIXEST = "fixest joint"
+SLOW = ("mirt of R tfm", "lme4 tfm")
+IN_R = (FIXEST, "TAM tfm", "sirt tfm", "mfrmr tfm", "glmmTMB tfm", "lme4 nAGQ=0 tfm", *SLOW)
 LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 
@@ -77,5 +78,5 @@ def programs_for(size: Size) -> tuple[str, ...]:
     if size.ratings <= 10_000:
         return (*OURS, *PEERS, *LATENT, *IN_R)
     if size.ratings <= 400_000:
-        return (*OURS, *PEERS, *LATENT, *QUICK_IN_R, "mfrmr tfm")
-    return (*OURS, PEER) if size.ratings <= 4_000_000 else OURS
+        return (*OURS, *PEERS, *LATENT, *(program for program in IN_R if program not in SLOW))
+    return (*OURS, PEER, FIXEST) if size.ratings <= 4_000_000 else OURS
