@@ -1,9 +1,9 @@
 """Do R's packages find what Raterlens finds? `python -m benchmarks.r_agreement 7k "TAM tfm" "sirt tfm"`.
 
-One line per package, all of them unless some are named: its log-likelihood and ours, and for severities, both centred,
-the correlation, the largest difference and the slope of theirs on ours. lme4 and glmmTMB are compared with Laplace's
-approximation here. Two are other estimators: lme4 with `nAGQ = 0` shrinks severities, and fixest, which estimates
-abilities jointly with them, stretches them.
+One line per package, all of them unless some are named: its log-likelihood and how far it is above ours, and for
+severities, both centred, the correlation, the largest difference and the slope of theirs on ours. lme4 and glmmTMB are
+compared with Laplace's approximation here. Two are other estimators: lme4 with `nAGQ = 0` shrinks severities, and
+fixest, which estimates abilities jointly with them, stretches them.
 """
 
 import sys
@@ -35,7 +35,7 @@ def main(size: str, programs: tuple[str, ...]) -> None:
             program=program,
             raters=len(both),
             loglik=found["loglik"],
-            loglik_here=fit.loglik,
+            above_ours=found["loglik"] - fit.loglik,
             correlation=float(np.corrcoef(here, there)[0, 1]),
             largest_difference=float(np.abs(here - there).max()),
             slope=float(here @ there / (here @ here)),
