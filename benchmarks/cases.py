@@ -67,14 +67,16 @@ OURS = (
 )
 PEER = "mirt tfm"
 PEERS = (PEER, "RaschPy tfm")
-SLOW = ("lme4 tfm", "glmmTMB tfm", "TAM tfm", "sirt tfm", "mirt of R tfm")
+FIXEST = "fixest joint"
+SLOW = ("mirt of R tfm", "lme4 tfm")
+IN_R = (FIXEST, "TAM tfm", "sirt tfm", "mfrmr tfm", "glmmTMB tfm", "lme4 nAGQ=0 tfm", *SLOW)
 LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 
 def programs_for(size: Size) -> tuple[str, ...]:
     """What runs on it by default; peers that cannot finish in any time are left out."""
     if size.ratings <= 10_000:
-        return (*OURS, *PEERS, *LATENT, *SLOW)
+        return (*OURS, *PEERS, *LATENT, *IN_R)
     if size.ratings <= 400_000:
-        return (*OURS, *PEERS, *LATENT, "TAM tfm", "sirt tfm")
-    return (*OURS, PEER) if size.ratings <= 4_000_000 else OURS
+        return (*OURS, *PEERS, *LATENT, *(program for program in IN_R if program not in SLOW))
+    return (*OURS, PEER, FIXEST) if size.ratings <= 4_000_000 else OURS

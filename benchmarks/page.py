@@ -15,7 +15,7 @@ def rows(case: Result) -> list[list[str]]:
     table = []
     for program, found in case["programs"].items():
         if "failed" in found:
-            table.append([program, found["failed"], *[""] * 8])
+            table.append([program, found["failed"], *[""] * (len(HEAD) - 2)])
             continue
         ratios = [
             f"{peer[name] / found[name]:.1f}" if name in peer and name in found else ""
@@ -25,9 +25,8 @@ def rows(case: Result) -> list[list[str]]:
             f"{found[name]:.2f}" if name in found else ""
             for name in ("fit_wall", "fit_cpu", "process_wall", "process_cpu")
         ]
-        loglik = (
-            "" if "loglik" not in found else f"{found['loglik']:.2f}{' (Laplace)' * ('laplace' in found)}"
-        )
+        of = f" ({found['of']})" if "of" in found else ""
+        loglik = f"{found['loglik']:.2f}{of}" if "loglik" in found else ""
         table.append([program, *numbers, f"{found['memory']:,.0f}", loglik, *ratios])
     return table
 

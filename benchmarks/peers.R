@@ -1,4 +1,5 @@
-# Rscript peers.R lme4|glmmTMB|TAM|sirt|mirt ratings.csv OUT: the three-facets model, with a random student.
+# Rscript peers.R PACKAGE ratings.csv OUT: the three-facets model, with a random student (fixest: a fixed effect for each).
+# Prints the wall and CPU seconds of the fit and its log-likelihood; OUT/raters.csv has the severities.
 given <- commandArgs(trailingOnly = TRUE)
 ratings <- read.csv(given[2], stringsAsFactors = TRUE)
 ratings$student <- factor(ratings$student)
@@ -8,14 +9,23 @@ wide <- function() {
   table <- reshape(ratings, direction = "wide", idvar = c("student", "rater"), timevar = "item", v.names = "score")
   table[order(table$student, table$rater), ]
 }
-fitted <- switch(given[1],
+# Severities, from effects on the score whose names begin with the name of the column.
+severities <- function(effects) {
+  effects <- effects[startsWith(names(effects), "rater")]
+  -setNames(effects, sub("rater", "", names(effects), fixed = TRUE))
+}
+severity <- switch(given[1],
   lme4 = {
     clock(function() lme4::glmer(formula, ratings, family = binomial, nAGQ = 1))
-    lme4::fixef(fit)
+    severities(lme4::fixef(fit))
+  },
+  `lme4, nAGQ 0` = {
+    clock(function() lme4::glmer(formula, ratings, family = binomial, nAGQ = 0))
+    severities(lme4::fixef(fit))
   },
   glmmTMB = {
     clock(function() glmmTMB::glmmTMB(formula, ratings, family = binomial))
-    glmmTMB::fixef(fit)$cond
+    severities(glmmTMB::fixef(fit)$cond)
   },
   TAM = {
     table <- wide()
@@ -23,7 +33,8 @@ fitted <- switch(given[1],
     clock(function() suppressMessages(TAM::tam.mml.mfr(
       table[, -(1:2)], facets = rater, formulaA = ~ item + rater, pid = table$student, verbose = FALSE
     )))
-    setNames(fit$xsi$xsi, rownames(fit$xsi))
+    found <- subset(fit$xsi.facets, facet == "rater")
+    setNames(found$xsi, sub("rater", "", found$parameter, fixed = TRUE))
   },
   sirt = {
     table <- wide()
@@ -46,9 +57,24 @@ fitted <- switch(given[1],
     ))
     logLik <- function(fit) mirt::extract.mirt(fit, "logLik")
     values <- mirt::mod2values(fit)
-    effect <- values[values$item == names(table)[1] & grepl("^(rater|item)", values$name), ]
-    setNames(effect$value, effect$name)
+    effect <- values[values$item == names(table)[1], ]
+    severities(setNames(effect$value, effect$name))
+  },
+  mfrmr = {
+    # Without a formula for the population, abilities would be standard normal, with no spread of their own.
+    students <- data.frame(student = levels(ratings$student))
+    clock(function() mfrmr::fit_mfrm(
+      ratings, "student", c("rater", "item"), "score", method = "MML", population_formula = ~ 1, person_data = students
+    ))
+    logLik <- function(fit) fit$summary$LogLik
+    found <- subset(fit$facets$others, Facet == "rater")
+    setNames(found$Estimate, found$Level)
+  },
+  fixest = {
+    clock(function() fixest::feglm(score ~ 1 | student + rater + item, ratings, family = binomial, notes = FALSE))
+    -fixest::fixef(fit)$rater
   }
 )
-write.csv(data.frame(name = names(fitted), estimate = fitted), file.path(given[3], "effects.csv"))
-cat("\n", used[["elapsed"]], used[["user.self"]] + used[["sys.self"]], as.numeric(logLik(fit)), "\n")
+write.csv(data.frame(rater = names(severity), severity), file.path(given[3], "raters.csv"), row.names = FALSE)
+seconds <- c(used[["elapsed"]], used[["user.self"]] + used[["sys.self"]])
+cat("\n", format(c(seconds, logLik(fit)), digits = 12), "\n")

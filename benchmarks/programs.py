@@ -104,8 +104,11 @@ def crowdkit(path: Path, out: Path) -> dict[str, Any]:
     return timing
 
 
-def r_package(path: Path, out: Path, package: str) -> dict[str, Any]:
-    """The TFM by a package of R, from a csv file, written before the clock starts."""
+def r_package(path: Path, out: Path, package: str, of: str = "") -> dict[str, Any]:
+    """The TFM by a package of R, from a csv file, written before the clock starts.
+
+    `of` names the likelihood, if it is not the one with abilities integrated out.
+    """
     import polars as pl
 
     if shutil.which("Rscript") is None:
@@ -122,8 +125,7 @@ def r_package(path: Path, out: Path, package: str) -> dict[str, Any]:
         said = " ".join(done.stderr.split())
         raise SystemExit(f"skipped: no {package} in R" if "there is no package" in said else said[-200:])
     wall, cpu, loglik = map(float, done.stdout.split()[-3:])
-    laplace = {"laplace": True} if package in ("lme4", "glmmTMB") else {}
-    return {"fit_wall": wall, "fit_cpu": cpu, "loglik": loglik, **laplace}
+    return {"fit_wall": wall, "fit_cpu": cpu, "loglik": loglik, **({"of": of} if of else {})}
 
 
 PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
@@ -136,11 +138,14 @@ PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
     "mirt tfm": mirt_tfm,
     "RaschPy tfm": raschpy,
     "crowd-kit dawid-skene": crowdkit,
-    "lme4 tfm": lambda path, out: r_package(path, out, "lme4"),
-    "glmmTMB tfm": lambda path, out: r_package(path, out, "glmmTMB"),
+    "lme4 tfm": lambda path, out: r_package(path, out, "lme4", "Laplace"),
+    "glmmTMB tfm": lambda path, out: r_package(path, out, "glmmTMB", "Laplace"),
     "TAM tfm": lambda path, out: r_package(path, out, "TAM"),
     "sirt tfm": lambda path, out: r_package(path, out, "sirt"),
     "mirt of R tfm": lambda path, out: r_package(path, out, "mirt"),
+    "mfrmr tfm": lambda path, out: r_package(path, out, "mfrmr"),
+    "lme4 nAGQ=0 tfm": lambda path, out: r_package(path, out, "lme4, nAGQ 0", "Laplace"),
+    "fixest joint": lambda path, out: r_package(path, out, "fixest", "joint"),
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bound import bound
-from benchmarks.cases import COMMAND, DEFAULT_SIZES, HERE, SIZES, SLOW, programs_for
+from benchmarks.cases import COMMAND, DEFAULT_SIZES, HERE, IN_R, SIZES, programs_for
 from benchmarks.measure import measure
 from benchmarks.page import console, write_page
 from benchmarks.programs import PROGRAMS
@@ -57,7 +57,7 @@ def compare(size_name: str, programs: tuple[str, ...], repeat: int, limit: float
 
 def _measured(program: str, data: Path, limit: float) -> Result:
     found = measure(program, data, limit)
-    if program in (COMMAND, *SLOW) or found.get("fit_wall", _LONG) >= _LONG:
+    if program in (COMMAND, *IN_R) or found.get("fit_wall", _LONG) >= _LONG:
         return found
     again = measure(program, data, 2 * limit, twice=True)
     return (
@@ -83,10 +83,9 @@ def versions() -> dict[str, str]:
             found[name] = "not installed"
     try:
         r = (
-            'cat(R.version$major, R.version$minor, sep = "."); for (p in c("lme4", "glmmTMB", "TAM", "sirt", "mirt")) '
-            + (
-                'cat("", p, if (requireNamespace(p, quietly = TRUE)) format(packageVersion(p)) else "not installed")'
-            )
+            'cat(R.version$major, R.version$minor, sep = "."); '
+            'for (p in c("lme4", "glmmTMB", "TAM", "sirt", "mirt", "mfrmr", "fixest")) '
+            'cat("", p, if (requireNamespace(p, quietly = TRUE)) format(packageVersion(p)) else "not installed")'
         )
         found["R"] = subprocess.run(
             ["Rscript", "-e", r], capture_output=True, text=True, check=True
