@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import available
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices, Mask
 
@@ -145,7 +145,7 @@ class _Table:
         """(..., rows, places): what the table says."""
         a, eta, shifts = places
         rows, *size = self.coefficients.shape[-3:]
-        if shifts is UNSHIFTED and compiled_code_pays(a.shape[1] * size[0] * size[1]):
+        if shifts is UNSHIFTED and available():
             from raterlens.kernels.chebyshev_sums import chebyshev_sums  # may be missing
 
             flat = self.coefficients.reshape(-1, rows, *size)
