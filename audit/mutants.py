@@ -54,7 +54,7 @@ SET_ASIDE = {
     "np.maximum(halo + sign * by_halo, 0.0) for sign in (1, -1)": "both ends of a difference change places",
     "len(some) - int(some[::-1].argmax())": "cells at the end that hold nobody",
     "(below - below[0]) / (below[-1] - below[0])": "a sum that begins next to 0",
-    "np.flatnonzero(~(off <= _CLOSE))": "equality of an error with its bound",
+    "max(axis=0) <= _CLOSE": "equality of an error with its bound",
     "length /= 3": "how fast a step shrinks: the place it leads to is the same",
     "first, *others = _SIZES if len(shifts) == 1": "which table is tried first: a check at its edges decides",
     "scale[prior.at] += 1 / prior.spread**2": "how long the first step is: the maximum is the same",
