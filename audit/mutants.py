@@ -56,7 +56,7 @@ SET_ASIDE = {
     "(below - below[0]) / (below[-1] - below[0])": "a sum that begins next to 0",
     "max(axis=0) <= _CLOSE": "equality of an error with its bound",
     "length /= 3": "how fast a step shrinks: the place it leads to is the same",
-    "first, *others = _SIZES if len(shifts) == 1": "which table is tried first: a check at its edges decides",
+    "_SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES": "which table is tried first: a check at its edges decides",
     "scale[prior.at] += 1 / prior.spread**2": "how long the first step is: the maximum is the same",
     "    if isinstance(information, np.ndarray):": "a full matrix or a sparse one: the same numbers",
     "first, last = (counts.indices[at] // block": "the order in which students are gone over",
