@@ -62,9 +62,9 @@ SET_ASIDE = {
     "first, last = (counts.indices[at] // block": "the order in which students are gone over",
     "block = max(_BLOCK, cells**2 // rows)": "the same",
     "ratio = np.clip(sd * steepest / np.pi": "more terms of a series than it needs",
-    "table = function(*(x.reshape(len(a), -1)": "any negative number stands for what is left",
+    "np.broadcast_to(x, rectangle).reshape(len(places.a), -1)": "any negative number stands for what is left",
     "halo_information(problem, parameters, found.nodes)) + constraints": "the size of a determinant, not its sign",
-    "(_DRAWS // 2, on.joint.shape[1]))": "the matrices are square",
+    "normal = _normal(on.joint.shape[1])": "the matrices are square",
     "for place, known in self._known:": "what is kept is what would be found again",
     ">= _BATCH or rows.stop >= problem.n_students": "how many students are gone over at a time",
 }

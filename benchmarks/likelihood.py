@@ -1,6 +1,6 @@
 """The GMF's likelihood on given ratings, ready to be evaluated over and over."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,8 +38,8 @@ class Likelihood:
         return Likelihood(problem, starting_values(ratings, model, link), nodes)
 
     def evaluate(self) -> None:
-        """Log-likelihood and gradient, as in a step of a fit."""
-        self.problem.value(self.parameters, self.nodes)
+        """Log-likelihood and gradient, as in a step of a fit. On the same grid, what was found last would be taken."""
+        self.problem.value(self.parameters, replace(self.nodes))
 
 
 def warm_up(client: Any = None) -> None:

@@ -66,6 +66,8 @@ class FacetsMarginal:
     """What raters have in common, as part of what is maximised."""
     interactions: InteractionPrior | None = None
     """How much raters differ between items or levels, another such part."""
+    _latest: tuple[Array, Nodes, Derivatives] | None = None
+    """Where it was last evaluated, for who asks more of the same place."""
 
     def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         self.model, self.response, self.pseudo = model, response, pseudo
@@ -163,6 +165,13 @@ class FacetsMarginal:
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
+        """Kept until another place is asked for, and not to be changed."""
+        latest = self._latest
+        if latest is None or latest[1] is not nodes or not np.array_equal(latest[0], parameters):
+            self._latest = latest = parameters.copy(), nodes, self._at(parameters, nodes)
+        return latest[2]
+
+    def _at(self, parameters: Array, nodes: Nodes) -> Derivatives:
         predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
         tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
         expected, everyone = self.evaluated(tables, nodes)

@@ -1,5 +1,7 @@
 """The largest of noisy slopes is too large on average: what it would be without the noise."""
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
@@ -12,6 +14,8 @@ _DRAWS, _MOST_NUMBERS = 4_000, 8_000_000
 _SEED = 20250212
 # In standard errors: who is so far below another is not the largest.
 _REACH = 5.0
+# Relative, of a variance.
+_SAME = 1e-12
 
 
 def expected_largest(panel: Panel) -> Measure:
@@ -22,14 +26,11 @@ def expected_largest(panel: Panel) -> Measure:
     n, size = len(panel.slope), np.abs(panel.slope)
     assert panel.covariance is not None
     deviation = np.sqrt(np.maximum(panel.covariance.diagonal()[:n], 0.0))
-    might = panel.candidates & (
-        size + _REACH * deviation >= np.max((size - _REACH * deviation)[panel.candidates])
-    )
-    some = np.flatnonzero(might)
+    some = np.flatnonzero(panel.candidates & _could_be_largest(size, deviation, panel.candidates))
     if isinstance(panel.covariance, np.ndarray):
         root: Matrix = _root(panel.covariance[np.ix_(some, some)])
     else:
-        root = sparse.diags_array(deviation[some])
+        root = sparse.diags_array(deviation[some], format="csr")
     found = _largest(size[some], panel.slope[some], root, np.full(len(some), True))
     weights = np.zeros(n)
     weights[some] = found.weights
@@ -43,8 +44,6 @@ def likely_largest(panel: Panel) -> Measure:
     whose variance is what the estimates vary beyond their errors (Paule and Mandel, 1982), and each is drawn to the
     mean by as much as it is uncertain.
     """
-    from scipy.optimize import brentq  # only here, and slow to load
-
     n, size, may = len(panel.slope), np.abs(panel.slope), panel.candidates
     assert panel.covariance is not None
     # On a scale on which steep slopes are known about as well as others.
@@ -58,24 +57,40 @@ def likely_largest(panel: Panel) -> Measure:
         off = np.sum((even[may] - mean(variance)) ** 2 / (variance + error[may]))
         return float(off - np.count_nonzero(may) + 1)
 
-    most = 2 * float(np.var(even[may])) + 1e-9
-    variance = float(brentq(excess, 0.0, most)) if excess(0.0) > 0 else 0.0
+    variance = _zero(excess, 2 * float(np.var(even[may])) + 1e-9) if excess(0.0) > 0 else 0.0
     kept = variance / (variance + error)
-    centre = mean(variance) + kept * (even - mean(variance))
-    found = _largest(centre, centre, sparse.diags_array(np.sqrt(kept * error)), may)
+    centre, deviation = mean(variance) + kept * (even - mean(variance)), np.sqrt(kept * error)
+    might = may & _could_be_largest(centre, deviation, may)
+    found = _largest(centre, centre, sparse.diags_array(deviation, format="csr"), might)
     largest = float(np.sinh(found.of(centre)))
     weights = found.weights * kept * rise * np.sqrt(1 + largest**2)
     return Measure(largest - float(weights @ size), weights)
 
 
-def _largest(size: Array, slope: Array, root: Matrix, settled: Mask) -> Measure:
-    """Over draws around the slopes."""
-    n = len(slope)
+def _could_be_largest(size: Array, deviation: Array, candidates: Mask) -> Mask:
+    return np.asarray(size + _REACH * deviation >= np.max((size - _REACH * deviation)[candidates]))
+
+
+def _zero(falling: Callable[[float], float], high: float) -> float:
+    """Where a falling function of what is positive is 0, by bisection."""
+    low = 0.0
+    while high - low > _SAME * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def _largest(size: Array, slope: Array, root: Matrix, might: Mask) -> Measure:
+    """Over draws around the slopes, of those who might be the largest; what the others would draw is left out."""
+    n, some = len(slope), np.flatnonzero(might)
     draws = min(_DRAWS, max(_MOST_NUMBERS // n, 100))
     half = np.random.default_rng(_SEED).standard_normal((n, draws // 2))
-    draws = np.abs(slope[:, None] + root @ np.concatenate([half, -half], axis=1)) * settled[:, None]
-    weights = np.bincount(draws.argmax(axis=0), minlength=n) / draws.shape[1]
-    return Measure(float(draws.max(axis=0).mean() - weights @ size), weights)
+    if len(some) < n:  # then slopes are independent of each other
+        half, root = half[some], root[some][:, some]
+    away = root @ half
+    drawn = np.abs(slope[some, None] + np.concatenate([away, -away], axis=1))
+    weights = np.bincount(some[drawn.argmax(axis=0)], minlength=n) / drawn.shape[1]
+    return Measure(float(drawn.max(axis=0).mean() - weights @ size), weights)
 
 
 def corrected_largest(panel: Panel, largest: Measure) -> Measure:
