@@ -108,13 +108,14 @@ def large(path: Path) -> None:
     """From parquet to estimates and standard errors, in memory and out of core, against reading the file by polars and
     counting the ratings of each rater: our processes from start to end against the work of polars' alone, and against
     its process from start to end."""
+    # The first touch of memory can take longer than what is put into it: of all processes, the best of several.
     reading, counting = (
-        min((_apart(name, path) for _ in range(3)), key=lambda one: one["wall_without_start"])
+        min((_apart(name, path) for _ in range(REPEATS)), key=lambda one: one["wall_without_start"])
         for name in ("read", "count")
     )
     say(step="polars reads the file and counts", **reading)
     say(step="polars counts one column of it", **counting)
-    inside = _apart("memory", path)
+    inside = min((_apart("memory", path) for _ in range(REPEATS)), key=lambda one: one["wall"])
     say(step="read and fit in memory", **inside)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         packed = Path(folder) / "packed.rlpack"
