@@ -21,9 +21,8 @@ TWO_SIDED = 1.96
 FLATTEST = 1e-6
 """A yardstick's slope in a draw; no rater's slope matters below it."""
 _DRAWS = 1_000
-# Raters whose draws are looked at together: what is found of them stays in the processor's cache; or as many as fit
-# into memory.
-_FEW, _BLOCK = 25, 50
+# Raters whose draws are looked at together, about half of a panel on each of two cores; or as many as fit into memory.
+_FEW, _BLOCK = 25, 250
 _MANY = 1_000
 
 
@@ -116,7 +115,7 @@ def over_draws(
         with one_thread():
             return work(rows, drawn(rows))
 
-    size = min(max(_FEW, n // 4), _BLOCK)
+    size = min(max(_FEW, -(-n // 2)), _BLOCK)
     return in_threads(part, range(0, n, size))
 
 
