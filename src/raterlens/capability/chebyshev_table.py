@@ -27,7 +27,7 @@ _NEAR = 0.4
 _SHIFTED_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
 # Where a table is further off than this, at the outermost and some other draws, the next one or the function itself is
 # taken.
-_CLOSE, _OTHERS = 1e-7, 8
+_CLOSE, _OTHERS = 1e-7, 4
 # Draws of a rater from which on a table is worth making.
 WORTH = 4 * _NODES**2
 # Numbers of a table's products at a time.

@@ -20,7 +20,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed, placed
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.calibration import Calibration
-from raterlens.models.responses import Predictor, Response
+from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -127,8 +127,9 @@ def _shifted(response: Response, predictor: Predictor, t: Array) -> tuple[Array,
     """(cells, nodes) twice: first and second derivative of a cell's log-probability as its predictor is shifted."""
     first = np.tensordot(response.lever, response.scores(predictor, t), 1)
     second = np.empty_like(first)
-    for k in range(response.n_categories):
+    # Of adjacent categories it is the same whatever the score: minus the variance of the scores.
+    for k in range(1 if isinstance(response, Adjacent) else response.n_categories):
         counts = np.zeros_like(first)
         counts[:, k] = 1.0
-        second[:, k] = response.curvature(predictor, t, counts) @ response.lever @ response.lever
+        second[:, k:] = (response.curvature(predictor, t, counts) @ response.lever @ response.lever)[:, None]
     return first.reshape(-1, len(t)), second.reshape(-1, len(t))
