@@ -45,11 +45,6 @@ def many_draws(a: Array) -> bool:
     return np.ndim(a) == 2 and np.shape(a)[1] >= WORTH
 
 
-def read_off_slopes(function: Callable[[Array], Array], a: Array) -> Array:
-    """The same of a function of slopes alone."""
-    return _of_rows(lambda slope, _: function(slope), a, np.zeros_like(a), UNSHIFTED, _SLOPE_SIZES)
-
-
 def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTED) -> Array:
     """The weighted sum of `function` at every (a, eta - shift), both (rows, places): a table for each row.
 
@@ -62,6 +57,11 @@ def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTE
     return np.concatenate(
         [read_off(function, a[rows], eta[rows], _at_places(shifts, rows)) for rows in parts], axis=-2
     )
+
+
+def read_off_slopes(function: Callable[[Array], Array], a: Array) -> Array:
+    """A function of slopes alone at every one of them, (rows, places): a table for each row."""
+    return _of_rows(lambda slope, _: function(slope), a, np.zeros_like(a), UNSHIFTED, _SLOPE_SIZES)
 
 
 def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Sizes) -> Array:
