@@ -28,6 +28,8 @@ from raterlens.uncertainty.sandwich import student_scores
 
 # Relative, of what is left.
 _ACCURACY = 1e-6
+# Of a central difference in a shift.
+_STEP = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,11 +127,16 @@ def _rises(
 
 def _shifted(response: Response, predictor: Predictor, t: Array) -> tuple[Array, Array]:
     """(cells, nodes) twice: first and second derivative of a cell's log-probability as its predictor is shifted."""
-    first = np.tensordot(response.lever, response.scores(predictor, t), 1)
-    second = np.empty_like(first)
-    # Of adjacent categories it is the same whatever the score: minus the variance of the scores.
-    for k in range(1 if isinstance(response, Adjacent) else response.n_categories):
-        counts = np.zeros_like(first)
-        counts[:, k] = 1.0
-        second[:, k:] = (response.curvature(predictor, t, counts) @ response.lever @ response.lever)[:, None]
-    return first.reshape(-1, len(t)), second.reshape(-1, len(t))
+
+    def first(by: float) -> Array:
+        moved = predictor.shifted(np.full(len(predictor.slope), by), response.lever)
+        return np.asarray(np.tensordot(response.lever, response.scores(moved, t), 1))
+
+    if isinstance(response, Adjacent):
+        # The same whatever the score: minus the variance of the scores.
+        one = np.ones((len(predictor.slope), 1, len(t)))
+        bend = response.curvature(predictor, t, one) @ response.lever @ response.lever
+        second = np.broadcast_to(bend[:, None], (len(bend), response.n_categories, len(t)))
+    else:
+        second = (first(_STEP) - first(-_STEP)) / (2 * _STEP)
+    return first(0.0).reshape(-1, len(t)), second.reshape(-1, len(t))
