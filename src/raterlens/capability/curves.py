@@ -88,6 +88,11 @@ class PassCurve:
         return rates[:, None], density
 
 
+def through_log_link(curve: Curve) -> bool:
+    """Where pass rates are capped at 1, and nothing of a rater is smooth."""
+    return isinstance(curve, PassCurve) and curve.link.name == "log"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedCurve:
     """Cumulative scores, P(y ≥ k) = F(s − τ_k): every threshold is a pass/fail decision of its own."""

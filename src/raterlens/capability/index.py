@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
-from raterlens.capability.curves import Curve, PassCurve
+from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.perfect_rater import (
     all_of_normal,
     passes_as_standard,
@@ -129,9 +129,7 @@ class Index:
         return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
 
     def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
-        """A value at each slope and severity; for many draws of each rater, by a table of it. Through the log link it
-        is not smooth."""
-        of_log_link = isinstance(self.curve, PassCurve) and self.curve.link.name == "log"
-        if of_log_link or not many_draws(a) or np.any(halo):
+        """A value at each slope and severity; for many draws of each rater, by a table of it where it is smooth."""
+        if through_log_link(self.curve) or not many_draws(a) or np.any(halo):
             return value(a, eta, halo)
         return read_off(partial(value, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raterlens.capability.arguments import normal_students, number, plain
-from raterlens.capability.curves import Curve, PassCurve
+from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal, Population
 from raterlens.types import Array
@@ -58,7 +58,7 @@ def sharpness_of(
 ) -> Array:
     """Sharpness of raters with slope a, severity eta and a reading effect of variance `halo`."""
     a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-    if isinstance(curve, PassCurve) and curve.link.name == "log":
+    if through_log_link(curve):
         # Where nearly everybody passes, the few fails that the slope adds count for much, however flat it is. Against
         # the perfect rater at the best severity, sharpness goes to 0 with the slope, as for every other link.
         return np.asarray(np.sign(a) * _at_best_severity(curve, population, np.abs(a)))
@@ -69,8 +69,7 @@ def rate_and_sharpness(
     curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> Array:
     """(2, ...): how fast scores rise with ability, and sharpness, which of normal abilities follows from that."""
-    of_log_link = isinstance(curve, PassCurve) and curve.link.name == "log"
-    if not isinstance(population, Normal) or of_log_link:
+    if not isinstance(population, Normal) or through_log_link(curve):
         return np.stack([population.rate(curve, a, eta, halo), sharpness_of(curve, population, a, eta, halo)])
     return all_of_normal(curve, population, a, eta, halo)[:2]
 

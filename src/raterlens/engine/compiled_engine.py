@@ -138,7 +138,8 @@ class CompiledEngine:
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         size = scores.n_parameters
         if size <= self._dense:
-            totals = full_totals(size, self._work.n_rows * len(nodes.points) // _FEW)
+            worth = self._work.n_rows * len(nodes.points) // _FEW
+            totals = full_totals(size, min(available_cores(), max(1, worth)))
             self.add_covariances(tables, nodes, scores, totals)
             return full_covariance(totals)
         pattern = _coupled(self._work.counts, scores)
@@ -178,10 +179,9 @@ class CompiledEngine:
         _add_up(covariances, totals, _Pass(replace(work, weight=None), tables, nodes), work.n_rows)
 
 
-def full_totals(size: int, worth: int = _FULL) -> list[Array]:
-    """A matrix for each thread, to add up covariances in, of as many as are worth it."""
-    threads = min(available_cores(), max(1, _FULL // size**2), max(1, worth))
-    return [np.zeros((size, size)) for _ in range(threads)]
+def full_totals(size: int, threads: int) -> list[Array]:
+    """A matrix for each thread, to add up covariances in; for fewer threads where they would not fit into memory."""
+    return [np.zeros((size, size)) for _ in range(min(threads, max(1, _FULL // size**2)))]
 
 
 def full_covariance(totals: list[Array]) -> Array:

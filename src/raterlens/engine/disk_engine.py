@@ -17,6 +17,7 @@ from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.compiled_engine import DENSE, CompiledEngine, full_covariance, full_totals
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
+from raterlens.parallel.threads import available_cores
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget
 from raterlens.ratings.stored import StoredRatings
@@ -144,7 +145,7 @@ class DiskEngine:
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         if scores.n_parameters <= DENSE:
             # In the same matrices all along: to make and add them up takes longer than going over a part.
-            totals = full_totals(scores.n_parameters)
+            totals = full_totals(scores.n_parameters, available_cores())
             for part in self._parts:
                 part.add_covariances(tables, nodes, scores, totals)
                 part.forget()

@@ -23,6 +23,7 @@ ROUGH_ACCURACY = 1e-2
 _REACH = 24.0
 # How much more probable a student's ratings are far out than at the student's mean, at most.
 _RISE = 4.0
+# No grid is coarser; and steps that differ by no more, relatively, are the same.
 _WIDEST_STEP, _SAME_STEP = 0.75, 1e-9
 # Share of the students who may be too narrow for the nodes: each of them takes the time of several others.
 _FEW = 0.03

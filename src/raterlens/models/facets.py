@@ -132,7 +132,7 @@ class FacetsModel:
 
     @property
     def effects(self) -> Blocks:
-        """Layout of effects: one slope, severity and halo a rater, then the other parameters as they are."""
+        """Layout of effects: one slope, severity and halo per rater, then the other parameters as they are."""
         if all(effect.size == self.contexts.n_raters for effect in self._of_raters.values()):
             return self.blocks
         return Blocks(self.blocks.sizes | dict.fromkeys(self._of_raters, self.contexts.n_raters))

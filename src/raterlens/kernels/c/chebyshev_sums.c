@@ -16,8 +16,9 @@ INLINE void polynomials(const double *restrict x, int64_t size, double *restrict
             out[k * LANE + l] = 2.0 * x[l] * out[(k - 1) * LANE + l] - out[(k - 2) * LANE + l];
 }
 
-/* out[v, r, p] = sum_ij c[v, r, i, j] T_i(x) T_j(y), where x and y are places[0, r, p] and places[1, r, p] as seen from the
-   centre of their row, in units of half its width: centre[0, r], half[0, r] and so on. `scratch` is for n + m lanes. */
+/* out[v, r, p] = sum_ij c[v, r, i, j] T_i(x) T_j(y), where x and y are slopes[r, p] and severities[r, p] as seen from the
+   centre of their row, in units of half its width: centre[0, r] and half[0, r] of slopes, [1, r] of severities. `scratch` is
+   for n + m lanes. */
 EXPORT void KERNEL(chebyshev_sums)(
     int64_t first, int64_t last, int64_t rows, int64_t size, const double *restrict slopes,
     const double *restrict severities, const double *restrict centre, const double *restrict half,
