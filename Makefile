@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test suite test-fast test-lowest lint browser docs pictures bench bench-quick fuzz sanitize mutants clean
+.PHONY: demo test suite test-fast test-lowest lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/raterlens demo
@@ -76,6 +76,13 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
 	$(BIN)/python -m benchmarks.uneven
 	$(BIN)/python -m benchmarks.cold
+	$(BIN)/python -m benchmarks.startup
+	$(BIN)/python -m benchmarks.startup 1m 3
+	$(BIN)/python -m benchmarks.silence 2m
+
+# 100,000,000 ratings against polars' reading of them: needs 3 GiB of memory and 3 GB of disk.
+bench-large: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.scaling large
 
 # Is this checkout slower than another commit? make bench-quick BASE=main
 bench-quick: $(VENV)/.installed-bench

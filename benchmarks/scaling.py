@@ -2,7 +2,8 @@
 
 `python -m benchmarks.scaling slopes`: CPU time of an evaluation by students, raters, items and nodes.
 `python -m benchmarks.scaling per-rating FILE ...`: time per rating of whole fits, for small and large files.
-`python -m benchmarks.scaling large FILE.parquet`: fit in memory and out of core, against reading the file by polars.
+`python -m benchmarks.scaling large [FILE.parquet]`: fit in memory and out of core, against reading the file by polars;
+100,000,000 ratings unless told otherwise, also `make bench-large`.
 `python -m benchmarks.scaling workers FILE.rlpack [fits]`: one worker of a cluster against two, and one of two killed.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.cases import SIZES
 from benchmarks.draw import draw
 from benchmarks.say import least, say
 
@@ -226,8 +228,8 @@ if __name__ == "__main__":
             slopes()
         case ["per-rating", *files]:
             per_rating([Path(file) for file in files])
-        case ["large", file]:
-            large(Path(file))
+        case ["large", *file]:
+            large(Path(file[0]) if file else SIZES["100m"].file())
         case ["workers", file, *fits]:
             from benchmarks.on_workers import workers
 

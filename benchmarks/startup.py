@@ -1,7 +1,8 @@
-"""How fast do commands start, and what do they load? `python -m benchmarks.startup [REPEAT]`.
+"""How fast do commands start, and what do they load? `python -m benchmarks.startup [SIZE] [REPEAT]`.
 
-Help, a check and a fit with its report, of 7,000 ratings, each in fresh processes: the least wall and CPU time, and the
-packages that `-X importtime` says take longest, in ms of their own modules, on this machine as busy as it is.
+Help, a check, a fit, and a fit with its report, of 7,000 ratings unless told otherwise, each in fresh processes: the
+least wall and CPU time, and the packages that `-X importtime` says take longest, in ms of their own modules, on this
+machine as busy as it is.
 """
 
 import os
@@ -39,12 +40,12 @@ def run(arguments: list[str], *flags: str) -> tuple[dict[str, float], str]:
     return {"wall": wall, "cpu": usage.ru_utime + usage.ru_stime}, text
 
 
-def main(repeat: int = 5) -> None:
-    data = str(SIZES["7k"].file())
+def main(size: str = "7k", repeat: str = "5") -> None:
+    data = str(SIZES[size].file())
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "results")
         for arguments in (["--help"], ["check", data], ["fit", data], ["fit", data, "--out", out]):
-            best = least([run(arguments)[0] for _ in range(repeat)])
+            best = least([run(arguments)[0] for _ in range(int(repeat))])
             loaded: Counter[str] = Counter()
             for own, package in _LINE.findall(run(arguments, "-X", "importtime")[1]):
                 loaded[package] += int(own)
@@ -58,4 +59,4 @@ def main(repeat: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*sys.argv[1:])
