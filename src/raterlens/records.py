@@ -13,13 +13,13 @@ _put = object.__setattr__
 
 
 def _init(self: Any, /, *values: Any, **named: Any) -> None:
-    positions, fields = self.__match_args__, self.__dataclass_fields__
     if not named and (rest := self.__rests__.get(len(values))) is not None:
-        for name, value in zip(positions, values + rest, strict=True):
+        for name, value in zip(self.__match_args__, values + rest):  # noqa: B905  as many as there are
             _put(self, name, value)
         if hasattr(self, "__post_init__"):
             self.__post_init__()
         return
+    positions, fields = self.__match_args__, self.__dataclass_fields__
     left = dict(named)
     if len(values) > len(positions) or any(name in left for name in positions[: len(values)]):
         raise _mistaken(self, values, named)

@@ -1,28 +1,39 @@
-"""Compiled tables of the logit equal those of the readable response."""
+"""Compiled tables of essays equal sums of those of the readable response."""
 
 import numpy as np
+import pytest
+from scipy import sparse
 
-from raterlens.kernels.logistic import counted_passes, log_partition
+from raterlens.kernels.logistic import Essays
 from raterlens.models.responses import Adjacent, Predictor
 
 
-def panel():
+def panel(*, far: bool):
+    """Essays of several items by one rater, some of them marked twice; `far`: beyond the range of products."""
     random = np.random.default_rng(0)
-    slope, intercept = random.normal(1, 0.7, 301), random.normal(0, 3, 301)
-    slope[:4], intercept[:6] = [0.0, 90.0, -90.0, 1e-9], [0.0, 700.0, -700.0, 3000.0, -3000.0, 1e-12]
-    return slope, intercept, np.arange(-37, 38) * 0.17
+    slope, intercept = np.repeat(random.normal(1, 0.7, 43), 7), random.normal(0, 3, 301)
+    if far:
+        slope[:4], intercept[:6] = [0.0, 90.0, -90.0, 1e-9], [0.0, 700.0, -700.0, 3000.0, -3000.0, 1e-12]
+    members = random.integers(3, size=(60, 301)) * (np.arange(301) // 7 == np.arange(60)[:, None] % 43)
+    members[0], members[1] = 0, 9  # nothing, and the logarithm of a product of thousands
+    return sparse.csr_array(members.astype(float)), slope, intercept, np.arange(-37, 38) * 0.17
 
 
-def test_log_partition():
-    slope, intercept, points = panel()
-    expected = Adjacent().log_partition(Predictor(slope, intercept[:, None]), points)
-    np.testing.assert_allclose(log_partition(slope, intercept, points), expected, rtol=1e-14, atol=1e-15)
+@pytest.mark.parametrize("far", [False, True])
+def test_logs(far):
+    members, slope, intercept, points = panel(far=far)
+    expected = -(members @ Adjacent().log_partition(Predictor(slope, intercept[:, None]), points))
+    found = Essays.of(members).logs(slope, intercept, points)
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
 
 
-def test_counted_passes():
-    slope, intercept, points = panel()
-    counts = np.random.default_rng(1).exponential(size=(len(slope), len(points)))
-    passes = counts * Adjacent().probabilities(Predictor(slope, intercept[:, None]), points)[:, 0]
-    by_ability, total = counted_passes(slope, intercept, points, counts)
-    np.testing.assert_allclose(by_ability, passes @ points, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("far", [False, True])
+def test_passes(far):
+    members, slope, intercept, points = panel(far=far)
+    of_kinds = np.random.default_rng(1).exponential(size=(members.shape[0], len(points)))
+    expected = members.T @ of_kinds
+    passes = expected * Adjacent().probabilities(Predictor(slope, intercept[:, None]), points)[:, 0]
+    counts, by_ability, total = Essays.of(members).passes(slope, intercept, points, of_kinds)
+    np.testing.assert_allclose(counts, expected, rtol=1e-14)
+    np.testing.assert_allclose(by_ability, passes @ points, rtol=1e-12, atol=1e-11)
     np.testing.assert_allclose(total, passes.sum(axis=1), rtol=1e-12, atol=1e-15)

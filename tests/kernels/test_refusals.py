@@ -22,7 +22,7 @@ from raterlens.kernels import (
     student_groups,
 )
 from raterlens.kernels.library import begin_within, inside
-from raterlens.kernels.posterior_pass import STENCIL, Between, Found, Rows, Students, go_over
+from raterlens.kernels.posterior_pass import STENCIL, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
@@ -87,7 +87,7 @@ def csr(indptr, indices, data):
 
 
 def rows(logs, points, log_weights):
-    Rows.of(logs, points, log_weights, 1.0)
+    Rows.of(logs, OnNodes.of(points, log_weights, 1.0))
 
 
 def readings(sets, probabilities, rule, points, counts):
@@ -114,15 +114,16 @@ def meetings(first, second, expected, rater, score):
 
 def between(parts, weights, width):
     nodes = np.linspace(-2, 2, width)
-    rows = Rows.of(-ones(3, width), nodes, -ones(width), nodes[1] - nodes[0], bent=True)
+    rows = Rows.of(-ones(3, width), OnNodes.of(nodes, -ones(width), nodes[1] - nodes[0]), bent=True)
     go_over((0, 2), STUDENTS, rows, Found(), Between(parts, weights, 1.0))
 
 
 MATRIX = SparseRows.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
+ESSAYS = logistic.Essays.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
 SUMS = SparseRows.of(sparse.csr_array(np.array([[1.0], [1.0]])))
 POINTS = np.linspace(-2, 2, 5)
 STUDENTS = Students(MATRIX, SUMS, ones(1), ones(2))
-ROWS = Rows.of(-ones(3, 5), POINTS, np.log(ones(5) / 5), 1.0)
+ROWS = Rows.of(-ones(3, 5), OnNodes.of(POINTS, np.log(ones(5) / 5), 1.0))
 FOUND = Found(ones(3, 16), ones(1), ones(2), ones(2), 0, ones(2, 5), ones(2))
 SETS = SetsOfItems(
     longs(0, 1, 2), longs(0, 1), (longs(0, 2, 3), longs(0, 1, 2)), (longs(0, 1, 2), longs(1, 0), longs(3, 1))
@@ -178,10 +179,10 @@ CALLS: dict[str, Call] = {
         "rater": ints(0, 1), "judged": ints(1, 0), "cell": longs(0, 2), "stretch": longs(0, 1),
         "of_rating": list(ones(3, 2)), "slopes": ones(2), "mean": ones(2), "common": ones(2, 2), "sums": ones(3, 5),
     }),
-    "partition": (logistic.log_partition, {"slope": ones(3), "intercept": ones(3), "points": POINTS}),
-    "passes": (
-        logistic.counted_passes,
-        {"slope": ones(3), "intercept": ones(3), "points": POINTS, "counts": ones(3, 5)},
+    "essay logs": (ESSAYS.logs, {"slope": ones(3), "intercept": ones(3), "points": POINTS}),
+    "essay passes": (
+        ESSAYS.passes,
+        {"slope": ones(3), "intercept": ones(3), "points": POINTS, "of_kinds": ones(2, 5)},
     ),
     "mixtures": (
         mixture_density.mean_tail,
@@ -310,9 +311,12 @@ WRONG: list[tuple[str, str, Any]] = [
     ("step sums", "common", ones(1, 2)),
     ("step sums", "sums", ones(3, 4)),
     ("step sums", "of_rating", list(ones(3, 1))),
-    ("partition", "intercept", ones(2)),
-    ("passes", "intercept", ones(2)),
-    ("passes", "counts", ones(3, 4)),
+    ("essay logs", "slope", ones(2)),
+    ("essay logs", "intercept", ones(2)),
+    ("essay passes", "slope", ones(2)),
+    ("essay passes", "intercept", ones(2)),
+    ("essay passes", "of_kinds", ones(2, 4)),
+    ("essay passes", "of_kinds", ones(3, 5)),
     ("mixtures", "distance", ones(2)),
     ("mixtures", "weights", ones(1)),
     ("graded", "slope", ones(2)),
@@ -337,7 +341,7 @@ WRONG: list[tuple[str, str, Any]] = [
     ("posteriors", "students", replace(STUDENTS, linear=ones(0))),
     ("posteriors", "students", replace(STUDENTS, weight=ones(1))),
     ("posteriors", "students", replace(STUDENTS, sums=MATRIX)),
-    ("posteriors", "rows", Rows.of(-ones(2, 5), POINTS, -ones(5), 1.0)),
+    ("posteriors", "rows", Rows.of(-ones(2, 5), OnNodes.of(POINTS, -ones(5), 1.0))),
     ("posteriors", "found", replace(FOUND, expected=ones(3, 5))),
     ("posteriors", "found", replace(FOUND, weighted=ones(0))),
     ("posteriors", "found", replace(FOUND, mean=ones(1))),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +18,7 @@ from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nod
 from raterlens.engine.score_expansion import STEP
 from raterlens.engine.symmetric import mirrored
 from raterlens.kernels.library import Doubles
-from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, Rows, Students, go_over
+from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans
@@ -93,6 +94,14 @@ class CompiledEngine:
             self._work = _Work.of(arranged.taken(counts), arranged.taken(sums), arranged.weight)
             self._place = arranged.place
         self._threads = threads
+        self._latest: _Grid | None = None
+
+    def _grid(self, nodes: Nodes) -> "_Grid":
+        """Prepared once for the many evaluations on it."""
+        latest = self._latest
+        if latest is None or latest.nodes is not nodes:
+            self._latest = latest = _Grid.of(nodes)
+        return latest
 
     def _parts(self, nodes: Nodes) -> list[tuple[int, int]]:
         """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked and are worth it."""
@@ -111,7 +120,7 @@ class CompiledEngine:
         return self._students.n_rows
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        work, mean = _Pass(self._work, tables, nodes), np.empty(self._work.n_rows)
+        work, mean = _Pass(self._work, tables, self._grid(nodes)), np.empty(self._work.n_rows)
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
@@ -127,13 +136,13 @@ class CompiledEngine:
         return Expected(loglik, expected, weighted if self._linear else None)
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        work, rows = _Pass(self._work, tables, nodes), self._work.n_rows
+        work, rows = _Pass(self._work, tables, self._grid(nodes)), self._work.n_rows
         found = Moments(np.empty(rows), np.empty(rows))
         in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts(nodes))
         return found if self._place is None else found.of(self._place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        return _posteriors(self._students, tables, nodes)
+        return _posteriors(self._students, tables, self._grid(nodes))
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         size = scores.n_parameters
@@ -176,7 +185,8 @@ class CompiledEngine:
                 scores.n_parameters,
             )
         )
-        _add_up(covariances, totals, _Pass(replace(work, weight=None), tables, nodes), work.n_rows)
+        whole = _Pass(replace(work, weight=None), tables, self._grid(nodes))
+        _add_up(covariances, totals, whole, work.n_rows)
 
 
 def full_totals(size: int, threads: int) -> list[Array]:
@@ -214,14 +224,14 @@ def _add_up(covariances: Covariances, totals: list[Array], work: "_Pass", n_rows
     in_threads(part, list(zip(pairwise(map(int, edges)), totals, strict=True)))
 
 
-def _posteriors(work: _Work, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+def _posteriors(work: _Work, tables: Tables, grid: "_Grid") -> Iterator[tuple[slice, Array, Array]]:
     """Of the rows, in their order, whatever their weights."""
-    whole = _Pass(replace(work, weight=None), tables, nodes)
-    size = max(1, _POSTERIORS // len(nodes.points))
+    whole, width = _Pass(replace(work, weight=None), tables, grid), grid.padded.width
+    size = max(1, _POSTERIORS // width)
     for first in range(0, work.n_rows, size):
         n = min(size, work.n_rows - first)
-        posterior, loglik = np.empty((n, len(nodes.points))), np.empty(n)
-        students = [(first + begin, first + end) for begin, end in spans(n, _LEAST // len(nodes.points))]
+        posterior, loglik = np.empty((n, width)), np.empty(n)
+        students = [(first + begin, first + end) for begin, end in spans(n, _LEAST // width)]
         shown = Found(first=first, posterior=posterior, loglik=loglik)
         in_threads(partial(whole.over, found=shown), students)
         yield slice(first, first + n), posterior, loglik
@@ -238,15 +248,27 @@ def _coupled(counts: sparse.csr_array, scores: CellScores) -> sparse.csr_array:
     return upper
 
 
+class _Grid(NamedTuple):
+    """Nodes as kernels take them."""
+
+    nodes: Nodes
+    padded: OnNodes
+    between: Between
+
+    @staticmethod
+    def of(nodes: Nodes) -> "_Grid":
+        between = NOWHERE
+        if isinstance(nodes, NestedNodes):
+            between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
+        return _Grid(nodes, OnNodes.of(nodes.points, nodes.log_weights, nodes.step), between)
+
+
 class _Pass:
     """Tables on a grid, and the students to be gone over."""
 
-    def __init__(self, work: _Work, tables: Tables, nodes: Nodes) -> None:
-        self._between = NOWHERE
-        if isinstance(nodes, NestedNodes):
-            self._between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
-        bent = self._between is not NOWHERE
-        self.rows = Rows.of(tables.cells, nodes.points, nodes.log_weights, nodes.step, bent=bent)
+    def __init__(self, work: _Work, tables: Tables, grid: _Grid) -> None:
+        self._between = grid.between
+        self.rows = Rows.of(tables.cells, grid.padded, bent=grid.between is not NOWHERE)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._students = Students(*work.rows, self.linear, work.weight)
 

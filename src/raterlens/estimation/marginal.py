@@ -248,7 +248,11 @@ class EssayMarginal(FacetsMarginal):
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
         self._client = client
-        self._compiled = response.n_categories == 2 and large_fit(self.kinds.n_groups)
+        self._essays = None
+        if response.n_categories == 2 and large_fit(self.kinds.n_groups):
+            from raterlens.kernels.logistic import Essays  # may be missing
+
+            self._essays = Essays.of(members)
 
     def by_ratings(self, ratings: Ratings) -> CellMarginal:
         """The same problem with single ratings as cells: for where essays are of too many kinds."""
@@ -257,30 +261,28 @@ class EssayMarginal(FacetsMarginal):
         )
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        if self._compiled:
-            from raterlens.kernels.logistic import log_partition  # may be missing
-
-            partition = log_partition(predictor.slope, predictor.intercepts[:, 0], nodes.points)
+        if self._essays is not None:
+            logs = self._essays.logs(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
-            partition = self.response.log_partition(predictor, nodes.points)
-        return Tables(-(self._members @ partition), predictor.slope[self.shown_by])
+            logs = -(self._members @ self.response.log_partition(predictor, nodes.points))
+        return Tables(logs, predictor.slope[self.shown_by])
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts = np.asarray(self._kinds_of_contexts @ expected.counts)
-        by_ability, given = self._given(predictor, nodes.points, counts)
+        counts, by_ability, given = self._given(predictor, nodes.points, expected.counts)
         d_slope = -by_ability
         d_slope[self.shown_by] += np.asarray(expected.linear)
         return Derivatives(loglik, d_slope, self._totals - given, counts[:, None])
 
-    def _given(self, predictor: Predictor, points: Array, counts: Array) -> tuple[Array, Array]:
-        """What the model expects of each context: (contexts,) the sum of scores times ability, and
-        (contexts, categories - 1) how often each score above zero is given."""
-        if self._compiled:
-            from raterlens.kernels.logistic import counted_passes  # may be missing
-
-            by_ability, passes = counted_passes(predictor.slope, predictor.intercepts[:, 0], points, counts)
-            return by_ability, passes[:, None]
+    def _given(self, predictor: Predictor, points: Array, of_kinds: Array) -> tuple[Array, Array, Array]:
+        """From the (kinds, nodes) counts of essays: (contexts, nodes) those of the contexts; and what the model expects
+        of them, (contexts,) the sum of scores times ability, and (contexts, categories - 1) how often each score above
+        zero is given."""
+        if self._essays is not None:
+            intercept = predictor.intercepts[:, 0]
+            counts, by_ability, passes = self._essays.passes(predictor.slope, intercept, points, of_kinds)
+            return counts, by_ability, passes[:, None]
+        counts = np.asarray(self._kinds_of_contexts @ of_kinds)
         given = self.response.probabilities(predictor, points)
         given *= counts[:, None]
-        return (given @ points) @ self.response.lever, given.sum(axis=2)
+        return counts, (given @ points) @ self.response.lever, given.sum(axis=2)

@@ -16,6 +16,7 @@ import numpy as np
 from raterlens.errors import OptionError
 
 Integer, Real = ctypes.c_int64, ctypes.c_double
+_address, _begin = ctypes.addressof, ctypes.c_char.from_buffer
 
 _NAME = {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.platform, "kernels.so")
 
@@ -35,7 +36,9 @@ class Values:
             return None
         if values.dtype != self._kind or not values.flags.c_contiguous:
             raise TypeError(f"{self._kind} values without gaps expected, not {values.dtype} {values.strides}")
-        return int(values.__array_interface__["data"][0])  # in half the time of `values.ctypes.data`
+        if values.size and values.flags.writeable:
+            return _address(_begin(values))  # in a fifth of the time of what all arrays have
+        return int(values.__array_interface__["data"][0])
 
     def of(self, values: Any) -> Any:
         """The values as the kernels take them: a copy only where they are of another type, or have gaps."""

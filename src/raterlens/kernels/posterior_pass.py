@@ -31,13 +31,31 @@ STENCIL = 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Tables on nodes that fill whole vectors, of which the last ones weigh nothing."""
+class OnNodes:
+    """Nodes that fill whole vectors, of which the last ones weigh nothing."""
 
     points: Array
     weights: Array
     log_weights: Array
     step: float
+    width: int
+    """Nodes without those that fill vectors."""
+
+    @staticmethod
+    def of(points: Array, log_weights: Array, step: float) -> "OnNodes":
+        n = len(points)
+        refuse_unless(same(n, len(log_weights)) and n > 0, "nodes")
+        of_all = np.zeros((3, padded(n)))
+        of_all[0, :n], of_all[2, :n], of_all[2, n:] = points, log_weights, -np.inf
+        np.exp(log_weights, out=of_all[1, :n])
+        return OnNodes(of_all[0], of_all[1], of_all[2], step, n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Tables on nodes."""
+
+    nodes: OnNodes
     logs: Array
     """(cells, width): the tables themselves, nodes without those that fill vectors."""
     factors: Array
@@ -51,31 +69,17 @@ class Rows:
     """(cells,): how much a cell's logarithms bend down at most; None where no posterior can be too narrow."""
 
     @staticmethod
-    def of(logs: Array, points: Array, log_weights: Array, step: float, *, bent: bool = False) -> "Rows":
-        logs, n, size = Doubles.of(logs), len(points), padded(len(points))
-        refuse_unless(same(n, len(log_weights), logs.shape[1]) and n > 0, "nodes of the tables")
-        on_nodes = np.zeros((3, size))
-        on_nodes[0, :n], on_nodes[2, :n], on_nodes[2, n:] = points, log_weights, -np.inf
-        np.exp(log_weights, out=on_nodes[1, :n])
+    def of(logs: Array, nodes: OnNodes, *, bent: bool = False) -> "Rows":
+        logs, width, size = Doubles.of(logs), nodes.width, len(nodes.points)
+        refuse_unless(same(width, logs.shape[1]), "nodes of the tables")
         factors, (level, slope, reach) = np.empty((len(logs), size)), np.empty((3, len(logs)))
         bend = np.empty(len(logs)) if bent else None
 
         def part(span: tuple[int, int]) -> None:
-            _factor_rows(*span, logs, logs.shape[1], points, size, RANGE, factors, level, slope, reach, bend)
+            _factor_rows(*span, logs, width, nodes.points, size, RANGE, factors, level, slope, reach, bend)
 
         in_threads(part, spans(len(logs)))
-        return Rows(
-            on_nodes[0],
-            on_nodes[1],
-            on_nodes[2],
-            step,
-            logs,
-            factors,
-            level,
-            slope,
-            reach,
-            bend,
-        )
+        return Rows(nodes, logs, factors, level, slope, reach, bend)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +144,7 @@ class Found:
             and (self.weighted is None or len(self.weighted) >= students.sums.shape[1])
             and all(each is None or len(each) == n for each in (self.mean, self.sd))
             and all(each is None or len(each) >= last for each in (self.posterior, self.loglik))
-            and (self.posterior is None or self.posterior.shape[1] <= len(rows.points))
+            and (self.posterior is None or self.posterior.shape[1] <= len(rows.nodes.points))
         )
 
 
@@ -181,16 +185,16 @@ def go_over(
     """Go over a span of students, fill what is to be found, and return their log-likelihood."""
     refuse_unless(students.fit(rows) and found.fit(span, students, rows), "students and tables")
     refuse_unless(between.fits(rows), "nodes in between")
-    of = Doubles.address
+    of, nodes = Doubles.address, rows.nodes
     asked = _Pass(
         *students.counts.addresses(),
         *students.sums.addresses(),
         *map(of, (students.linear, students.weight)),
         *map(of, (rows.factors, rows.level, rows.slope, rows.reach, rows.logs, rows.bend)),
-        rows.logs.shape[1],
-        len(rows.points),
-        *map(of, (rows.points, rows.weights, rows.log_weights)),
-        rows.step,
+        nodes.width,
+        len(nodes.points),
+        *map(of, (nodes.points, nodes.weights, nodes.log_weights)),
+        nodes.step,
         between.parts,
         of(between.weights),
         between.variance,
@@ -200,7 +204,7 @@ def go_over(
         *map(of, (found.posterior, found.loglik)),
         RANGE,
     )
-    joint = np.empty(len(rows.points))
+    joint = np.empty(len(nodes.points))
     late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)
     loglik = _by_products(asked, *span, late, joint)
     if late[0]:

@@ -26,6 +26,11 @@ class SparseRows:
             Longs.of(matrix.indptr), Ints.of(matrix.indices), Doubles.of(matrix.data), (n_rows, n_columns)
         )
 
+    @property
+    def arrays(self) -> tuple[Indices, Indices, Array]:
+        """As arguments."""
+        return self.indptr, self.indices, self.data
+
     def addresses(self) -> tuple[int | None, int | None, int | None]:
         """For the fields of a record; this has to outlive it."""
         return Longs.address(self.indptr), Ints.address(self.indices), Doubles.address(self.data)

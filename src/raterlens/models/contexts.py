@@ -1,6 +1,7 @@
 """A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
 
 import math
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,23 +70,28 @@ class Contexts:
         return counts
 
 
-@dataclass(frozen=True, slots=True)
 class Blocks:
     """Named stretches of a flat parameter vector, in order."""
 
-    sizes: dict[str, int]
+    __slots__ = ("_places", "size", "sizes")
+
+    def __init__(self, sizes: dict[str, int]) -> None:
+        ends = list(accumulate(sizes.values(), initial=0))
+        self.sizes, self.size = sizes, ends[-1]
+        # Looked up thousands of times per fit.
+        self._places = dict(zip(sizes, map(slice, ends, ends[1:]), strict=False))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Blocks) and list(self.sizes.items()) == list(other.sizes.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.sizes.items()))
+
+    def __repr__(self) -> str:
+        return f"Blocks({self.sizes})"
 
     def __getitem__(self, name: str) -> slice:
-        first = 0
-        for block, size in self.sizes.items():
-            if block == name:
-                return slice(first, first + size)
-            first += size
-        raise KeyError(name)
+        return self._places[name]
 
     def __contains__(self, name: str) -> bool:
         return name in self.sizes
-
-    @property
-    def size(self) -> int:
-        return sum(self.sizes.values())

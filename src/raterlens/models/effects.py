@@ -63,13 +63,19 @@ class Linear:
         return int(self.design.shape[1])
 
     def __call__(self, x: Array) -> Array:
-        return x if self.identity else np.asarray(self.design @ x)
+        if self.identity:
+            return x
+        return np.asarray(self.design @ x) if self.places is None else x[self.places]
 
     def jacobian(self, x: Array) -> sparse.csr_array:
         return self.design
 
     def pullback(self, x: Array, d_effect: Array) -> Array:
-        return d_effect if self.identity else np.asarray(self.design.T @ d_effect)
+        if self.identity:
+            return d_effect
+        if self.places is None:
+            return np.asarray(self.design.T @ d_effect)
+        return np.bincount(self.places, d_effect, self.size).astype(np.float64, copy=False)
 
     def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
         return None

@@ -10,6 +10,7 @@ follows from this one map and its derivatives.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,9 +134,10 @@ class FacetsModel:
     @property
     def effects(self) -> Blocks:
         """Layout of effects: one slope, severity and halo per rater, then the other parameters as they are."""
-        if all(effect.size == self.contexts.n_raters for effect in self._of_raters.values()):
+        n, own, sizes = self.contexts.n_raters, self._of_raters, self.blocks.sizes
+        if all(sizes[name] == n for name in own):
             return self.blocks
-        return Blocks(self.blocks.sizes | dict.fromkeys(self._of_raters, self.contexts.n_raters))
+        return Blocks(sizes | dict.fromkeys(own, n))
 
     @property
     def of_interactions(self) -> Mask:
@@ -208,7 +210,7 @@ class FacetsModel:
         d_effect = np.zeros(at.size)
         d_own = d_slope * parts.stretch
         if self.difficulty_on_ability_scale:
-            d_own = d_own - d_base * parts.difficulty
+            d_own -= d_base * parts.difficulty
         d_effect[at["slope"]] = np.bincount(contexts.rater, d_own, contexts.n_raters)
         d_effect[at["severity"]] = -np.bincount(contexts.rater, d_base, contexts.n_raters)
         for name, level, size in self._difficulties():
@@ -353,13 +355,15 @@ class FacetsModel:
     def _parts(self, parameters: Array) -> "_Parts":
         contexts, at, effects = self.contexts, self.effects, self.effects_at(parameters)
         slope = effects[at["slope"]][contexts.rater]
-        stretch = np.exp(effects[at["item_slope"]])[contexts.item] if self.item_slopes else np.ones(1)
-        difficulty = sum(effects[at[name]][level] for name, level, _ in self._difficulties())
-        weight = slope if self.difficulty_on_ability_scale else np.ones(1)
+        stretch = np.exp(effects[at["item_slope"]])[contexts.item] if self.item_slopes else 1.0
+        difficulty = effects[at["difficulty"]][contexts.item]
+        for name, level, _ in self._difficulties()[1:]:
+            difficulty += effects[at[name]][level]
+        weight = slope if self.difficulty_on_ability_scale else 1.0
         severity = effects[at["severity"]][contexts.rater]
         for term in self.interactions:
-            severity = severity + effects[at[term.block]][term.cell]
-        return _Parts(slope, stretch, severity, np.asarray(difficulty), weight)
+            severity += effects[at[term.block]][term.cell]
+        return _Parts(slope, stretch, severity, difficulty, weight)
 
     def _difficulties(self) -> list[tuple[str, NDArray[np.int64], int]]:
         """Everything that makes a context harder for all raters alike: block, level of each context, levels."""
@@ -370,15 +374,14 @@ class FacetsModel:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Of each context; `stretch` and `weight` have length one where they are 1 throughout."""
+class _Parts(NamedTuple):
+    """Of each context; `stretch` and `weight` are numbers where they are 1 throughout."""
 
     slope: Array
-    stretch: Array
+    stretch: Array | float
     severity: Array
     difficulty: Array
-    weight: Array
+    weight: Array | float
 
 
 def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

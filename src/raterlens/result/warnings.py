@@ -37,7 +37,8 @@ def facets_warnings(
 ) -> Iterator[str]:
     """Warnings about a facets fit."""
     yield from _convergence(found)
-    limit = table.filter(pl.col("flag") == "slope at limit")["rater"]
+    # By columns: a query of the table wakes a pool of threads.
+    limit = table["rater"].filter(table["flag"] == "slope at limit")
     if len(limit):
         yield (
             f"the discrimination of {listed(limit)} ran to its limit: their few ratings order students perfectly. They "
