@@ -13,6 +13,7 @@ from scipy import special
 from benchmarks.say import say
 from raterlens.config import FitConfig
 from raterlens.diagnostics.halo_score import halo_score
+from raterlens.estimation.scoring import placed
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
 
@@ -36,7 +37,7 @@ def score(
     ).ratings
     fit = fitted(ratings, FitConfig(halo="none", ability="normal", standard_errors=False, starts=1))
     assert fit.calibration is not None
-    return halo_score(fit.calibration, ratings)
+    return halo_score(placed(fit.calibration, ratings))
 
 
 def main(draws: int = 1000) -> None:

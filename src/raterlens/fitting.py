@@ -1,6 +1,7 @@
 """`rl.fit` and `rl.load`: from ratings, or from a file, to a fit."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -169,7 +170,7 @@ def fit(
             option=name,
         )
     with suited_to(ratings):
-        found, said = fitted(ratings, config, run), []
+        found, said = fitted(ratings, config, _tested(config, run)), []
         if client is None and checkpoint is None:
             if (p := halo_test.clear_halo(found, ratings)) is not None:
                 said.append(halo_test.warning(p))
@@ -193,7 +194,7 @@ def fit_as_clear(
 def _fit_as_clear(
     ratings: Ratings, config: FitConfig, run: Run
 ) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
-    found = fitted(ratings, config, run)
+    found = fitted(ratings, config, _tested(config, run))
     if run.client is not None or run.checkpoint is not None:
         return found, (), None
     said = []
@@ -207,6 +208,13 @@ def _fit_as_clear(
         said.append(ability_test.done(shape))
         shape = ability_test.compared(normal, found)
     return found, tuple(said), shape
+
+
+def _tested(config: FitConfig, run: Run) -> Run:
+    """With the test for a reading effect beside the standard errors, where it is made at all."""
+    if run.client is not None or run.checkpoint is not None:
+        return run
+    return replace(run, beside=partial(halo_test.beforehand, config))
 
 
 def load(path: str | Path) -> Fit:

@@ -10,7 +10,7 @@ import raterlens as rl
 from raterlens.diagnostics import halo_test
 from raterlens.diagnostics.halo_score import Readings, _of_students, halo_score
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.scoring import place
+from raterlens.estimation.scoring import place, placed
 
 
 def drawn(halo: float, seed: int, categories: int = 2) -> rl.Ratings:
@@ -30,8 +30,8 @@ def test_it_is_the_derivative_in_the_variance(scale):
     known = replace(fitted(ratings, scale=scale, halo="none").calibration, covariance=None)
     own = _of_students(place(known, ratings), nodes, Readings.of(ratings))
     with_halo = replace(known, effects={**known.effects, "halo": np.zeros(ratings.n_raters)})
-    placed = place(with_halo, ratings)
-    expected = placed.problem.derivatives(placed.parameters, nodes).d_halo.sum()
+    at = place(with_halo, ratings)
+    expected = at.problem.derivatives(at.parameters, nodes).d_halo.sum()
     assert own.sum() == pytest.approx(expected, rel=1e-3)
 
 
@@ -40,7 +40,7 @@ def test_its_square_is_the_likelihood_ratio_of_a_second_fit(halo, seed):
     ratings = drawn(halo, seed)
     fit = fitted(ratings, halo="none")
     ratio = 2 * (fitted(ratings, halo="common", start=fit).loglik - fit.loglik)
-    score = halo_score(fit.calibration, ratings)
+    score = halo_score(placed(fit.calibration, ratings))
     assert max(score, 0.0) == pytest.approx(np.sqrt(max(ratio, 0.0)), abs=0.3)
 
 
@@ -67,4 +67,4 @@ def test_with_many_ratings_no_second_fit_is_made(monkeypatch):
 
 def test_too_few_students_leave_it_to_a_second_fit():
     ratings = rl.simulate(students=8, raters=4, items=5, halo=2.0, seed=1).ratings
-    assert halo_score(fitted(ratings, halo="none").calibration, ratings) == np.inf
+    assert halo_score(placed(fitted(ratings, halo="none").calibration, ratings)) == np.inf

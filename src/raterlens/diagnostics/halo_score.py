@@ -17,9 +17,9 @@ from scipy.sparse.linalg import lsmr
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.scoring import Placed, placed
+from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.models.calibration import Calibration
+from raterlens.memo import kept_with
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
 from raterlens.records import dataclass
@@ -45,6 +45,11 @@ class Readings:
 
     @staticmethod
     def of(ratings: Ratings) -> "Readings":
+        """Found once, for all who ask."""
+        return kept_with(ratings, "readings", lambda: Readings._of(ratings))
+
+    @staticmethod
+    def _of(ratings: Ratings) -> "Readings":
         found = grouped(ratings.student, ratings.n_students, ratings.rater, ratings.n_raters)
         # Most often items are in order within each, so that none occurs again and each group is one reading.
         item = ratings.item[found.order]
@@ -67,15 +72,18 @@ class Readings:
         return bool((np.diff(self.of_student) > 1).any())
 
 
-def halo_score(known: Calibration, ratings: Ratings, readings: Readings | None = None) -> float:
+def halo_score(at: Placed, readings: Readings | None = None) -> float:
     """The score of a common variance at 0 in standard errors: normal where there is no reading effect, and large where
     there is one; infinite where it is positive and students are too few to tell how large it could be by chance.
 
-    `readings`: of these ratings, where they are known.
+    Found once, for all who ask. `readings`: of these ratings, where they are known.
     """
-    at = placed(known, ratings)
+    return kept_with(at.problem, "halo score", lambda: _halo_score(at, readings or Readings.of(at.ratings)))
+
+
+def _halo_score(at: Placed, readings: Readings) -> float:
     nodes = at.rough_nodes
-    own = _of_students(at, nodes, readings or Readings.of(ratings))
+    own = _of_students(at, nodes, readings)
     total = float(own.sum())
     if total <= 0:
         return total / float(np.linalg.norm(own))

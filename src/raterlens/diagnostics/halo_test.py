@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.config import FitConfig
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.halo_score import Readings, halo_score
 from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.scoring import place
+from raterlens.estimation.scoring import Placed, place, placed
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings
@@ -100,24 +101,11 @@ def halo_test(fit: "Fit", ratings: Ratings) -> HaloTest:
 
 def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
     """The p-value of a common reading effect, where it is clear and nothing was said about it; None otherwise."""
-    known, config = fit.calibration, fit.config
-    asked = (
-        config.halo is not None
-        or ratings.known is not None
-        or config.method != "mml"
-        or fit.link == "log"
-        or config.covariance != "observed"
-    )
-    large = isinstance(ratings, StoredRatings) or fit.n_ratings > _MOST_RATINGS
-    if known is None or "bias" in known.effects:
-        return None
-    if asked or large:
-        return None
-    readings = Readings.of(ratings)
-    if not (readings.long and readings.second):
+    known = fit.calibration
+    if known is None or "bias" in known.effects or not _testable(fit.config, ratings):
         return None
     if PIECE not in known.effects:
-        score = halo_score(known, ratings, readings)
+        score = halo_score(placed(known, ratings), Readings.of(ratings))
         if score <= _LIKELY:
             return None
         if fit.n_ratings > MOST_REFITTED and np.isfinite(score):
@@ -129,14 +117,35 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
     return p if p <= CLEAR else None
 
 
+def beforehand(config: FitConfig, at: Placed) -> None:
+    """What `clear_halo` takes most of its time for, as soon as there are estimates."""
+    if _testable(config, at.ratings) and not at.problem.model.pieces:
+        halo_score(at)
+
+
+def _testable(config: FitConfig, ratings: Ratings) -> bool:
+    """Whether nothing was said about it, and ratings are such that it can be seen in passing."""
+    asked = (
+        config.halo is not None
+        or ratings.known is not None
+        or config.method != "mml"
+        or config.link == "log"
+        or config.covariance != "observed"
+    )
+    if asked or isinstance(ratings, StoredRatings) or ratings.n_ratings > _MOST_RATINGS:
+        return False
+    readings = Readings.of(ratings)
+    return readings.long and readings.second
+
+
 def _likely(known: Calibration, ratings: Ratings) -> bool:
     """Whether the log-likelihood rises as the variance leaves 0, by more than chance does half of the time: for fits
     that tell pieces apart, where a student's scores are not those of independent ratings."""
     none = np.zeros_like(known.effects["slope"])
-    placed = place(replace(known, effects={**known.effects, "halo": none}, covariance=None), ratings)
-    problem, moments = placed.problem, placed.abilities()
+    at = place(replace(known, effects={**known.effects, "halo": none}, covariance=None), ratings)
+    problem, moments = at.problem, at.abilities()
     assert isinstance(problem, HaloMarginal)
-    found = problem.derivatives(placed.parameters, nodes_for(moments, 1e-3 * len(moments.sd)))
+    found = problem.derivatives(at.parameters, nodes_for(moments, 1e-3 * len(moments.sd)))
     assert found.d_halo is not None
     return float(found.d_halo.sum()) > _LIKELY * _score_error(problem, found.counts)
 

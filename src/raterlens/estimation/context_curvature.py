@@ -41,6 +41,11 @@ def _adjacent_sums(
 ) -> tuple[Array, Array, Array]:
     """The same without a table of each step by each at every node: minus the covariances of the scores' indicators."""
     p, lever = response.probabilities(predictor, t), response.lever
+    if response.n_categories == 2:
+        p *= 1 - p
+        p *= counts.sum(axis=1, keepdims=True)
+        slopes, mixed, intercepts = -(p[:, 0] @ np.stack([t**2, t, np.ones_like(t)], axis=1)).T
+        return slopes, mixed[:, None], intercepts[:, None, None]
     given = counts.sum(axis=1, keepdims=True) * p
     mean = np.einsum("j,cjq->cq", lever, p)
     by_score = lever[:, None] - mean[:, None]

@@ -106,30 +106,33 @@ def _own_information(
     n, every, steps = model.n_rated, len(model.contexts), len(response.lever)
     rater, counts = model.contexts.rater[:n], counts[:n]
     predictor = predictor.first(n)
-    jacobian = model.jacobian(parameters)
-    context = np.arange(n)
-    # Derivatives of each intercept and of the slope in the parameters of the context's rater, at every node.
-    by_slope = np.stack([_entries(jacobian, context, place) for place in own[rater].T], axis=-1)
-    through = np.empty((n, len(t), steps, own.shape[1]))
-    for j in range(steps):
-        by_intercept = [_entries(jacobian, every + context * steps + j, place) for place in own[rater].T]
-        through[:, :, j] = np.stack(by_intercept, axis=-1)[:, None]
-        through[:, :, j] += response.lever[j] * t[:, None] * by_slope[:, None]
+    by_slope, by_intercept = _of_own(model.jacobian(parameters), own[rater], every, steps)
     bend = -response.curvature(predictor, t, counts)
-    of_rater = sparse.csr_array((np.ones(n), (rater, context)), shape=(len(own), n))
+    of_rater = sparse.csr_array((np.ones(n), (rater, np.arange(n))), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]
     each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
+    rise = bend[..., 0] if steps == 1 else bend @ response.lever
     if model.halo is not None:
         # A reading's ratings tell of its effect what they tell of the rater, so much less of the rater.
-        told = each * (of_rater @ (bend @ response.lever @ response.lever))
-        bend /= 1 + (model.halo_variances(parameters)[:, None] * told)[rater, :, None, None]
-    complete = np.einsum("cqji,cqjl->cil", through, bend @ through)
+        told = each * (of_rater @ (rise @ response.lever))
+        less = 1 + (model.halo_variances(parameters)[:, None] * told)[rater]
+        bend, rise = bend / less[..., None, None], rise / less[..., None]
+    # With s of a slope and i of intercepts, (i + lever t s)' bend (i + lever t s), summed over nodes.
+    by_lever = rise @ response.lever
+    mixed = np.einsum("cj,cji->ci", t @ rise, by_intercept)
+    complete = np.einsum("cji,cjk,ckl->cil", by_intercept, bend.sum(axis=1), by_intercept)
+    complete += mixed[:, :, None] * by_slope[:, None] + by_slope[:, :, None] * mixed[:, None]
+    complete += (by_lever @ t**2)[:, None, None] * (by_slope[:, :, None] * by_slope[:, None])
     # Of a student's ratings by a rater: how the expected score rises with ability, and what it tells of ability.
-    rise = predictor.slope[:, None, None] * (bend @ response.lever)
-    tells = each * (of_rater @ (predictor.slope[:, None] * (rise @ response.lever)))
-    rise = np.einsum("cqj,cqji->cqi", rise, through)
-    rises = each[..., None] * (of_rater @ rise.reshape(n, -1)).reshape(len(own), *rise.shape[1:])
+    tells = each * (of_rater @ (predictor.slope[:, None] ** 2 * by_lever))
+    rises = np.empty((len(own), len(t), own.shape[1]))
+    for place in range(own.shape[1]):
+        of_context = by_lever * np.multiply.outer(by_slope[:, place], t)
+        for j in range(steps):
+            of_context += rise[..., j] * by_intercept[:, j, place, None]
+        of_context *= predictor.slope[:, None]
+        rises[..., place] = each * (of_rater @ of_context)
     # Averaged over a posterior: its square times the variance is what a normal one is missing.
     usual = _usual_variance(moments, t)
     within = np.exp(-0.5 * np.subtract.outer(t, t) ** 2 / usual[:, None])
@@ -142,8 +145,15 @@ def _own_information(
     return _less((of_rater @ complete.reshape(n, -1)).reshape(missing.shape), missing)
 
 
-def _entries(matrix: sparse.csr_array, rows: Indices, columns: Indices) -> Array:
-    return np.asarray(matrix[rows, columns]).ravel().astype(float)
+def _of_own(jacobian: sparse.csr_array, own: Indices, every: int, steps: int) -> tuple[Array, Array]:
+    """(contexts, own) and (contexts, intercepts, own): derivatives of the slope and of each intercept of the first
+    contexts in the parameters that stand at `own`; `every`: how many contexts there are."""
+    context = np.arange(len(own))
+    of_intercepts = every + context[:, None] * steps + np.arange(steps)
+    rows = np.column_stack([context, of_intercepts])
+    places = np.repeat(rows.ravel(), own.shape[1]), np.repeat(own, 1 + steps, axis=0).ravel()
+    found = np.asarray(jacobian[places], np.float64).reshape(*rows.shape, -1)
+    return found[:, 0], found[:, 1:]
 
 
 def _usual_variance(moments: Moments, t: Array) -> Array:

@@ -121,21 +121,24 @@ def placed(calibration: Calibration, ratings: Ratings) -> Placed:
     return latest_with(ratings, "placed", calibration, lambda: place(calibration, ratings))
 
 
-def keep_placed(
-    calibration: Calibration, ratings: Ratings, estimate: FacetsEstimate, spread: Matrix | None
-) -> None:
-    """Keep an estimation for the tests of its assumptions, which are about to ask the same ratings.
+def placed_estimate(estimate: FacetsEstimate, coded: Ratings, spread: Matrix | None = None) -> Placed | None:
+    """An estimation, for tests of its assumptions; None where it is too large, or not of the kind that they take.
 
-    `spread`: the covariance of the parameters, where it was found.
+    `coded`: the ratings with each score's place among those of the fit; `spread`: the covariance of the parameters,
+    where it was found.
     """
     problem = estimate.problem
     plain = problem.prior is None and problem.interactions is None and not problem.model.pieces
-    if not plain or not isinstance(problem, CellMarginal | EssayMarginal) or ratings.n_ratings > _MOST_KEPT:
-        return
+    if not plain or not isinstance(problem, CellMarginal | EssayMarginal) or coded.n_ratings > _MOST_KEPT:
+        return None
     small = spread if isinstance(spread, np.ndarray) and len(spread) <= _MOST_PARAMETERS else None
-    coded = with_scores(ratings, calibration.scores)
-    found = Placed(coded, problem, estimate.parameters, estimate.moments, small)
-    latest_with(ratings, "placed", calibration, lambda: found)
+    return Placed(coded, problem, estimate.parameters, estimate.moments, small)
+
+
+def keep_placed(calibration: Calibration, ratings: Ratings, found: Placed | None) -> None:
+    """Keep an estimation for the tests of its assumptions, which are about to ask the same ratings."""
+    if found is not None:
+        latest_with(ratings, "placed", calibration, lambda: found)
 
 
 def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:

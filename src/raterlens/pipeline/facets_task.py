@@ -19,7 +19,7 @@ from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.panel_prior import PanelPrior
-from raterlens.estimation.scoring import keep_placed, with_scores
+from raterlens.estimation.scoring import keep_placed, placed_estimate, with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
@@ -69,6 +69,9 @@ from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, ove
 from raterlens.uncertainty.resampling import redrawn
 from raterlens.uncertainty.shared_information import shared_information
 from raterlens.uncertainty.slope_limits import Reach, slope_limits
+
+# Parameters from which on a matrix takes longer to invert than a test on one thread to be made beside it.
+_LONG_TO_INVERT = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,9 +236,18 @@ class FacetsTask:
             return large_covariance(information, redundant, held, model)
         if not compiled_code_pays(self.ratings.n_ratings):
             return inverted(information, redundant, held)
-        # Who is linked to whom takes a while with many ratings, and a matrix is inverted on one thread.
-        with meanwhile(lambda: connected_groups(self.ratings)):
+        with meanwhile(partial(self._beside, estimate)):
             return inverted(information, redundant, held)
+
+    def _beside(self, estimate: FacetsEstimate) -> None:
+        """What takes a while with many ratings, while a matrix is inverted on one thread: who is linked to whom, and
+        what a test of assumptions asks of the estimates alone."""
+        connected_groups(self.ratings)
+        if self.run.beside is None or estimate.model.blocks.size < _LONG_TO_INVERT:
+            return
+        at = placed_estimate(estimate, self.coded)
+        if at is not None:
+            self.run.beside(at)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration, reach = self._calibration(estimate, covariance), self._reach(estimate, covariance)
@@ -259,7 +271,8 @@ class FacetsTask:
             self.checkpoint.finish()
         kept = calibration.for_keeping()
         if self.run.client is None and self.checkpoint is None:
-            keep_placed(kept, self.ratings, estimate, None if covariance is None else covariance.matrix)
+            spread = None if covariance is None else covariance.matrix
+            keep_placed(kept, self.ratings, placed_estimate(estimate, self.coded, spread))
         return Found(
             link=self.options.link.name,
             loglik=estimate.loglik,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from raterlens.config import FitConfig
+    from raterlens.estimation.scoring import Placed
     from raterlens.ratings.coded import Ratings
     from raterlens.result.record import Result
 
@@ -36,6 +37,9 @@ class Run:
     """Up to that many, covariances are computed in full, which takes 200 MB and seconds; beyond, by raters' blocks."""
     on_stage: Callable[[str], None] | None = None
     """Told what comes next: "fitting", "standard errors", "testing assumptions"."""
+
+    beside: "Callable[[Placed], None] | None" = None
+    """What may be asked of the estimates while standard errors keep one thread busy: tests of assumptions."""
 
     def enter(self, stage: str) -> None:
         if self.on_stage is not None:
