@@ -61,7 +61,8 @@ def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTE
 
 def read_off_slopes(function: Callable[[Array], Array], a: Array) -> Array:
     """A function of slopes alone at every one of them, (rows, places): a table for each row."""
-    return _of_rows(lambda slope, _: function(slope), a, np.zeros_like(a), UNSHIFTED, _SLOPE_SIZES)
+    # Any severities will do: there is one polynomial of them, a constant.
+    return _of_rows(lambda slope, _: function(slope), a, a, UNSHIFTED, _SLOPE_SIZES)
 
 
 def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Sizes) -> Array:
@@ -72,19 +73,17 @@ def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Si
     tried = _Places(a[row, few], eta[row, few], _at_places(shifts, row, few))
     exact = summed(function, *tried)
     draws, found = _Places(a, eta, shifts), np.empty((*exact.shape[:-1], a.shape[1]))
+    ends = tried if shifts is UNSHIFTED else draws
     left, wide = np.arange(len(a)), np.ptp(tried.a, axis=1) > 2 * _NEAR
     for size in sizes:
         some = left[~wide[left]] if size is _SIZES[0] else left
         if not len(some):
             continue
-        own = draws.of(some)
-        table = _Table.of(function, own, size)
-        off = np.abs(table.at(tried.of(some)) - exact[..., some, :]).max(axis=-1)
+        table, few_of = _Table.of(function, ends.of(some), size), tried.of(some)
+        off = np.abs(table.at(few_of) - exact[..., some, :]).max(axis=-1)
         close = off.reshape(-1, len(some)).max(axis=0) <= _CLOSE
-        if close.all():
-            found[..., some, :] = table.at(own)
-        elif close.any():
-            found[..., some[close], :] = table.of_rows(close).at(draws.of(some[close]))
+        if close.any():
+            (table if close.all() else table.of_rows(close)).fill(found, draws, some[close])
         left = np.setdiff1d(left, some[close], assume_unique=True)
     if len(left):
         found[..., left, :] = summed(function, *draws.of(left))
@@ -122,6 +121,7 @@ class _Table:
 
     @staticmethod
     def of(function: Function, places: _Places, size: tuple[int, int]) -> "_Table":
+        """`places`: all of each row, or at least those furthest out."""
         low, high = np.empty((2, 2, len(places.a)))
         low[0], high[0] = places.a.min(axis=1), places.a.max(axis=1)
         moved = [places.eta - shift for _, shift in places.shifts]
@@ -143,14 +143,24 @@ class _Table:
 
     def at(self, places: _Places) -> Array:
         """(..., rows, places): what the table says."""
-        a, eta, shifts = places
-        rows, *size = self.coefficients.shape[-3:]
-        if shifts is UNSHIFTED and available():
+        found = np.empty((*self.coefficients.shape[:-2], places.a.shape[1]))
+        self.fill(found, places, np.arange(len(places.a)))
+        return found
+
+    def fill(self, found: Array, places: _Places, rows: Indices) -> None:
+        """found (..., all rows, places) <- what the table says of its own rows, which these are among all."""
+        *_, n_rows, n, m = self.coefficients.shape
+        if places.shifts is UNSHIFTED and available():
             from raterlens.kernels.chebyshev_sums import chebyshev_sums  # may be missing
 
-            flat = self.coefficients.reshape(-1, rows, *size)
-            found = chebyshev_sums(flat, a, eta, self.centre, self.half)
-            return found.reshape(*self.coefficients.shape[:-3], *a.shape)
+            flat, out = self.coefficients.reshape(-1, n_rows, n, m), found.reshape(-1, *places.a.shape)
+            chebyshev_sums(flat, (places.a, places.eta), self.centre, self.half, rows, out)
+        else:
+            found[..., rows, :] = self._by_numpy(places.of(rows))
+
+    def _by_numpy(self, places: _Places) -> Array:
+        """(..., rows, places)"""
+        (a, eta, shifts), size = places, self.coefficients.shape[-2:]
         by_a = chebyshev.chebvander(self._within(0, a), size[0] - 1)
         by_eta = sum(
             weight * chebyshev.chebvander(self._within(1, eta - shift), size[1] - 1)

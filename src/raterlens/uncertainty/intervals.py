@@ -315,7 +315,7 @@ class _IfTheBest:
         if not on.is_most:
             return
         known = (on.a[rows] > FLATTEST) | (on.limits is not None)
-        might = known & (np.mean(np.abs(draws.a) >= draws.sigma, axis=1) > _TAIL)
+        might = known & (np.count_nonzero(np.abs(draws.a) >= draws.sigma, axis=1) > _TAIL * draws.a.shape[1])
         self._might[rows] = might
         if might.any():
             self._ends[:, rows][:, might] = outer_quantiles(draws.eta[might], _TAIL)

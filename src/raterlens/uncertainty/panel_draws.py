@@ -128,24 +128,24 @@ def _drawn(on: Measured) -> Callable[[slice], Draws]:
     if on.rival is not None:
         joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
     values, vectors = np.linalg.eigh(joint)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+    root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))[:, None]).swapaxes(0, 1))
     reversible = on.sampled or (on.a < 0).any()
 
     def of(rows: slice) -> Draws:
-        own = root[rows]
-        drawn = (own.reshape(-1, len(normal)) @ normal).reshape(*own.shape[:2], -1)
-        drawn += centre[rows, :, None]
-        slope, eta, sigma = (drawn[:, place] for place in range(3))
-        a = slope if reversible else np.maximum(slope, 0.0)
+        # Each in an array of its own, without gaps: kernels would copy others.
+        slope, eta, sigma, *halos = (own[rows] @ normal for own in root)
+        for place, drawn in enumerate((slope, eta, sigma, *halos)):
+            drawn += centre[rows, place, None]
+        a = slope if reversible or on.limits is not None else np.maximum(slope, 0.0, out=slope)
         if on.sampled:
             a = skewed(on.a[rows, None], a)
         elif on.limits is not None:
             a, eta = within_limits(on, rows, slope, eta, normal[0])
         np.abs(sigma, out=sigma)
         if on.is_most:
-            sigma = np.maximum(np.abs(a), sigma)
-        halo = 0.0 if on.halo is None else np.maximum(drawn[:, 3], 0.0)
-        return Draws(a, eta, np.maximum(sigma, FLATTEST), halo)
+            np.maximum(sigma, np.abs(a) if reversible else a, out=sigma)
+        halo = np.maximum(halos[0], 0.0, out=halos[0]) if halos else 0.0
+        return Draws(a, eta, np.maximum(sigma, FLATTEST, out=sigma), halo)
 
     return of
 

@@ -16,11 +16,12 @@ INLINE void polynomials(const double *restrict x, int64_t size, double *restrict
             out[k * LANE + l] = 2.0 * x[l] * out[(k - 1) * LANE + l] - out[(k - 2) * LANE + l];
 }
 
-/* out[v, r, p] = sum_ij c[v, r, i, j] T_i(x) T_j(y), where x and y are slopes[r, p] and severities[r, p] as seen from the
-   centre of their row, in units of half its width: centre[0, r] and half[0, r] of slopes, [1, r] of severities. `scratch` is
-   for n + m lanes. */
+/* out[v, own, p] = sum_ij c[v, r, i, j] T_i(x) T_j(y) with own = row[r], where x and y are slopes[own, p] and
+   severities[own, p] as seen from the centre of their row, in units of half its width: centre[0, r] and half[0, r] of slopes,
+   [1, r] of severities. There are `rows` tables, and `all` rows of places. `scratch` is for n + m lanes. */
 EXPORT void KERNEL(chebyshev_sums)(
-    int64_t first, int64_t last, int64_t rows, int64_t size, const double *restrict slopes,
+    int64_t first, int64_t last, const int64_t *restrict row, int64_t rows, int64_t all, int64_t size,
+    const double *restrict slopes,
     const double *restrict severities, const double *restrict centre, const double *restrict half,
     const double *restrict coefficients, int64_t values, int64_t n, int64_t m, double *restrict scratch,
     double *restrict out
@@ -31,7 +32,7 @@ EXPORT void KERNEL(chebyshev_sums)(
             int64_t left = size - begin < LANE ? size - begin : LANE;
             double x[LANE], y[LANE];
             for (int l = 0; l < LANE; l++) {
-                int64_t p = r * size + begin + (l < left ? l : 0);
+                int64_t p = row[r] * size + begin + (l < left ? l : 0);
                 x[l] = (slopes[p] - centre[r]) / half[r];
                 y[l] = (severities[p] - centre[rows + r]) / half[rows + r];
             }
@@ -49,7 +50,7 @@ EXPORT void KERNEL(chebyshev_sums)(
                         total[k] += inner[k] * load(by_slope + i * LANE + 4 * k);
                 }
                 for (int64_t l = 0; l < left; l++)
-                    out[(v * rows + r) * size + begin + l] = total[l / 4][l % 4];
+                    out[(v * all + row[r]) * size + begin + l] = total[l / 4][l % 4];
             }
         }
 }
