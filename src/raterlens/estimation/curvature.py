@@ -106,7 +106,7 @@ def _own_information(
     n, every, steps = model.n_rated, len(model.contexts), len(response.lever)
     rater, counts = model.contexts.rater[:n], counts[:n]
     predictor = predictor.first(n)
-    by_slope, by_intercept = _of_own(model.jacobian(parameters), own[rater], every, steps)
+    by_slope, by_intercept = _of_own(problem.jacobian(parameters), own[rater], every, steps)
     bend = -response.curvature(predictor, t, counts)
     of_rater = sparse.csr_array((np.ones(n), (rater, np.arange(n))), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)

@@ -46,7 +46,7 @@ def joint_inverse(
     model = problem.model
     counts = problem.derivatives(parameters, nodes).counts
     curvature = context_curvature(problem.response, model.predictor(parameters), nodes, counts)
-    jacobian = model.jacobian(parameters)
+    jacobian = problem.jacobian(parameters)
     whole = -np.asarray((jacobian.T @ curvature @ jacobian).toarray())
     of_others = whole.diagonal() <= 1e-9 * information
     whole[of_others, of_others] = information[of_others]

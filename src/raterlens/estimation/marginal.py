@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from scipy import sparse
 
 from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of
@@ -66,11 +67,21 @@ class FacetsMarginal:
     """What raters have in common, as part of what is maximised."""
     interactions: InteractionPrior | None = None
     """How much raters differ between items or levels, another such part."""
+    _jacobian: sparse.csr_array | None = None
+    """Of the model, where it is the same at all parameters."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
 
     def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         self.model, self.response, self.pseudo = model, response, pseudo
+
+    def jacobian(self, parameters: Array) -> sparse.csr_array:
+        """Of the model; not to be changed."""
+        if not self.model.straight:
+            return self.model.jacobian(parameters)
+        if self._jacobian is None:
+            self._jacobian = self.model.jacobian(parameters)
+        return self._jacobian
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
@@ -241,9 +252,6 @@ class EssayMarginal(FacetsMarginal):
         else:
             self.engine, self.kinds = arrange()
         members = self.kinds.members
-        # Sparse matrices take longer to begin with than small ones take to be multiplied.
-        self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
-        self._kinds_of_contexts = self._members.T
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
@@ -253,6 +261,10 @@ class EssayMarginal(FacetsMarginal):
             from raterlens.kernels.logistic import Essays  # may be missing
 
             self._essays = Essays.of(members)
+        else:
+            # Sparse matrices take longer to begin with than small ones take to be multiplied.
+            self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
+            self._kinds_of_contexts = self._members.T
 
     def by_ratings(self, ratings: Ratings) -> CellMarginal:
         """The same problem with single ratings as cells: for where essays are of too many kinds."""

@@ -103,7 +103,7 @@ def climb(
         if told.objective_changed:
             here = at(here.x)
         if told.inverse_curvature is not None:
-            memory = _Memory(sparse.diags_array(scale) @ told.inverse_curvature @ sparse.diags_array(scale))
+            memory = _Memory(told.inverse_curvature, scale)
     return here, iterations
 
 
@@ -142,8 +142,9 @@ def _shorter(gain: float, promised: float) -> float:
 class _Memory:
     """The last steps and how the gradient fell along them: what is known of the curvature."""
 
-    def __init__(self, inverse: sparse.csr_array | None = None) -> None:
-        self.inverse = inverse
+    def __init__(self, inverse: sparse.csr_array | None = None, scale: Array | float = 1.0) -> None:
+        """The inverse curvature is by the parameters, steps are in coordinates."""
+        self.inverse, self._scale = inverse, scale
         self._pairs: deque[tuple[Array, Array]] = deque(maxlen=_MEMORY)
 
     @property
@@ -164,7 +165,7 @@ class _Memory:
             weights.append((step @ direction) / (step @ fall))
             direction -= weights[-1] * fall
         if self.inverse is not None:
-            direction = np.where(free, self.inverse @ direction, 0.0)
+            direction = np.where(free, self._scale * (self.inverse @ (self._scale * direction)), 0.0)
         elif pairs:
             step, fall = pairs[-1]
             direction *= (step @ fall) / (fall @ fall)

@@ -1,5 +1,6 @@
 """How each rater's slope, or severity, comes from parameters: its own, shared, or explained by covariates."""
 
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -47,10 +48,12 @@ class Linear:
     places: Indices | None = None
 
     @staticmethod
+    @lru_cache(maxsize=4)
     def own(n: int) -> "Linear":
         return Linear(sparse.eye_array(n, format="csr"), identity=True, places=np.arange(n))
 
     @staticmethod
+    @lru_cache(maxsize=4)
     def common(n: int) -> "Linear":
         return Linear(sparse.csr_array(np.ones((n, 1))), places=np.zeros(n, np.int64))
 

@@ -270,9 +270,23 @@ class FacetsModel:
             own.append(effect.places + self.blocks[name].start)
         return np.concatenate([*own, np.arange(self._rest, self.blocks.size)])
 
+    @property
+    def straight(self) -> bool:
+        """Whether the map is linear, so that its jacobian is the same at all parameters; models that build on this one
+        add to it what need not be."""
+        effects = self._of_raters.values()
+        return type(self) is FacetsModel and self._plain and all(isinstance(own, Linear) for own in effects)
+
+    @property
+    def _plain(self) -> bool:
+        """Whether nothing multiplies slopes, which are parameters or sums of them."""
+        return (
+            not self.item_slopes and not self.difficulty_on_ability_scale and isinstance(self.slope, Linear)
+        )
+
     def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
         """(parameters, parameters): the map's own curvature, weighted by derivatives in slopes and intercepts."""
-        if not self.item_slopes and not self.difficulty_on_ability_scale and isinstance(self.slope, Linear):
+        if self._plain:
             return sparse.csr_array((self.blocks.size, self.blocks.size))
         parts, contexts, at = self._parts(parameters), self.contexts, self.effects
         d_base = d_intercepts @ self.lever

@@ -41,9 +41,10 @@ def observed_information(
         at_nodes = counted_scores(problem.response, predictor, PSEUDO_NODES.points, pseudo)
         d_slope = d_slope + at_nodes @ problem.response.lever @ PSEUDO_NODES.points
         d_intercepts = d_intercepts + at_nodes.sum(axis=1)
-    jacobian = model.jacobian(parameters)
+    jacobian = problem.jacobian(parameters)
     second = jacobian.T @ curvature @ jacobian
-    second = second + model.second(parameters, d_slope, d_intercepts)
+    if not model.straight:
+        second = second + model.second(parameters, d_slope, d_intercepts)
     second = shape_added(problem, second, parameters, found.everyone, nodes)
     if isinstance(problem, EssayMarginal) and not few_kinds(problem, nodes):
         problem = problem.by_ratings(ratings)

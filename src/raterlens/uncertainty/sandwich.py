@@ -74,7 +74,7 @@ def summed_scores(
         (found.ravel(), np.column_stack([context, rows]).ravel(), begin * (1 + steps)),
         shape=(ratings.n_students, len(contexts) * (1 + steps)),
     )
-    return sparse.csr_array(in_contexts @ problem.model.jacobian(parameters))
+    return sparse.csr_array(in_contexts @ problem.jacobian(parameters))
 
 
 def _by_student(ratings: Ratings) -> tuple[Indices, Indices]:
