@@ -25,13 +25,15 @@ from scipy import special
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.records import dataclass
-from raterlens.types import Array
+from raterlens.types import Array, Mask
 
 ROOT_2PI = math.sqrt(2 * math.pi)
 _AT_A_TIME = 2**17
 """Numbers in one pass over a grid."""
 _PER_VALUE = 100
 """Numbers that readable code goes over for each value: the mixture's components, thrice."""
+_STEEPEST = 16.0
+"""Slopes beyond it are left to readable code: compiled code goes over nodes beyond the grid, too."""
 
 
 def moments(slope: Array, severity: Array, link: Link, order: int = 0) -> Array:
@@ -109,11 +111,25 @@ class Grid:
 
 def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
     """M_0 .. M_order of any smooth density, shape (order + 1, raters), for slopes a ≥ 0."""
-    out, flat = np.empty((order + 1, a.size)), a <= grid.steep
-    for block in blocks(np.flatnonzero(flat)):
+    out, steep = np.empty((order + 1, a.size)), a > grid.steep
+    for block in blocks(np.flatnonzero(~steep)):
         out[:, block] = _in_ability(a[block], eta[block], density, order, grid)
-    out[:, ~flat] = _in_predictor(a[~flat], eta[~flat], density, order, grid)
+    if order == 0 and (many := many_steep(a, eta, grid)) is not None:
+        from raterlens.kernels.normal_averages import normal_averages  # may be missing
+
+        out[:, many] = normal_averages(
+            _on_nodes(density, grid)[None], predictor_nodes(grid), a[many], eta[many]
+        )
+        steep &= ~many
+    out[:, steep] = _in_predictor(a[steep], eta[steep], density, order, grid)
     return out
+
+
+def many_steep(a: Array, eta: Array, grid: Grid) -> Mask | None:
+    """Raters for whom compiled code serves, which is in the predictor; None where they are too few to pay."""
+    steep = (a > grid.steep) & (a <= _STEEPEST) & ~np.isnan(eta)
+    pays = compiled_code_pays(np.count_nonzero(steep) * (grid.high - grid.low) / grid.step)
+    return steep if pays else None
 
 
 def blocks(index: NDArray[np.intp], each: int = 64) -> Iterator[NDArray[np.intp]]:
@@ -139,7 +155,7 @@ def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: 
 
 
 def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
-    x, weight = _weights(density, grid)
+    x, weight = predictor_nodes(grid), grid.step * _on_nodes(density, grid)
     out = np.empty((order + 1, a.size))
     # In tables that are filled again and again: making them anew would take longer than what is put into them.
     kept: tuple[Array, Array] | None = None
@@ -160,10 +176,9 @@ def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order
 
 
 @lru_cache(maxsize=16)
-def _weights(density: Callable[[Array], Array], grid: Grid) -> tuple[Array, Array]:
-    """The grid in x with the density on it, which no parameter of a rater changes."""
-    x = predictor_nodes(grid)
-    return x, grid.step * density(x)
+def _on_nodes(density: Callable[[Array], Array], grid: Grid) -> Array:
+    """On the grid in x, where no parameter of a rater changes it."""
+    return density(predictor_nodes(grid))
 
 
 # The steps follow from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which

@@ -17,6 +17,7 @@ from raterlens.capability.density_moments import (
     Grid,
     ability_nodes,
     blocks,
+    many_steep,
     moments,
     predictor_nodes,
 )
@@ -82,7 +83,15 @@ def reached(
         out[:, :, block] = np.einsum(
             "t,skta->ska", of_ability, cumulative(np.multiply.outer(t, a[block]) - eta[block])
         )
-    for block in blocks(np.flatnonzero(a > grid.steep), len(x)):
+    steep = a > grid.steep
+    if (many := many_steep(a, eta, grid)) is not None:
+        from raterlens.kernels.normal_averages import normal_averages  # may be missing
+
+        # By parts: densities of normal distributions take less time than their tails.
+        on_nodes = cumulative(x).reshape(-1, len(x))
+        out[:, :, many] = normal_averages(on_nodes, x, a[many], eta[many]).reshape(2, len(of_step), -1)
+        steep &= ~many
+    for block in blocks(np.flatnonzero(steep), len(x)):
         z = np.add.outer(x, eta[block])
         z /= a[block]
         # The smaller of the two tails, and the other as what is left.
