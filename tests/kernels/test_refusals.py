@@ -26,6 +26,7 @@ from raterlens.kernels.library import begin_within, inside
 from raterlens.kernels.posterior_pass import STENCIL, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
+from raterlens.kernels.score_sums import ScoreSums
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.kernels.true_categories import expected_truths
 
@@ -97,6 +98,10 @@ def readings(sets, probabilities, rule, points, counts):
 
 def covariances(scores, posteriors, first, span, total):
     Covariances(scores).add(posteriors, first, (span, total))
+
+
+def score_sums(span, weights, **known):
+    ScoreSums(**known).over(span, weights)
 
 
 def row_keys(of_column, keys, **known):
@@ -262,6 +267,11 @@ CALLS: dict[str, Call] = {
         "second": ones(3, 5), "posterior": ones(2, 5) / 5,
     }),
     "between": (between, {"parts": 2, "weights": ones(2 * STENCIL - 1, STENCIL) / STENCIL, "width": 30}),
+    "score sums": (score_sums, {
+        "begin": longs(0, 2, 3), "cell": ints(1, 0, 1), "score": np.array([0, 2, 1], np.int16),
+        "tables": ones(3, 2, 5), "points": POINTS, "jacobian": sparse.csr_array(ones(6, 4)),
+        "span": (0, 2), "weights": ones(2, 5),
+    }),
     "covariances": (covariances, {
         "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "total": np.zeros(4),
     }),
@@ -361,6 +371,19 @@ WRONG: list[tuple[str, str, Any]] = [
     ("posteriors", "found", replace(FOUND, posterior=ones(1, 5))),
     ("posteriors", "found", replace(FOUND, posterior=ones(2, 17))),
     ("posteriors", "found", replace(FOUND, loglik=ones(1))),
+    ("score sums", "begin", longs(0, 2, 4)),
+    ("score sums", "begin", longs(0, 3, 2)),
+    ("score sums", "cell", ints(1, 2, 1)),
+    ("score sums", "cell", ints(1, -1, 1)),
+    ("score sums", "score", np.array([0, 3, 1], np.int16)),
+    ("score sums", "score", np.array([0, 1], np.int16)),
+    ("score sums", "tables", ones(3, 4, 5)),
+    ("score sums", "tables", ones(2, 2, 5)),
+    ("score sums", "points", ones(4)),
+    ("score sums", "jacobian", sparse.csr_array(ones(5, 4))),
+    ("score sums", "span", (0, 3)),
+    ("score sums", "span", (1, 2)),
+    ("score sums", "weights", ones(2, 4)),
     ("averaged", "weight", longs(0, 2, 1)),
     ("averaged", "row", ints(0, 3, 1)),
     ("averaged", "row", ints(0, 1)),

@@ -52,6 +52,9 @@ class Curve(Protocol):
     def rates(self, a: Array, eta: Array) -> Array:
         """(2, steps, ...): the same on average over a standard normal population."""
 
+    def expected(self, a: Array, eta: Array) -> Array:
+        """The mean on average over a standard normal population."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassCurve:
@@ -81,6 +84,9 @@ class PassCurve:
 
     def rates(self, a: Array, eta: Array) -> Array:
         return pass_and_fail(a, eta, self.link)[:, None]
+
+    def expected(self, a: Array, eta: Array) -> Array:
+        return np.asarray(pass_and_fail(a, eta, self.link)[0])
 
     def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
         """`rates`, and the first of the moments."""
@@ -123,6 +129,9 @@ class GradedCurve:
 
     def rates(self, a: Array, eta: Array) -> Array:
         return np.stack([pass_and_fail(a, eta + tau, self.link) for tau in self._each()], axis=1)
+
+    def expected(self, a: Array, eta: Array) -> Array:
+        return np.asarray(self.rates(a, eta)[0].mean(axis=0))
 
     def _each(self) -> Array:
         return self.thresholds.ravel()
@@ -181,6 +190,17 @@ class AdjacentCurve:
 
     def _rates(self, a: Array, eta: Array) -> Array:
         return reached(a, eta, self.cumulative, self._step_densities, self._grid)
+
+    def expected(self, a: Array, eta: Array) -> Array:
+        a, eta = np.broadcast_arrays(np.abs(a), np.asarray(eta, np.float64))
+        return read_off(self._expected, a, eta) if many_draws(a) else self._expected(a, eta)
+
+    def _expected(self, a: Array, eta: Array) -> Array:
+        def both(s: Array) -> Array:
+            mean = self.mean(s)
+            return np.stack([mean, 1 - mean])[:, None]
+
+        return np.asarray(reached(a, eta, both, lambda x: self.density(x)[None], self._grid)[0, 0])
 
     @property
     def _grid(self) -> Grid:

@@ -32,6 +32,8 @@ _AT_A_TIME = 2**17
 """Numbers in one pass over a grid."""
 _PER_VALUE = 100
 """Numbers that readable code goes over for each value: the mixture's components, thrice."""
+_PER_NODE = 10
+"""Numbers that readable code goes over for each node: an exponential, and what leads to it."""
 _STEEPEST = 16.0
 """Slopes beyond it are left to readable code: compiled code goes over nodes beyond the grid, too."""
 
@@ -128,7 +130,7 @@ def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: i
 def many_steep(a: Array, eta: Array, grid: Grid) -> Mask | None:
     """Raters for whom compiled code serves, which is in the predictor; None where they are too few to pay."""
     steep = (a > grid.steep) & (a <= _STEEPEST) & ~np.isnan(eta)
-    pays = compiled_code_pays(np.count_nonzero(steep) * (grid.high - grid.low) / grid.step)
+    pays = compiled_code_pays(np.count_nonzero(steep) * (grid.high - grid.low) / grid.step * _PER_NODE)
     return steep if pays else None
 
 

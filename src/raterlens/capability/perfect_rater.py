@@ -117,8 +117,7 @@ def standard_of(
 
     `eta` is counted from the average rater, and students from the ability at which that rater is undecided.
     """
-    share = population.centred().shares(curve, a, eta - _undecided(curve), halo)
-    return np.tensordot(curve.step_weights, share[0], 1)
+    return population.centred().expected(curve, a, eta - _undecided(curve), halo)
 
 
 def _undecided(curve: Curve) -> float:

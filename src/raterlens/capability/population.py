@@ -85,6 +85,9 @@ class Population(Protocol):
     def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """(2, steps, ...): how often each step of the scores is reached, and how often not."""
 
+    def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        """The expected score as a share of its range."""
+
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         """The shares, and Cov(score, θ)."""
 
@@ -160,6 +163,9 @@ class Normal:
 
     def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         return curve.rates(self._reach(a, halo), eta - a * self.mean)
+
+    def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        return curve.expected(self._reach(a, halo), eta - a * self.mean)
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         # Stein's identity: Cov(y, θ) = Var(θ) E[dy/dθ].
@@ -262,6 +268,9 @@ class Histogram:
 
     def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         return self.follows(curve, a, eta, halo)[0]
+
+    def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+        return np.tensordot(curve.step_weights, self.shares(curve, a, eta, halo)[0], 1)
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         def both(a: Array, eta: Array) -> Array:

@@ -2,9 +2,9 @@
 
 #include "kernels.h"
 
-/* Standard deviations from its mean beyond which a normal density is nothing; the slope is added to them, by which its
-   peak moves where it is multiplied by exp(x), as tails of scores fall. */
-static const double REACH = 10.0;
+/* Standard deviations from its mean beyond which a normal density is nothing, 1e-17 of its peak; the slope is added to
+   them, by which the peak moves where it is multiplied by exp(x), as tails of scores fall. */
+static const double REACH = 8.8;
 static const double ROOT_2PI = 2.5066282746310005;
 
 /* Lanes after which the recursion below starts anew, before its rounding errors matter. */

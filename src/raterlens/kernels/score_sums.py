@@ -1,0 +1,117 @@
+"""Students' scores, summed over nodes of ability with weights of each student's own (`c/score_sums.c`).
+
+The same sums as in `uncertainty/sandwich.py`, where their readable twin is.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Shorts,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
+from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.types import Array, Indices
+
+Codes = NDArray[np.integer]
+
+_score_sums = kernel(
+    "score_sums",
+    *[Integer] * 2,
+    Doubles,
+    Integer,
+    Doubles,
+    *(Longs, Ints, Shorts),
+    *(Longs, Ints, Ints, Doubles),
+    *(Longs, Ints, Doubles),
+    *[Integer] * 2,
+    *(Longs, Longs, Ints, Doubles),
+)
+
+
+class ScoreSums:
+    """Ratings, student after student, and scores of their cells at nodes of ability."""
+
+    def __init__(
+        self,
+        begin: Indices,
+        cell: Codes,
+        score: Codes | None,
+        tables: Array,
+        points: Array,
+        jacobian: sparse.csr_array,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        begin
+            (students + 1,): where the ratings of each begin, with the end.
+        cell
+            (ratings,): a context, or a context with a score.
+        score
+            (ratings,): where cells are contexts, whose tables leave out what depends on the score.
+        tables
+            (1 + steps, cells, nodes): derivatives of a cell's log-probability in its slope and its intercepts.
+        jacobian
+            (contexts + contexts x steps, parameters): of slopes and intercepts.
+        """
+        (rows, n_cells, size), steps = tables.shape, len(tables) - 1
+        contexts = jacobian.shape[0] // rows
+        fitting = contexts * rows == jacobian.shape[0] > 0 and n_cells % contexts == 0
+        refuse_unless(fitting and same(size, len(points)), "cells and contexts")
+        # Of graded scores most are 0: a score depends on the two thresholds around it.
+        of_cell, which = np.nonzero(tables.any(axis=2).T)
+        context = of_cell // (n_cells // contexts)
+        through = np.where(which == 0, context, contexts + context * steps + which - 1)
+        first = np.searchsorted(of_cell, np.arange(n_cells + 1))
+        self._entries = (
+            Longs.of(first), Ints.of(which * n_cells + of_cell), Ints.of(through), Doubles.of(tables)
+        )  # fmt: skip
+        self._jacobian, self._points, self._sizes = (
+            SparseRows.of(jacobian),
+            Doubles.of(points),
+            (contexts, steps),
+        )
+        self._begin, self._cell = Longs.of(begin), Ints.of(cell)
+        fitting = begin_within(self._begin, len(cell)) and inside(self._cell, n_cells)
+        refuse_unless(fitting, "cells of ratings")
+        # Parameters of each rating, those that a student's ratings share counted as often.
+        lengths = np.diff(self._jacobian.indptr)
+        widths = np.bincount(of_cell, lengths[through], n_cells).astype(np.int64)
+        self._score = None
+        if score is not None:
+            self._score = Shorts.of(score)
+            fitting = same(n_cells, contexts) and same(len(score), len(cell))
+            refuse_unless(fitting and inside(self._score, rows), "scores of ratings")
+            widths += lengths[:contexts] + lengths[contexts:].reshape(contexts, steps).max(axis=1)
+        self._most = np.concatenate([[0], np.cumsum(widths[cell])])
+
+    def over(self, span: tuple[int, int], weights: Array) -> tuple[Indices, Codes, Array]:
+        """How many parameters each of these students' ratings depend on, which, and the sums of their scores with these
+        weights (students, nodes)."""
+        begin, n_parameters = self._begin, self._jacobian.shape[1]
+        fitting = 0 <= span[0] <= span[1] < len(begin)
+        refuse_unless(
+            fitting and weights.shape == (span[1] - span[0], len(self._points)), "weights of students"
+        )
+        most = self._most[begin[span[1]]] - self._most[begin[span[0]]]
+        most = min(int(most), len(weights) * n_parameters)
+        place, lengths = np.full(n_parameters, -1, dtype=np.int64), np.empty(len(weights), dtype=np.int64)
+        parameter, value = np.empty(most, dtype=np.int32), np.empty(most)
+        jacobian = self._jacobian.indptr, self._jacobian.indices, self._jacobian.data
+        _score_sums(
+            *span, Doubles.of(weights), len(self._points), self._points, self._begin, self._cell,
+            self._score, *self._entries,
+            *jacobian, *self._sizes, place, lengths, parameter, value,
+        )  # fmt: skip
+        found = int(lengths.sum())
+        return lengths, parameter[:found], value[:found]

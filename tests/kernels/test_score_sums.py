@@ -1,0 +1,41 @@
+"""Students' scores summed by compiled code equal the readable ones."""
+
+import numpy as np
+import pytest
+
+from raterlens.engine.protocol import Nodes
+from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.estimation.marginal_forms import marginal
+from raterlens.uncertainty.sandwich import summed_scores
+from tests.support.facets_models import KINDS, make, ratings_of, somewhere
+
+WEIGHTS = {
+    "posterior": lambda posterior: posterior,
+    "about 0": lambda posterior: posterior * np.linspace(-1, 1, posterior.shape[1]),
+    "nothing": np.zeros_like,
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_equal_the_readable_ones(small, kind, weights, monkeypatch):
+    ratings = ratings_of(small, kind)
+    model, response = make(small, kind)
+    problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
+    x, nodes, found = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2), []
+    for numbers in (np.inf, 0):
+        monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+        found.append(summed_scores(problem, ratings, x, nodes, WEIGHTS[weights]))
+    readable, compiled = (scores.toarray() for scores in found)
+    np.testing.assert_allclose(compiled, readable, rtol=1e-11, atol=1e-12)
+
+
+def test_it_does_not_matter_how_many_students_are_gone_over_at_a_time(small, monkeypatch):
+    model, response = make(small, "gmf")
+    problem = marginal(small, model, response, pseudo_ratings(model, response.n_categories))
+    x, nodes, found = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2), []
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    for students in (1000, 7):
+        monkeypatch.setattr("raterlens.uncertainty.sandwich._NEAR", students * len(nodes.points))
+        found.append(summed_scores(problem, small, x, nodes, WEIGHTS["posterior"]).toarray())
+    np.testing.assert_array_equal(*found)
