@@ -4,20 +4,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.kernels.coded_columns import counted_cells, look_up, none_alike, show_rows, tallied_students
-from raterlens.reading.levels import code
+from raterlens.kernels.coded_columns import (
+    counted_cells,
+    none_alike,
+    recode_numbers,
+    show_numbers,
+    tallied_students,
+)
+from raterlens.reading.levels import code, code_parts
 from raterlens.reading.repeated_rows import rows_alike
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_a_row_is_shown_for_each_value_and_codes_are_looked_up(kind):
-    values = np.array([5, 3, 5, 7, 3], dtype=kind)
-    shown_in = np.full(5, -1)
-    show_rows(values, 3, 100, shown_in)
-    assert shown_in.tolist() == [101, -1, 100, -1, 103]
-    codes = np.empty(5, dtype=np.int32)
-    look_up(values, 3, np.array([10, 0, 11, 0, 12], dtype=np.int32), codes)
-    assert codes.tolist() == [11, 10, 11, 12, 10]
+def test_numbers_that_occur_are_shown_and_recoded():
+    numbers, shown = np.array([5, 3, 5, 7, 3], dtype=np.int32), np.zeros(5, dtype=np.int8)
+    show_numbers(numbers, 3, shown)
+    assert shown.tolist() == [1, 0, 1, 0, 1]
+    recode_numbers(numbers, 3, np.array([10, 0, 11, 0, 12], dtype=np.int32))
+    assert numbers.tolist() == [11, 10, 11, 12, 10]
 
 
 @pytest.mark.parametrize("kind", [pl.Int16, pl.Int32, pl.UInt32, pl.Int64, pl.Categorical])
@@ -27,10 +30,12 @@ def test_a_long_column_in_chunks_is_coded_as_a_short_one(kind, monkeypatch):
     column = column.cast(pl.String).cast(kind) if kind == pl.Categorical else column.cast(kind)
     chunks = pl.concat([column[:300], column[300:450], column[450:]], rechunk=False)
     readable = code(column)
-    monkeypatch.setattr("raterlens.reading.levels.compiled_code_pays", lambda _: True)
-    compiled = code(chunks, many=10, block=64)
-    np.testing.assert_array_equal(compiled.codes, readable.codes)
-    assert compiled.labels.to_list() == readable.labels.to_list()
+    monkeypatch.setattr("raterlens.reading.small_numbers.compiled_code_pays", lambda _: True)
+    for compiled in (code(chunks, many=10, block=64), code_parts([column[:500], column[500:]], 900)):
+        assert compiled is not None
+        np.testing.assert_array_equal(compiled.codes, readable.codes)
+        assert compiled.labels.to_list() == readable.labels.to_list()
+        assert compiled.labels.dtype == kind
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -232,10 +232,10 @@ CALLS: dict[str, Call] = {
         "sets": SETS, "probabilities": ones(3, 3, 5) / 3, "rule": RULE, "points": POINTS, "counts": ones(2, 5),
     }),
     "shown": (
-        coded_columns.show_rows, {"values": ints(5, 7), "lowest": 5, "offset": 0, "shown_in": longs(-1, -1, -1)}
+        coded_columns.show_numbers, {"numbers": ints(5, 7), "lowest": 5, "shown": np.zeros(3, dtype=np.int8)}
     ),
-    "looked up": (
-        coded_columns.look_up, {"values": longs(5, 7), "lowest": 5, "table": ints(2, 1, 0), "codes": ints(0, 0)}
+    "recoded": (
+        coded_columns.recode_numbers, {"numbers": ints(5, 7), "lowest": 5, "table": ints(2, 1, 0)}
     ),
     "cells": (coded_columns.counted_cells, {
         "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
@@ -421,11 +421,10 @@ WRONG: list[tuple[str, str, Any]] = [
     ("readings", "counts", ones(1, 5)),
     ("readings", "points", POINTS[1:]),
     ("readings", "probabilities", ones(3, 1, 5)),
-    ("shown", "values", ints(4, 7)),
-    ("shown", "values", ints(5, 8)),
-    ("looked up", "values", longs(4, 5)),
-    ("looked up", "values", longs(5, 8)),
-    ("looked up", "codes", ints(0)),
+    ("shown", "numbers", ints(4, 7)),
+    ("shown", "numbers", ints(5, 8)),
+    ("recoded", "numbers", ints(4, 7)),
+    ("recoded", "numbers", ints(5, 8)),
     ("cells", "rater", ints(0, 2)),
     ("cells", "item", ints(0, 2)),
     ("cells", "item", ints(0)),

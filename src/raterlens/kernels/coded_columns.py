@@ -1,7 +1,7 @@
 """Columns of one number per rating, for large data: codes by a table, and rows that repeat another
 (`c/coded_columns.c`).
 
-The readable twins are in `reading/levels.py`, `reading/repeated_rows.py` and `ratings/coded.py`.
+The readable twins are in `reading/small_numbers.py`, `reading/repeated_rows.py` and `ratings/coded.py`.
 """
 
 import ctypes
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.kernels.library import (
+    Bytes,
     Doubles,
     Integer,
     Ints,
@@ -29,10 +30,8 @@ from raterlens.types import Array, Indices
 # Rows of a student up to which each is compared with each.
 _MOST = 256
 
-_show_ints = kernel("show_ints", Ints, Integer, Integer, Integer, Longs)
-_show_longs = kernel("show_longs", Longs, Integer, Integer, Integer, Longs)
-_look_up_ints = kernel("look_up_ints", Ints, Integer, Integer, Ints, Ints)
-_look_up_longs = kernel("look_up_longs", Longs, Integer, Integer, Ints, Ints)
+_show_numbers = kernel("show_numbers", Ints, Integer, Integer, Bytes)
+_recode_numbers = kernel("recode_numbers", Ints, Integer, Integer, Ints)
 _any_alike = kernel(
     *("any_alike", Integer, Integer, Ints, Integer, ctypes.c_void_p, Longs, Integer, Longs),
     returns=ctypes.c_int32,
@@ -43,24 +42,20 @@ _tally_students = kernel(
 _count_cells = kernel("count_cells", Integer, Integer, Ints, Ints, Integer, Shorts, Integer, Longs)
 
 
-def show_rows(values: NDArray[Any], lowest: int, offset: int, shown_in: Indices) -> None:
-    """For each value that occurs and has no row so far, one that shows it, at `value - lowest`; rows are counted from
-    `offset`."""
-    refuse_unless(_in_table(values, lowest, len(shown_in)), "numbers of a column")
-    show = _show_ints if values.dtype == np.int32 else _show_longs
-    show(values, len(values), lowest, offset, shown_in)
+def show_numbers(numbers: NDArray[np.int32], lowest: int, shown: NDArray[np.int8]) -> None:
+    """1 for each number that occurs, at `number - lowest`."""
+    refuse_unless(_in_table(numbers, lowest, len(shown)), "numbers of a column")
+    _show_numbers(numbers, len(numbers), lowest, shown)
 
 
-def look_up(values: NDArray[Any], lowest: int, table: NDArray[np.int32], codes: NDArray[np.int32]) -> None:
-    """What stands in the table at `value - lowest`."""
-    fitting = same(len(values), len(codes)) and _in_table(values, lowest, len(table))
-    refuse_unless(fitting, "numbers of a column")
-    find = _look_up_ints if values.dtype == np.int32 else _look_up_longs
-    find(values, len(values), lowest, table, codes)
+def recode_numbers(numbers: NDArray[np.int32], lowest: int, table: NDArray[np.int32]) -> None:
+    """What stands in the table at `number - lowest`, in the place of each number."""
+    refuse_unless(_in_table(numbers, lowest, len(table)), "numbers of a column")
+    _recode_numbers(numbers, len(numbers), lowest, table)
 
 
-def _in_table(values: NDArray[Any], lowest: int, size: int) -> bool:
-    return not len(values) or lowest <= int(values.min()) <= int(values.max()) < lowest + size
+def _in_table(numbers: NDArray[np.int32], lowest: int, size: int) -> bool:
+    return not len(numbers) or lowest <= int(numbers.min()) <= int(numbers.max()) < lowest + size
 
 
 def counted_cells(

@@ -14,7 +14,7 @@ from raterlens.ratings.known_answers import KnownAnswers, renumbered
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import once_each, table_answers
-from raterlens.reading.levels import Levels, alike, code, combine
+from raterlens.reading.levels import Levels, alike, code, code_parts, combine
 from raterlens.reading.masks import count, everywhere, is_everywhere
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.proposals.label_spellings import merged
@@ -129,9 +129,20 @@ class _Labels:
             frame = rows.frame if name in rows.frame.columns else table.take([name]).frame
             return frame[name]
 
-        students, raters = _levels(column, "student", roles.student), _levels(column, "rater", roles.rater)
-        items, item_codes = item_levels(column, roles)
-        facets = {name: _levels(column, "facet", (name,)) for name in roles.facets}
+        def coded(names: tuple[str, ...]) -> Levels:
+            if len(names) == 1 and table.parts is not None and names[0] not in rows.frame.columns:
+                found = code_parts(table.parts(names[0]), table.n_rows)
+                if found is not None:
+                    return found
+            return combine([column(name) for name in names])
+
+        students, raters = _levels(coded, "student", roles.student), _levels(coded, "rater", roles.rater)
+        if roles.item:
+            items = _levels(coded, "item", roles.item)
+            item_codes = items.codes[:, None]
+        else:
+            items, item_codes = items_of_columns(roles)
+        facets = {name: _levels(coded, "facet", (name,)) for name in roles.facets}
         return _Labels(students, raters, items, item_codes, facets)
 
     @property
@@ -224,8 +235,8 @@ def _known(
     return once_each(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
 
 
-def _levels(column: Callable[[str], pl.Series], role: str, names: tuple[str, ...]) -> Levels:
-    levels = combine([column(name) for name in names])
+def _levels(coded: Callable[[tuple[str, ...]], Levels], role: str, names: tuple[str, ...]) -> Levels:
+    levels = coded(names)
     if levels.labels.is_empty():
         option = "facets" if role == "facet" else role
         raise InputError(
@@ -237,11 +248,9 @@ def _levels(column: Callable[[str], pl.Series], role: str, names: tuple[str, ...
     return levels
 
 
-def item_levels(column: Callable[[str], pl.Series], roles: Roles) -> tuple[Levels, Codes]:
-    """Return the items, and their codes as an array that broadcasts to rows x score columns."""
-    if roles.item:
-        levels = _levels(column, "item", roles.item)
-        return levels, levels.codes[:, None]
+def items_of_columns(roles: Roles) -> tuple[Levels, Codes]:
+    """Without a column of items: the columns of scores, or the only item, with codes that broadcast to rows x score
+    columns."""
     levels = code(pl.Series(roles.scores if roles.wide else [ONE_ITEM]))
     return levels, levels.codes[None, :]
 

@@ -1,26 +1,20 @@
 """Labels to codes: each label's place among the sorted labels, in time and memory linear in the rows."""
 
+from collections.abc import Iterable
 from functools import reduce
-from itertools import accumulate
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.errors import InputError
-from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.parallel.threads import BLOCK, in_threads
+from raterlens.parallel.threads import BLOCK
 from raterlens.ratings.coded import Codes, used_levels
+from raterlens.reading.small_numbers import SmallNumbers
 from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
 MANY = 10_000
-_NUMBERED = (
-    *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
-    *(pl.Categorical, pl.Enum),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +39,8 @@ def code(column: pl.Series, many: int = MANY, block: int = BLOCK) -> Levels:
     """
     if len(column) <= many:
         return _by_groups(column)
-    if (numbers := _small_numbers(column)) is not None:
-        return _by_table(column, numbers, block)
+    if (numbers := SmallNumbers.of([column], len(column))) is not None:
+        return _by_table(numbers, block)
     heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
     if 4 * len(heads) >= len(column):
         return _by_groups(column)
@@ -69,74 +63,17 @@ def _by_groups(column: pl.Series) -> Levels:
     return Levels(codes, groups["label"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """A column as numbers from `lowest` on, below `lowest + size`."""
-
-    chunks: tuple[NDArray[np.integer], ...]
-    """As the column has them: put together they would be in memory twice."""
-    lowest: int
-    size: int
-
-    def blocks(self, size: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """Short stretches of rows, each with its first row."""
-        starts = accumulate((len(chunk) for chunk in self.chunks), initial=0)
-        return [
-            (start + at, chunk[at : at + size])
-            for start, chunk in zip(starts, self.chunks, strict=False)
-            for at in range(0, len(chunk), size)
-        ]
+def code_parts(parts: Iterable[pl.Series], n_rows: int) -> Levels | None:
+    """Code a column that comes in parts, where it holds whole numbers of a small range; else None."""
+    numbers = SmallNumbers.of(parts, n_rows)
+    return None if numbers is None else _by_table(numbers, BLOCK)
 
 
-def _small_numbers(column: pl.Series) -> _Numbers | None:
-    """The column as numbers, where a table of all between the lowest and the highest is no longer than the column."""
-    if column.dtype not in _NUMBERED or column.null_count():
-        return None
-    physical = column.to_physical()
-    lowest, highest = (int(end) for end in (physical.min(), physical.max()))  # type: ignore[arg-type]
-    size = highest - lowest + 1
-    if size > len(column) or highest > np.iinfo(np.intp).max:
-        return None
-    chunks = tuple(chunk.to_numpy() for chunk in physical.get_chunks())
-    if physical.dtype == pl.UInt32 and highest <= np.iinfo(np.int32).max:
-        chunks = tuple(chunk.view(np.int32) for chunk in chunks)
-    return _Numbers(chunks, lowest, size)
-
-
-def _by_table(column: pl.Series, numbers: _Numbers, block: int) -> Levels:
-    shown_in, codes = np.full(numbers.size, -1), np.empty(len(column), dtype=np.int32)
-    if compiled_code_pays(len(column)) and numbers.chunks[0].dtype in (np.int32, np.int64):
-        from raterlens.kernels.coded_columns import look_up, show_rows  # may be missing
-    else:
-        show_rows, look_up = _show_rows, _look_up
-    blocks = numbers.blocks(block)
-
-    def show(part: tuple[int, NDArray[np.integer]]) -> None:
-        row, values = part
-        show_rows(values, numbers.lowest, row, shown_in)
-
-    in_threads(show, blocks)
-    present = shown_in >= 0
-    labels = column.gather(shown_in[present])
+def _by_table(numbers: SmallNumbers, block: int) -> Levels:
+    present, labels = numbers.labels(block)
     ordered = Levels(np.arange(len(labels), dtype=np.int32), labels)
-    levels = ordered if column.dtype.is_integer() else _by_groups(labels)
-    table = np.zeros(numbers.size, dtype=np.int32)
-    table[present] = levels.codes
-
-    def find(part: tuple[int, NDArray[np.integer]]) -> None:
-        row, values = part
-        look_up(values, numbers.lowest, table, codes[row : row + len(values)])
-
-    in_threads(find, blocks)
-    return Levels(codes, levels.labels)
-
-
-def _show_rows(values: NDArray[Any], lowest: int, offset: int, shown_in: NDArray[np.int64]) -> None:
-    shown_in[values.astype(np.intp) - lowest] = np.arange(offset, offset + len(values))
-
-
-def _look_up(values: NDArray[Any], lowest: int, table: Codes, codes: Codes) -> None:
-    codes[:] = table[values.astype(np.intp) - lowest]
+    levels = ordered if labels.dtype.is_integer() else _by_groups(labels)
+    return Levels(numbers.codes(present, levels.codes, block), levels.labels)
 
 
 def combine(columns: list[pl.Series]) -> Levels:

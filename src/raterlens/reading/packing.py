@@ -21,7 +21,7 @@ from raterlens.ratings.long_columns import looked_up
 from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
 from raterlens.ratings.packed_writer import Chunk, Labels, count_into, write_chunks, write_ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.reading.assembly import Kept, assemble, item_levels, left_out, remarks
+from raterlens.reading.assembly import Kept, assemble, items_of_columns, left_out, remarks
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.lazy_table import Table, is_plain
@@ -184,7 +184,7 @@ class _Query:
         coded, labels, item_codes = rows, {}, None
         for role, names in columns.items():
             if not names:
-                found, item_codes = item_levels(pl.DataFrame().__getitem__, roles)
+                found, item_codes = items_of_columns(roles)
                 labels[role] = found.labels
                 continue
             distinct = rows.select(names).unique().collect(engine="streaming")

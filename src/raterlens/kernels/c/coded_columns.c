@@ -1,41 +1,20 @@
-/* Columns of one number per rating: which numbers occur, codes by a table, rows that repeat another, counts. */
+/* Columns of one number per rating: which occur, codes by a table, rows that repeat another, counts. */
 
 #include "kernels.h"
 
-/* shown_in[value - lowest] <- a row that shows the value, where none is known so far; `offset` is the number of the first
-   row. Threads may share the table: each of their rows will do. */
-INLINE void show(int64_t place, int64_t row, int64_t *shown_in) {
-    if (shown_in[place] < 0)
-        shown_in[place] = row;
+/* shown[number - lowest] <- 1. Threads may share the table. */
+EXPORT void KERNEL(show_numbers)(const int32_t *restrict numbers, int64_t n, int64_t lowest, int8_t *restrict shown) {
+    for (int64_t i = 0; i < n; i++)
+        if (!shown[numbers[i] - lowest])
+            shown[numbers[i] - lowest] = 1;
 }
 
-EXPORT void KERNEL(show_ints)(
-    const int32_t *restrict values, int64_t n, int64_t lowest, int64_t offset, int64_t *restrict shown_in
+/* numbers[i] <- table[numbers[i] - lowest] */
+EXPORT void KERNEL(recode_numbers)(
+    int32_t *restrict numbers, int64_t n, int64_t lowest, const int32_t *restrict table
 ) {
     for (int64_t i = 0; i < n; i++)
-        show(values[i] - lowest, offset + i, shown_in);
-}
-
-EXPORT void KERNEL(show_longs)(
-    const int64_t *restrict values, int64_t n, int64_t lowest, int64_t offset, int64_t *restrict shown_in
-) {
-    for (int64_t i = 0; i < n; i++)
-        show(values[i] - lowest, offset + i, shown_in);
-}
-
-/* codes[i] <- table[values[i] - lowest] */
-EXPORT void KERNEL(look_up_ints)(
-    const int32_t *restrict values, int64_t n, int64_t lowest, const int32_t *restrict table, int32_t *restrict codes
-) {
-    for (int64_t i = 0; i < n; i++)
-        codes[i] = table[values[i] - lowest];
-}
-
-EXPORT void KERNEL(look_up_longs)(
-    const int64_t *restrict values, int64_t n, int64_t lowest, const int32_t *restrict table, int32_t *restrict codes
-) {
-    for (int64_t i = 0; i < n; i++)
-        codes[i] = table[values[i] - lowest];
+        numbers[i] = table[numbers[i] - lowest];
 }
 
 /* Whether two rows from `first` to `last` have the same student and the same key; -1 where that cannot be said here: students

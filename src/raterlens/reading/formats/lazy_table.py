@@ -1,7 +1,7 @@
 """What every format gives: column names at once, and the rows of chosen columns on demand."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -52,8 +52,15 @@ class Table:
 
     query: pl.LazyFrame | None = None
     """The table as a query, where its rows need not all be in memory at once."""
-    large: bool = False
-    """Whether columns are better taken one at a time: together they would need as much memory as everything else."""
+    parts: Callable[[str], Iterator[pl.Series]] | None = None
+    """Of a large table, a column in stretches of rows: whole columns would need as much memory as everything else."""
+    n_rows: int = 0
+    """Of a large table."""
+
+    @property
+    def large(self) -> bool:
+        """Whether columns are better taken one at a time, and in parts."""
+        return self.parts is not None
 
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]

@@ -1,6 +1,6 @@
 """Parquet files, and folders of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +16,8 @@ SUFFIX = ".parquet"
 AGAIN = "copy or write it again"
 LARGE = 5_000_000
 """Rows from which on columns are taken one at a time."""
+PART = 2**20
+"""Rows of such a column that are in memory together: polars uses the same memory for one part after the other."""
 
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
@@ -63,12 +65,21 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
         except (PolarsError, PanicException, OSError) as error:
             raise damaged(name, error) from error
 
+    def parts(column: str) -> Iterator[pl.Series]:
+        try:
+            asked = lazy.select(column)
+            for rows in asked.collect_batches(chunk_size=PART, maintain_order=True, engine="streaming"):
+                yield rows[column]
+        except (PolarsError, PanicException, OSError) as error:
+            raise damaged(name, error) from error
+
     try:
         schema = lazy.collect_schema()
     except (PolarsError, PanicException, OSError) as error:
         raise damaged(name, error) from error
-    large = n_rows >= LARGE and all(map(is_plain, schema.values()))
-    return Table(name, tuple(schema), take, query=lazy, large=large)
+    if n_rows < LARGE or not all(map(is_plain, schema.values())):
+        return Table(name, tuple(schema), take, query=lazy)
+    return Table(name, tuple(schema), take, query=lazy, parts=parts, n_rows=n_rows)
 
 
 def damaged(name: str, error: BaseException) -> InputError:

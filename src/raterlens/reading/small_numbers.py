@@ -1,0 +1,127 @@
+"""Whole numbers of a small range to codes, by a table of all between the lowest and the highest."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.parallel.threads import BLOCK, in_blocks
+from raterlens.ratings.coded import Codes
+from raterlens.records import dataclass
+
+_NUMBERED = (
+    *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
+    *(pl.Categorical, pl.Enum),
+)
+_INTS = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallNumbers:
+    """A column as 32-bit numbers, none of them missing; those that stand for a categorical's texts, too."""
+
+    numbers: Codes
+    """(rows,): how much larger than `base` each is."""
+    base: int
+    lowest: int
+    """Of the numbers, not of what the column holds."""
+    size: int
+    """All between the lowest and the highest."""
+    some: pl.Series
+    """Rows of the column, of texts all that occur."""
+
+    @staticmethod
+    def of(parts: Iterable[pl.Series], n_rows: int) -> "SmallNumbers | None":
+        """Of a column that comes in parts, which need not be in memory together. None where it holds something else, or
+        a table would be longer than the column."""
+        numbers, at, base = np.empty(n_rows, dtype=np.int32), 0, 0
+        lowest, highest = _INTS.max, _INTS.min
+        texts = _Texts()
+        for part in parts:
+            if part.dtype not in _NUMBERED or part.null_count() or not len(part):
+                return None
+            physical = part.to_physical()
+            ends = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
+            if at == 0 and not _INTS.min <= ends[0] <= ends[1] <= _INTS.max:
+                base = ends[0]
+            lowest, highest = min(lowest, ends[0] - base), max(highest, ends[1] - base)
+            if highest - lowest >= n_rows or lowest < _INTS.min or highest > _INTS.max:
+                return None
+            begin = at
+            for chunk in physical.get_chunks():
+                values, to = chunk.to_numpy(), numbers[at : at + len(chunk)]
+                to[:] = values - values.dtype.type(base) if base else values
+                at += len(chunk)
+            if not part.dtype.is_integer():
+                texts.see(part, numbers[begin:at], highest + 1)
+        if not 0 < at == n_rows:
+            return None
+        some = part.head(1) if part.dtype.is_integer() else texts.all()
+        return SmallNumbers(numbers, base, lowest, highest - lowest + 1, some)
+
+    def labels(self, block: int = BLOCK) -> tuple[NDArray[np.int64], pl.Series]:
+        """The distinct numbers, and what the column holds for each."""
+        physical = self.some.to_physical().to_numpy()
+        if not self.some.dtype.is_integer():
+            return physical.astype(np.int64), self.some
+        shown = np.zeros(self.size, dtype=np.int8)
+        show = _show_with(len(self.numbers))
+        in_blocks(lambda rows: show(self.numbers[rows], self.lowest, shown), len(self.numbers), block)
+        present = np.flatnonzero(shown) + self.lowest
+        held = present.astype(physical.dtype) + physical.dtype.type(self.base)
+        return present, pl.Series(self.some.name, held)
+
+    def codes(self, present: NDArray[np.int64], code_of: Codes, block: int = BLOCK) -> Codes:
+        """The code of every row, in the place of its number, from those of the distinct ones."""
+        if np.array_equal(present, code_of):
+            return self.numbers
+        table = np.zeros(self.size, dtype=np.int32)
+        table[present - self.lowest] = code_of
+        recode = _recode
+        if compiled_code_pays(len(self.numbers)):
+            from raterlens.kernels.coded_columns import recode_numbers as recode  # may be missing
+        in_blocks(lambda rows: recode(self.numbers[rows], self.lowest, table), len(self.numbers), block)
+        return self.numbers
+
+
+class _Texts:
+    """A row for each text of a categorical column that comes in parts."""
+
+    def __init__(self) -> None:
+        self._seen = np.zeros(0, dtype=np.int8)
+        self._rows = list[pl.Series]()
+
+    def see(self, part: pl.Series, numbers: Codes, size: int) -> None:
+        """`numbers` stand for the texts, all of them below `size`."""
+        here = np.zeros(size, dtype=np.int8)
+        _show_with(len(numbers))(numbers, 0, here)
+        here[: len(self._seen)] -= self._seen & here[: len(self._seen)]
+        new = np.flatnonzero(here)
+        if not len(new):
+            return
+        row_of = np.empty(size, dtype=np.int64)
+        row_of[numbers] = np.arange(len(numbers))
+        self._rows.append(part.gather(row_of[new]))
+        self._seen = np.append(self._seen, np.zeros(size - len(self._seen), dtype=np.int8))
+        self._seen[new] = 1
+
+    def all(self) -> pl.Series:
+        return pl.concat(self._rows)
+
+
+def _show_with(n: int) -> Callable[[Codes, int, NDArray[np.int8]], None]:
+    if not compiled_code_pays(n):
+        return _show
+    from raterlens.kernels.coded_columns import show_numbers  # may be missing
+
+    return show_numbers
+
+
+def _show(numbers: Codes, lowest: int, shown: NDArray[np.int8]) -> None:
+    shown[numbers.astype(np.intp) - lowest] = 1
+
+
+def _recode(numbers: Codes, lowest: int, table: Codes) -> None:
+    numbers[:] = table[numbers.astype(np.intp) - lowest]
