@@ -36,13 +36,14 @@ class Arrangement:
         order = neighbours(counts[first])
         return Arrangement(first[order], times[order].astype(np.float64), _inverse(order)[member])
 
-    def taken(self, matrix: sparse.csr_array) -> sparse.csr_array:
-        """The rows to go over, of all students' rows."""
-        if not compiled_code_pays(matrix.nnz):
-            return sparse.csr_array(matrix[self.rows])
-        from raterlens.kernels.student_groups import taken_rows  # may be missing
 
-        return taken_rows(matrix, self.rows)
+def taken(matrix: sparse.csr_array, rows: NDArray[np.integer]) -> sparse.csr_array:
+    """`matrix[rows]`"""
+    if not compiled_code_pays(matrix.nnz):
+        return sparse.csr_array(matrix[rows])
+    from raterlens.kernels.student_groups import taken_rows  # may be missing
+
+    return taken_rows(matrix, rows)
 
 
 def _keys(*matrices: sparse.csr_array | None) -> NDArray[np.uint64] | None:

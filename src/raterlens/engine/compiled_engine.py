@@ -4,6 +4,7 @@ The same numbers as `numpy_engine.py`, the twin that a test holds it to.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.arrangement import Arrangement
+from raterlens.engine.arrangement import Arrangement, taken
 from raterlens.engine.nested_nodes import NestedNodes, weights_between
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.score_expansion import STEP
@@ -23,7 +24,7 @@ from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans
 from raterlens.records import dataclass
-from raterlens.types import Array
+from raterlens.types import Array, Indices
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
@@ -60,6 +61,10 @@ class _Work:
     def n_rows(self) -> int:
         return int(self.counts.shape[0])
 
+    def taken(self, rows: Indices) -> "_Work":
+        """Some of the rows, each for one student."""
+        return _Work.of(taken(self.counts, rows), taken(self.sums, rows))
+
 
 class CompiledEngine:
     """Evaluates tables by compiled code, students shared out over threads."""
@@ -87,12 +92,12 @@ class CompiledEngine:
         """
         self._linear, self._dense = sums is not None, dense
         sums = sums if sums is not None else sparse.csr_array((counts.shape[0], 1))
-        self._students = self._work = _Work.of(counts, sums, weight)
         self._place = None
         if arrange:
             arranged = Arrangement.of(counts, sums)
-            self._work = _Work.of(arranged.taken(counts), arranged.taken(sums), arranged.weight)
-            self._place = arranged.place
+            counts, sums = (taken(matrix, arranged.rows) for matrix in (counts, sums))
+            weight, self._place = arranged.weight, arranged.place
+        self._work = _Work.of(counts, sums, weight)
         self._threads = threads
         self._latest: _Grid | None = None
 
@@ -117,7 +122,7 @@ class CompiledEngine:
 
     @property
     def n_students(self) -> int:
-        return self._students.n_rows
+        return self._work.n_rows if self._place is None else len(self._place)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         work, mean = _Pass(self._work, tables, self._grid(nodes)), np.empty(self._work.n_rows)
@@ -142,7 +147,19 @@ class CompiledEngine:
         return found if self._place is None else found.of(self._place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        return _posteriors(self._students, tables, self._grid(nodes))
+        whole, width = _Pass(replace(self._work, weight=None), tables, self._grid(nodes)), len(nodes.points)
+        size = max(1, _POSTERIORS // width)
+        for first in range(0, self.n_students, size):
+            n = min(size, self.n_students - first)
+            posterior, loglik = np.empty((n, width)), np.empty(n)
+            begin, some = first, whole
+            if self._place is not None:
+                begin, some = 0, whole.on(self._work.taken(self._place[first : first + n]))
+            students = [(begin + a, begin + b) for a, b in spans(n, _LEAST // width)]
+            in_threads(
+                partial(some.over, found=Found(first=begin, posterior=posterior, loglik=loglik)), students
+            )
+            yield slice(first, first + n), posterior, loglik
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         size = scores.n_parameters
@@ -224,19 +241,6 @@ def _add_up(covariances: Covariances, totals: list[Array], work: "_Pass", n_rows
     in_threads(part, list(zip(pairwise(map(int, edges)), totals, strict=True)))
 
 
-def _posteriors(work: _Work, tables: Tables, grid: "_Grid") -> Iterator[tuple[slice, Array, Array]]:
-    """Of the rows, in their order, whatever their weights."""
-    whole, width = _Pass(replace(work, weight=None), tables, grid), grid.padded.width
-    size = max(1, _POSTERIORS // width)
-    for first in range(0, work.n_rows, size):
-        n = min(size, work.n_rows - first)
-        posterior, loglik = np.empty((n, width)), np.empty(n)
-        students = [(first + begin, first + end) for begin, end in spans(n, _LEAST // width)]
-        shown = Found(first=first, posterior=posterior, loglik=loglik)
-        in_threads(partial(whole.over, found=shown), students)
-        yield slice(first, first + n), posterior, loglik
-
-
 def _coupled(counts: sparse.csr_array, scores: CellScores) -> sparse.csr_array:
     """(parameters, parameters): nonzero above the diagonal where a student's ratings depend on both."""
     ones = np.ones(len(scores.parameter), dtype=np.float32)
@@ -271,6 +275,12 @@ class _Pass:
         self.rows = Rows.of(tables.cells, grid.padded, bent=grid.between is not NOWHERE)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
         self._students = Students(*work.rows, self.linear, work.weight)
+
+    def on(self, work: _Work) -> "_Pass":
+        """The same tables for other students."""
+        other = copy(self)
+        other._students = Students(*work.rows, self.linear, work.weight)
+        return other
 
     def over(self, span: tuple[int, int], found: Found) -> float:
         """Go over a span of students, fill what is to be found of them, and return their log-likelihood."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.engine.arrangement import Arrangement
+from raterlens.engine.arrangement import Arrangement, taken
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.compiled_engine import DENSE, CompiledEngine, full_covariance, full_totals
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
@@ -45,8 +45,8 @@ class Part:
     def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
         """A part with all cells."""
         found = Arrangement.of(counts, sums)
-        taken = None if sums is None else found.taken(sums)
-        return Part(found.taken(counts), taken, found.weight, found.place, None, counts.shape[1])
+        own = None if sums is None else taken(sums, found.rows)
+        return Part(taken(counts, found.rows), own, found.weight, found.place, None, counts.shape[1])
 
     @property
     def n_students(self) -> int:
