@@ -98,3 +98,21 @@ def test_a_parameter_that_bends_the_wrong_way_is_set_aside():
     assert found.matrix[2, 2] == pytest.approx(0.25)
     assert 2 not in found.undetermined
     assert len(found.undetermined) >= 1
+
+
+@pytest.mark.parametrize("left", [0.0, 1e-9, 1e-4])
+def test_a_direction_without_information_is_found_in_the_matrix_as_it_was(left):
+    """The Cholesky factor is tried in the matrix's place. Two parameters are all but one, to the correlation left."""
+    size = 150
+    root = np.random.default_rng(0).normal(size=(size, size))
+    information = np.eye(size) + 0.1 * root @ root.T / size
+    information[1] = information[:, 1] = 0
+    information[0] = information[:, 0] = 0
+    information[:2, :2] = [[1, 1 - left], [1 - left, 1]]
+    scale = np.sqrt(np.diag(information))
+    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
+    expected = (vectors / np.maximum(values, UNDETERMINED)) @ vectors.T / np.outer(scale, scale)
+    nothing = Redundancy(np.zeros((0, size)), np.zeros((0, size)))
+    found = covariance(information.copy(), nothing, np.zeros(size, dtype=bool))
+    np.testing.assert_allclose(found.matrix, expected, rtol=1e-6, atol=1e-9)
+    assert found.undetermined.tolist() == ([0, 1] if left < UNDETERMINED else [])

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.engine.arrangement import Arrangement, taken
@@ -24,7 +25,7 @@ from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans
 from raterlens.records import dataclass
-from raterlens.types import Array, Indices
+from raterlens.types import Array
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
@@ -61,7 +62,7 @@ class _Work:
     def n_rows(self) -> int:
         return int(self.counts.shape[0])
 
-    def taken(self, rows: Indices) -> "_Work":
+    def taken(self, rows: NDArray[np.integer]) -> "_Work":
         """Some of the rows, each for one student."""
         return _Work.of(taken(self.counts, rows), taken(self.sums, rows))
 
@@ -125,11 +126,11 @@ class CompiledEngine:
         return self._work.n_rows if self._place is None else len(self._place)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        work, mean = _Pass(self._work, tables, self._grid(nodes)), np.empty(self._work.n_rows)
+        work = _Pass(self._work, tables, self._grid(nodes))
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
             expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
-            return work.over(span, Found(expected, weighted, mean)), expected, weighted
+            return work.over(span, Found(expected, weighted)), expected, weighted
 
         done = in_threads(part, self._parts(nodes))
         _, expected, weighted = done[0]

@@ -7,16 +7,15 @@ from raterlens.types import Array
 _BLOCK = 128
 
 
-def mirrored(half: Array) -> Array:
-    """Made symmetric in its place: of the matrix one half is given, and nothing on the other side of the diagonal."""
-    diagonal = half.diagonal().copy()
+def mirrored(upper: Array) -> Array:
+    """Made symmetric in its place by what stands above the diagonal."""
     # In blocks, which stay in the cache: going over whole columns would read a cache line for every number.
-    for rows in _blocks(len(half)):
-        for columns in _blocks(rows.stop):
-            both = half[rows, columns] + half[columns, rows].T
-            half[rows, columns], half[columns, rows] = both, both.T
-    np.fill_diagonal(half, diagonal)
-    return half
+    for rows in _blocks(len(upper)):
+        for columns in _blocks(rows.start):
+            upper[rows, columns] = upper[columns, rows].T
+        own = upper[rows, rows]
+        own[...] = np.triu(own) + np.triu(own, 1).T
+    return upper
 
 
 def averaged(matrix: Array) -> Array:

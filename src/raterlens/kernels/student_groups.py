@@ -113,7 +113,8 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
 
     if not over(_count_groups, counting):
         return None
-    indptr = np.concatenate([[0], np.cumsum(per_student)])
+    indptr = np.zeros(rated.n_students + 1, dtype=np.int64)
+    np.cumsum(per_student, out=indptr[1:])
     size = int(indptr[-1])
     found = StudentGroups(indptr, np.empty(size, np.int32), np.empty(size, np.uint64), np.empty(size))
     over(
@@ -163,12 +164,13 @@ def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:
     return all(in_threads(part, spans(len(keys))))
 
 
-def taken_rows(matrix: sparse.csr_array, rows: Indices) -> sparse.csr_array:
+def taken_rows(matrix: sparse.csr_array, rows: NDArray[np.integer]) -> sparse.csr_array:
     """`matrix[rows]`"""
     indptr, rows = Longs.of(matrix.indptr), Longs.of(rows)
     fitting = begin_within(indptr, min(len(matrix.indices), len(matrix.data)))
     refuse_unless(fitting and inside(rows, len(indptr) - 1), "rows that are taken")
-    begins = np.concatenate([[0], np.cumsum(np.diff(indptr)[rows])])
+    begins = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(np.diff(matrix.indptr)[rows], out=begins[1:])
     old = indptr, Ints.of(matrix.indices), Doubles.of(matrix.data)
     indices, data = np.empty(int(begins[-1]), np.int32), np.empty(int(begins[-1]))
 

@@ -95,30 +95,34 @@ def _put(part: Array, some: NDArray[np.int64], size: int, variance: float) -> Ar
 def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
     """The inverse, what is undetermined, and what has to be set aside first: then there is none yet."""
     nothing = np.empty(0, dtype=np.int64)
-    try:
-        inverse = _positive_inverse(correlation)
-        if np.diag(inverse).max(initial=0.0) < 1 / UNDETERMINED:
-            return inverse, nothing, nothing
-    except linalg.LinAlgError:
-        pass
-    # Of the eigenvectors, only those without information: all of them would take three times as long.
-    values, weak = linalg.eigh(correlation, subset_by_value=(-np.inf, UNDETERMINED))
+    if (inverse := _positive_inverse(correlation)) is not None:
+        return inverse, nothing, nothing
+    # Eigenvectors with next to no information alone: all of them would take five times as long.
+    values, vectors = linalg.eigh(correlation, subset_by_value=(-np.inf, 2 * UNDETERMINED))
     wrong = values < -UNDETERMINED
     if wrong.any():
-        return correlation, nothing, np.unique(np.abs(weak[:, wrong]).argmax(axis=0))
-    inverse = _positive_inverse(correlation + (weak * (UNDETERMINED - values)) @ weak.T)
+        return correlation, nothing, np.unique(np.abs(vectors[:, wrong]).argmax(axis=0))
+    # Given as much information as parameters have, they leave a matrix with an inverse; theirs is put right afterwards.
+    inverse = _positive_inverse(correlation + (vectors * (1 - values)) @ vectors.T)
+    assert inverse is not None
+    inverse += (vectors * (1 / np.maximum(values, UNDETERMINED) - 1)) @ vectors.T
+    weak = vectors[:, values < UNDETERMINED]
     return inverse, np.flatnonzero((weak**2).sum(axis=1) > 0.05), nothing
 
 
-def _positive_inverse(matrix: Array) -> Array:
-    """From the Cholesky factor in its place, a third of the work of solving for every column."""
+def _positive_inverse(matrix: Array) -> Array | None:
+    """From the Cholesky factor, a third of the work of solving for every column; both in the matrix's place. None,
+    and the matrix as it was, where there is none or something is undetermined."""
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
+    diagonal = matrix.diagonal().copy()
     with few_waits(len(matrix)):
-        # Transposed, which is the same matrix, it stands in memory as LAPACK wants it.
-        factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=1)
+        # Transposed, which is the same matrix, it stands in memory as LAPACK wants it; half of it is left alone.
+        factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    if failed:
-        raise linalg.LinAlgError(f"row {failed} of the Cholesky factor has no inverse")
-    return mirrored(factor)
+    if not failed and factor.diagonal().max() < 1 / UNDETERMINED:
+        return mirrored(factor.T)
+    np.fill_diagonal(matrix, diagonal)
+    mirrored(matrix.T)
+    return None
