@@ -15,3 +15,13 @@ def test_with_ratings_everything_and_without_what_the_estimates_say():
     assert alone.diagnosis is None
     assert alone.warnings() == ()
     assert alone.consequences.changed is None
+
+
+def test_what_is_shown_is_part_of_the_whole_diagnosis():
+    ratings = rl.simulate(students=80, raters=4, items=3, seed=2).ratings
+    fit = rl.fit(ratings)
+    shown, whole = find(fit, ratings).diagnosis.tables, fit.diagnose(ratings).tables
+    assert {*whole} - {*shown} == {"agreement", "curves", "rater pairs", "reliability"}
+    for name in {*shown} - {"ability"}:  # a test that starts from what the fit left behind, where it did
+        table = shown[name]
+        assert table.equals(whole[name].select(table.columns), null_equal=True), name

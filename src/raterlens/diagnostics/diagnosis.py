@@ -163,10 +163,15 @@ def diagnose(
     time: Any = None,
     groups: Mapping[str, Any] | None = None,
     shape: ability_test.AbilityTest | None = None,
+    whole: bool = True,
 ) -> Diagnosis:
-    """Look for what the model does not foresee: `Fit.diagnose`. `shape`: the test of abilities, where it was made."""
+    """Look for what the model does not foresee: `Fit.diagnose`.
+
+    `shape`: the test of abilities, where it was made. Not `whole`: only what is shown in a report, on a screen or in
+    files, without `agreement`, `rater pairs`, `curves`, `reliability` and mean squares of students.
+    """
     with suited_to(ratings):
-        return _diagnose(fit, ratings, time, groups or {}, shape)
+        return _diagnose(fit, ratings, time, groups or {}, shape, whole)
 
 
 def _diagnose(
@@ -175,31 +180,27 @@ def _diagnose(
     time: Any,
     groups: Mapping[str, Any],
     shape: ability_test.AbilityTest | None,
+    whole: bool,
 ) -> Diagnosis:
     levels = {name: levels_of(name, values, ratings) for name, values in groups.items()}
     moment = None if time is None else time_of(time, ratings)
 
-    found = residuals(fit, ratings)
+    found = residuals(fit, ratings, compared=whole)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
-    with meanwhile(lambda: _by_work(found, ratings)) as by_work:
+    with meanwhile(lambda: (effects(found), _biases(found, biases))) as beside:
         sums = sums_of_contexts(found)
         fair_rater, fair_student = _fair_averages(fit, found)
+        students = student_fit(found) if whole else pl.DataFrame({"student": ratings.students})
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
             "items": item_fit(found, sums),
-            "effects": effects(found),
+            "students": fair_student.beside(students),
             "unexpected": unexpected(found, labels),
-            "curves": curves(found),
-            "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
         }
-        interactions = {
-            name: interaction(found, codes, names.cast(pl.String), name)
-            for name, (codes, names) in biases.items()
-        }
-        tables |= by_work()
-    tables["students"] = fair_student.beside(tables["students"])
+        tables |= _unshown(fit, ratings, found) if whole else {}
+        tables["effects"], interactions = beside()
     if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
         tables["ability"] = shape.table
     changes = periods = None
@@ -218,10 +219,19 @@ def _diagnose(
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
 
 
-def _by_work(found: Residuals, ratings: Ratings) -> dict[str, pl.DataFrame]:
-    """What goes over students and their work, rater after rater being gone over meanwhile."""
+def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[str, pl.DataFrame]:
+    """Every rater's bias for what ratings differ in: its codes and labels by name."""
     return {
-        "students": student_fit(found),
+        name: interaction(found, codes, labels.cast(pl.String), name) for name, (codes, labels) in of.items()
+    }
+
+
+def _unshown(fit: "Fit", ratings: Ratings, found: Residuals) -> dict[str, pl.DataFrame]:
+    """What only those see who ask for it."""
+    assert found.units is not None
+    return {
+        "curves": curves(found),
+        "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
         "agreement": agreement(ratings, found.units, found.paired),
         "rater pairs": rater_pairs(ratings, found.paired),
     }

@@ -47,6 +47,6 @@ def find(
     """
     with suited_to(fit), meanwhile(lambda: consequences(fit, ratings)) as meaning:
         if diagnosis is None and ratings is not None:
-            diagnosis = diagnose(fit, ratings, **asked)
+            diagnosis = diagnose(fit, ratings, **asked, whole=False)
         differing = differences(fit, ratings, diagnosis)
         return Findings(meaning(), differing, diagnosis)

@@ -72,7 +72,8 @@ def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:
     place = places_of(ratings.raters, raters["rater"], "raters")
     sensitivity, specificity = (raters[name].to_numpy()[place] for name in ("sensitivity", "specificity"))
     overall = float(deserved.mean())
-    student = ratings.student[found.units.example]
+    student = np.empty(len(deserved), np.int64)
+    student[found.judged] = ratings.student
     count = np.bincount(student, minlength=ratings.n_students)
     share = np.bincount(student, deserved, ratings.n_students) / count
     doubt = np.bincount(student, found.ability.sd**2, ratings.n_students)

@@ -114,10 +114,10 @@ class Residuals:
     contexts: Contexts
     context: NDArray[np.integer]
     """(ratings,) the context of each rating: its rater, item and further facets"""
-    units: Groups
-    """Ratings of the same student and item"""
+    units: Groups | None
+    """Ratings of the same student and item, where they were to be compared"""
     paired: PairedRatings | None
-    """Every two ratings of the same work, with the probability that they are the same; None where too many"""
+    """Every two of these, with the probability that they are the same; None also where there are too many"""
 
     @property
     def raw(self) -> Array:
@@ -125,10 +125,13 @@ class Residuals:
         return self.ratings.score - self.expected
 
 
-def residuals(fit: Result, ratings: Ratings) -> Residuals:
-    """Average residuals of every rating over the posterior of what it judges."""
+def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Residuals:
+    """Average residuals of every rating over the posterior of what it judges.
+
+    `compared`: ratings of the same work with each other, too.
+    """
     known = fit.calibration
-    with meanwhile(lambda: _of_the_same_work(ratings)) as same_work:
+    with meanwhile(lambda: _of_the_same_work(ratings) if compared else (None, None)) as same_work:
         model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
         coded, groups, nodes = model.ratings, model.pairs, model.nodes
         tables = tables_of(model.response, model.predictor, nodes)
