@@ -5,7 +5,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from raterlens.ratings.long_columns import distinct_counts, looked_up, run_starts, run_sums
+from raterlens.ratings.long_columns import distinct, distinct_counts, looked_up, run_starts, run_sums
 
 ROWS = 300_000  # more than a block
 
@@ -21,6 +21,12 @@ def test_runs_begin_where_a_column_changes(columns):
     lengths = [len(list(run)) for _, run in groupby(pairs)]
     np.testing.assert_array_equal(run_starts(*columns), np.cumsum([0, *lengths[:-1]]))
     assert run_starts(np.empty(0, dtype=np.int32)).tolist() == []
+
+
+def test_distinct_numbers(columns):
+    numbers = columns[0].astype(np.int64)
+    np.testing.assert_array_equal(distinct(numbers), np.unique(numbers))
+    assert distinct(np.empty(0, dtype=np.int64)).tolist() == []
 
 
 def test_sums_of_runs(columns):

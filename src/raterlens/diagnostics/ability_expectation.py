@@ -1,20 +1,22 @@
 """What facets models expect: a rating judges the student's ability."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from raterlens.diagnostics.expectation import Expectation
-from raterlens.diagnostics.grouping import grouped
+from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.grid import nodes_for
-from raterlens.estimation.scoring import place
+from raterlens.estimation.scoring import Placed, place
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
 from raterlens.models.known_rows import KnownModel, answered_items, known_part
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.shared_dimension import SharedResponse
+from raterlens.parallel.meanwhile import meanwhile
 from raterlens.ratings.coded import Ratings
 from raterlens.types import Array
 
@@ -31,7 +33,13 @@ _VECTOR = 8
 
 def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
     """Facets models: a student's ratings all judge one ability."""
-    placed = place(calibration, ratings)
+    by_rater = ratings.student, ratings.n_students, ratings.rater, ratings.n_raters
+    with meanwhile(lambda: grouped(*by_rater)) as pairs:
+        return _expectation(place(calibration, ratings), calibration, pairs)
+
+
+def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], Groups]) -> Expectation:
+    """`pairs`: what returns those of a student and a rater, which are being put together."""
     coded, model, response = placed.ratings, placed.problem.model, placed.problem.response
     known, predictor = known_part(model), model.predictor(placed.parameters)
     if isinstance(placed.problem, SharedMarginal):
@@ -61,7 +69,7 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
         nodes=nodes,
         judged=coded.student,
         n_judged=coded.n_students,
-        pairs=grouped(coded.student, coded.n_students, coded.rater, coded.n_raters),
+        pairs=pairs(),
         prior=prior,
         prior_apart=np.empty((0, len(nodes.points))),
         slopes=placed.parameters[model.blocks["slope"]],

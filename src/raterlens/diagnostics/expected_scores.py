@@ -19,6 +19,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets
 from raterlens.models.registry import facets_spec
+from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Ratings
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 _ABILITIES = Nodes.equally_spaced(-4.0, 4.0, 0.4)
 # Larger panels and item banks are represented by some of them, evenly spread over severity and difficulty.
 MOST_RATERS, MOST_ITEMS = 400, 30
-_BLOCK = 500_000
-"""Ratings at a time."""
+_BLOCK = 2**14
+"""Ratings at a time: a dozen numbers of each stay in the cache of a core."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,41 +169,46 @@ def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[
     theta = fit.table("students")["theta"].to_numpy()[student]
     further, own_severity = _further(known, ratings), _interactions(known, ratings)
     every, average = rater_effects(known)
-    shift = np.zeros(ratings.n_ratings)
-    for first in range(0, ratings.n_ratings, _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        who, what, ability = (
-            rater[ratings.rater[rows]],
-            item[ratings.item[rows]],
-            theta[ratings.student[rows]],
+    shift = np.empty(ratings.n_ratings)
+
+    def block(rows: slice) -> None:
+        who, what = rater[ratings.rater[rows]], item[ratings.item[rows]]
+        ability, own = theta[ratings.student[rows]], every.of(who)
+        added = sum((effect[codes[rows]] for effect, codes in further), start=0.0)
+        own_added = sum((effect[who, codes[rows]] for effect, codes in own_severity), start=added)
+        gets, would_get = (
+            over_readings(
+                partial(_shifted, known, what, predictor_at(known, raters, what, ability) - less), raters.halo
+            )
+            for raters, less in ((own, own_added), (average, added))
         )
-        own = every.of(who)
-        for raters, sign in ((own, 1.0), (average, -1.0)):
-            s = predictor_at(known, raters, what, ability) - further[rows]
-            s = s - own_severity[rows] if raters is own else s
-            shift[rows] += sign * over_readings(partial(_shifted, known, what, s), raters.halo)
+        shift[rows] = gets - would_get
+
+    in_blocks(block, ratings.n_ratings, _BLOCK)
     return coded.score.astype(np.float64), shift
 
 
-def _further(known: Calibration, ratings: Ratings) -> Array:
-    """(ratings,): the sum of the effects of further facets."""
-    found = np.zeros(ratings.n_ratings)
-    for facet in ratings.facets:
-        name = f"facet {facet.name}"
-        if name in known.labels:
-            place = places_of(facet.labels, known.labels[name], "levels")
-            found += known.effects[name][place][facet.codes]
-    return found
+_Effects = list[tuple[Array, NDArray[np.integer]]]
+"""Effects of levels, and the level of each rating."""
 
 
-def _interactions(known: Calibration, ratings: Ratings) -> Array:
-    """(ratings,): what each rater adds to its severity on the item, or on levels of other facets."""
-    found = np.zeros(ratings.n_ratings)
-    rater = places_of(ratings.raters, known.labels["rater"], "raters")[ratings.rater]
-    for facet in interacting_facets(known.effects):
-        codes = dict([(ITEM, ratings.item), *((one.name, one.codes) for one in ratings.facets)])[facet]
-        found += known.effects[block_of(facet)][rater, level_places(known, ratings, facet)[codes]]
-    return found
+def _further(known: Calibration, ratings: Ratings) -> _Effects:
+    """Of further facets."""
+    named = ((f"facet {facet.name}", facet) for facet in ratings.facets)
+    return [
+        (known.effects[name][places_of(facet.labels, known.labels[name], "levels")], facet.codes)
+        for name, facet in named
+        if name in known.labels
+    ]
+
+
+def _interactions(known: Calibration, ratings: Ratings) -> _Effects:
+    """(raters, levels) each: what a rater adds to its severity on an item, or on levels of other facets."""
+    levels = dict([(ITEM, ratings.item), *((one.name, one.codes) for one in ratings.facets)])
+    return [
+        (known.effects[block_of(facet)][:, level_places(known, ratings, facet)], levels[facet])
+        for facet in interacting_facets(known.effects)
+    ]
 
 
 def _shifted(known: Calibration, item: NDArray[np.integer], s: Array, shift: Array | float) -> Array:

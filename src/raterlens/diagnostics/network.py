@@ -195,8 +195,7 @@ def _spread(at: Array) -> Array:
 
 def shared_students(ratings: Ratings) -> sparse.csr_array:
     """(raters, raters): students that two raters share; on the diagonal, those of one."""
-    edge = np.unique(ratings.rater.astype(np.int64) * ratings.n_students + ratings.student)
-    rater, student = edge // ratings.n_students, edge % ratings.n_students
+    student, rater = np.divmod(ratings.marked_pairs(), ratings.n_raters)
     shape = (ratings.n_raters, ratings.n_students)
-    seen = sparse.csr_array((np.ones(len(edge)), (rater, student)), shape=shape)
+    seen = sparse.csr_array((np.ones(len(rater)), (rater, student)), shape=shape)
     return sparse.csr_array(seen @ seen.T)

@@ -16,7 +16,7 @@ from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.backend import Backend
 from raterlens.ratings.known_answers import KnownAnswers, joined_answers, renumbered
-from raterlens.ratings.long_columns import distinct_counts, run_starts, run_sums
+from raterlens.ratings.long_columns import distinct, distinct_counts, run_starts, run_sums
 from raterlens.text import counted, shortened
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ class Ratings:
 
         def found() -> NDArray[np.int64]:
             runs = run_starts(self.student, self.rater)
-            return np.unique(self.student[runs].astype(np.int64) * self.n_raters + self.rater[runs])
+            return distinct(self.student[runs].astype(np.int64) * self.n_raters + self.rater[runs])
 
         return self.once("pairs", found)
 

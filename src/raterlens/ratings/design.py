@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.components import components
-from raterlens.ratings.long_columns import run_starts
+from raterlens.ratings.long_columns import distinct, run_starts
 from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
 
@@ -162,7 +162,7 @@ def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
     one[student] = rater
     pair = one[student].astype(np.int64) * ratings.n_raters + rater
     if ratings.n_raters**2 > 4 * len(pair):
-        return one, np.unique(pair)
+        return one, distinct(pair)
     seen = np.zeros(ratings.n_raters**2, dtype=bool)
     seen[pair] = True
     return one, np.flatnonzero(seen)

@@ -10,6 +10,7 @@ import polars as pl
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.design import connected_groups
+from raterlens.ratings.long_columns import distinct
 from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
 from raterlens.types import Indices
@@ -125,7 +126,7 @@ def _n_distinct(codes: Indices, n: int) -> int:
     """How many of 0 .. n - 1 occur."""
     if n <= 4 * len(codes):
         return int(np.count_nonzero(np.bincount(codes, minlength=n)))
-    return len(np.unique(codes))
+    return len(distinct(codes))
 
 
 def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
@@ -154,7 +155,7 @@ def _blocks(ratings: Ratings) -> tuple[int, Indices, Indices, Indices]:
         block = of_block[block]
         if n_left == n:
             return n, block, student, other
-        n, pair = n_left, np.unique(student * n_left + of_block[other])
+        n, pair = n_left, distinct(student * n_left + of_block[other])
 
 
 class _Link(NamedTuple):
@@ -167,7 +168,8 @@ class _Link(NamedTuple):
 
 def _articulation(student: Indices, block: Indices, members: Indices) -> list[_Link]:
     """Tarjan's low-links over the graph of students and blocks of raters, without recursion."""
-    _, of_edge = np.unique(student, return_inverse=True)
+    label = distinct(student)
+    of_edge = np.searchsorted(label, student)
     n_blocks, size = len(members), len(members) + int(of_edge.max(initial=-1)) + 1
     ends = np.concatenate([block, of_edge + n_blocks]), np.concatenate([of_edge + n_blocks, block])
     neighbours = ends[1][np.lexsort(ends[::-1])].tolist()
@@ -202,7 +204,6 @@ def _articulation(student: Indices, block: Indices, members: Indices) -> list[_L
                     below, above = weight[node], total[component[root]] - weight[node]
                     side = (below, node) if below <= above else (above, root)
                     found[parent] = max(found.get(parent, side), side)
-    label = np.unique(student)
     return [_Link(int(label[node - n_blocks]), *found[node]) for node in sorted(found)]
 
 

@@ -62,6 +62,8 @@ def encoded(value: Any) -> str:
         return _rows(value)
     if isinstance(value, list) and (written := _written(value)):
         return written
+    if isinstance(value, pl.Series):
+        return (len(value) >= _LONG and _numbers(value)) or encoded(value.to_list())
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
@@ -77,10 +79,14 @@ def _written(values: list[Any]) -> str | None:
     """As JSON, if they are many, and all of them finite floats or missing."""
     if len(values) < _LONG or not {*map(type, values)} <= {float, type(None)}:
         return None
-    numbers = pl.Series(values, dtype=pl.Float64)
-    if not numbers.is_finite().all():
+    return _numbers(pl.Series(values, dtype=pl.Float64))
+
+
+def _numbers(column: pl.Series) -> str | None:
+    """As JSON, if all are finite or missing."""
+    if column.dtype.is_float() and not column.is_finite().all():
         return None
-    return f"[{numbers.cast(pl.String).fill_null('null').str.join(', ').item()}]"
+    return f"[{column.cast(pl.String).fill_null('null').str.join(', ').item()}]"
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:
@@ -148,13 +154,15 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def _columns(table: pl.DataFrame) -> dict[str, list[Any]]:
-    """Columns as lists; not-a-number becomes null, and labels that JSON does not know become text."""
-    columns = {}
+def _columns(table: pl.DataFrame) -> dict[str, pl.Series | list[Any]]:
+    """Numbers as they are, null for not-a-number; the rest as lists, labels that JSON does not know as text."""
+    columns: dict[str, pl.Series | list[Any]] = {}
     for column in table:
         if column.dtype.is_float():
-            columns[column.name] = column.fill_nan(None).to_list()
-        elif column.dtype.is_integer() or column.dtype in (pl.String, pl.Boolean):
+            columns[column.name] = column.fill_nan(None)
+        elif column.dtype.is_integer():
+            columns[column.name] = column
+        elif column.dtype in (pl.String, pl.Boolean):
             columns[column.name] = column.to_list()
         else:
             columns[column.name] = column.cast(pl.String).to_list()
