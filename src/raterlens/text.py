@@ -139,7 +139,8 @@ def printable(label: object) -> str:
     >>> printable("AM:Sport"), printable("two\\nlines"), printable("\\x1b[31mred")
     ('AM:Sport', 'two·lines', '·[31mred')
     """
-    return "".join(c if c.isprintable() else "·" for c in str(label))
+    text = str(label)
+    return text if text.isprintable() else "".join(c if c.isprintable() else "·" for c in text)
 
 
 def distinct(labels: Iterable[object]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -46,11 +47,12 @@ def place_labels(
     # From left to right, so that a name looks at those near it alone.
     obstacles = sorted(map(tuple, (marks * np.array([width, height]) / 100).tolist()))
     boxes: list[tuple[float, float, float, float]] = []
-    placed = []
+    placed, sides = [], _sides()
     for point, (name, (x, y)) in enumerate(zip(names, anchors, strict=True)):
         text = str(name) if len(str(name)) <= LONGEST else str(name)[: LONGEST - 1] + "…"
-        for dx, dy, align in _sides():
-            box = _box(x * width / 100 + dx, y * height / 100 + dy, text_width(text, TYPE), align)
+        length = text_width(text, TYPE)
+        for dx, dy, align in sides:
+            box = _box(x * width / 100 + dx, y * height / 100 + dy, length, align)
             if _free(box, boxes, obstacles, width, height):
                 boxes.append(box)
                 placed.append(Label(point, text, dx, dy, align))
@@ -132,6 +134,7 @@ def text_width(text: str, size: float) -> float:
     return size * sum(map(_character_width, text))
 
 
+@cache
 def _character_width(c: str) -> float:
     if c in _NARROW:
         return 0.42

@@ -11,6 +11,7 @@ from raterlens.capability.yardstick import students_of
 from raterlens.charts.verdict_marks import MARKS, mark
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.errors import OptionError
+from raterlens.memo import kept_with
 from raterlens.models.facets import SHAPE
 from raterlens.models.registry import is_latent_class
 from raterlens.text import distinct, interval, listed, number, shortened
@@ -27,15 +28,20 @@ TOLD = 1000
 def rater_rows(fit: Result) -> pl.DataFrame:
     """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind,
     words."""
+    return kept_with(fit, "rater rows", lambda: _rater_rows(fit))
+
+
+def _rater_rows(fit: Result) -> pl.DataFrame:
     rows = judged(fit)
+    names = distinct(rows["rater"])
     words = [
         f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "
         f"{number(row['eta'])}, discrimination {number(row['rho'])}, {row['label']}"
-        for name, row in zip(distinct(rows["rater"]), rows.iter_rows(named=True), strict=True)
+        for name, row in zip(names, rows.iter_rows(named=True), strict=True)
     ]
     numbers = ("rho", "eta", "kappa", "kappa_low", "kappa_high")
     return rows.select(
-        pl.Series("rater", distinct(rows["rater"])),
+        pl.Series("rater", names),
         "n",
         *(pl.col(name).cast(pl.Float64) for name in numbers),
         "label",

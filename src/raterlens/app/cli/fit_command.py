@@ -159,11 +159,15 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
 
 
 def _load_ahead(output: Output) -> None:
-    """What is needed last, while ratings are read and compiled code leaves the interpreter to others. Packages alone
-    that nothing else here loads: two threads must not load modules that wait for each other."""
-    for package, wanted in (("jinja2", output.out is not None), ("rich.table", not output.quiet)):
+    """What is needed last, while ratings are read and compiled code leaves the interpreter to others. Two threads may
+    load modules of ours, none of which wait for each other in a circle; of other packages, these load only what nothing
+    else here does."""
+    for module, wanted in (
+        ("raterlens.report.page", output.out is not None),
+        ("raterlens.app.cli.terminal", not output.quiet),
+    ):
         if wanted:
-            import_module(package)
+            import_module(module)
 
 
 def _show(output: Output, result: "Fit", ratings: "Ratings", **besides: Any) -> None:
