@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-# Pages that arrays of 16 MiB, one after the other, take anew.
+# Pages that arrays of 16 MiB take anew, one after the other, the last on another thread.
 FAULTS = """
 import sys
 from resource import RUSAGE_SELF, getrusage
@@ -13,12 +13,17 @@ from raterlens.app.cli.kept_memory import keep_memory
 
 if sys.argv[1] == "kept":
     keep_memory()
+from threading import Thread
+
 import numpy as np
 
 np.ones(1 << 21)
 before = getrusage(RUSAGE_SELF).ru_minflt
 for _ in range(20):
     np.ones(1 << 21)
+thread = Thread(target=lambda: np.ones(1 << 21))
+thread.start()
+thread.join()
 print(getrusage(RUSAGE_SELF).ru_minflt - before)
 """
 

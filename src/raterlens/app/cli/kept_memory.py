@@ -8,7 +8,7 @@ better keep what it has.
 import ctypes
 import os
 
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 """Names of options, as in glibc's malloc.h."""
 LARGEST = 32 << 20
 """Arrays of more bytes are always given back: the highest limit that glibc takes."""
@@ -26,3 +26,5 @@ def keep_memory() -> None:
         return
     mallopt(MMAP_THRESHOLD, LARGEST)
     mallopt(TRIM_THRESHOLD, KEPT)
+    # What one thread has freed, another may use: threads would each begin with memory of their own.
+    mallopt(ARENA_MAX, 1)
