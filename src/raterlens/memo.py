@@ -40,3 +40,8 @@ def latest_with(owner: object, what: str, key: Hashable, make: Callable[[], Valu
     if before is None or before[0] != key:
         before = found[what] = key, make()
     return before[1]
+
+
+def forget(owner: object, what: Hashable) -> None:
+    """Keep it no longer."""
+    _kept.get(owner, {}).pop(what, None)

@@ -104,6 +104,10 @@ def score_sums(span, weights, **known):
     ScoreSums(**known).over(span, weights)
 
 
+def mean_variances(scores, posteriors, first, span, spread):
+    Covariances(scores).mean_variances(posteriors, first, span, spread)
+
+
 def row_keys(of_column, keys, **known):
     matrix = sparse.csr_array((2, 3))
     matrix.indptr, matrix.indices, matrix.data = (known[name] for name in ("indptr", "indices", "data"))
@@ -274,6 +278,9 @@ CALLS: dict[str, Call] = {
     }),
     "covariances": (covariances, {
         "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "total": np.zeros(4),
+    }),
+    "mean variances": (mean_variances, {
+        "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "spread": np.eye(2),
     }),
 }  # fmt: skip
 
@@ -454,6 +461,11 @@ WRONG: list[tuple[str, str, Any]] = [
     ("rises", "second", ones(3, 4)),
     ("between", "width", STENCIL - 1),
     ("between", "parts", 3),
+    ("mean variances", "span", (0, 3)),
+    ("mean variances", "first", 1),
+    ("mean variances", "posteriors", ones(2, 4)),
+    ("mean variances", "spread", ones(2, 3)),
+    ("mean variances", "scores", replace(SCORES, parameter=longs(*[0] * 6))),
     ("covariances", "span", (0, 3)),
     ("covariances", "first", 1),
     ("covariances", "posteriors", ones(2, 4)),

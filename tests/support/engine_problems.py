@@ -1,5 +1,7 @@
 """Random students, tables and scores for engines, and covariances of scores written out."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import sparse
 
@@ -53,6 +55,35 @@ def written_out_covariance(
 ) -> Array:
     """Node by node, student by student."""
     total = np.zeros((scores.n_parameters,) * 2)
+    for own, posterior in _written_out_scores(counts, sums, tables, nodes, scores):
+        away = own - np.einsum("npq,nq->np", own, posterior)[..., None]
+        total += np.einsum("npq,nrq,nq->pr", away, away, posterior)
+    return total
+
+
+def written_out_gradient(
+    counts: sparse.csr_array,
+    sums: sparse.csr_array | None,
+    tables: Tables,
+    nodes: Nodes,
+    scores: CellScores,
+) -> Array:
+    """(students, parameters): covariances of ability with each score."""
+    found = []
+    for own, posterior in _written_out_scores(counts, sums, tables, nodes, scores):
+        away = nodes.points - (posterior @ nodes.points)[:, None]
+        found.append(np.einsum("npq,nq->np", own, posterior * away))
+    return np.concatenate(found)
+
+
+def _written_out_scores(
+    counts: sparse.csr_array,
+    sums: sparse.csr_array | None,
+    tables: Tables,
+    nodes: Nodes,
+    scores: CellScores,
+) -> Iterator[tuple[Array, Array]]:
+    """(students, parameters, nodes) scores, and posteriors (students, nodes)."""
     rows = np.zeros((counts.shape[1], scores.n_parameters, len(nodes.points)))
     for cell, (first, last) in enumerate(zip(scores.first, scores.first[1:], strict=False)):
         for row in range(first, last):
@@ -61,8 +92,4 @@ def written_out_covariance(
     if sums is not None:
         score += np.multiply.outer(sums.toarray() @ scores.slopes.toarray(), nodes.points)
     for students, posterior, _ in NumpyEngine(counts, sums).posteriors(tables, nodes):
-        own = score[students]
-        mean = np.einsum("npq,nq->np", own, posterior)
-        away = own - mean[..., None]
-        total += np.einsum("npq,nrq,nq->pr", away, away, posterior)
-    return total
+        yield score[students], posterior

@@ -46,6 +46,8 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
         # Scores are taken no nearer to a spread of 0 than 0.02.
         np.testing.assert_allclose(gradient[:, place], change / (2 * step), atol=1e-4 if options else 1e-5)
     spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
+    if (quickly := ability_error._quickly(found, spread.matrix)) is not None:
+        np.testing.assert_allclose(quickly, 0.04 * (gradient**2).sum(axis=1), rtol=1e-6)
     expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
     np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)

@@ -184,9 +184,28 @@ class CompiledEngine:
         pattern: SparseRows | None = None,
     ) -> None:
         """To the totals of as many threads: upper triangles in full, or the entries of a pattern."""
+        whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
+        _add_up(self._covariances(nodes, scores, pattern), totals, whole, self._work.n_rows)
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        """(students,): of their posterior means, where parameters vary by `spread`."""
+        covariances, n_rows = self._covariances(nodes, scores), self._work.n_rows
+        whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
+
+        def part(span: tuple[int, int]) -> Array:
+            posterior, loglik = np.empty((span[1] - span[0], len(nodes.points))), np.empty(span[1] - span[0])
+            whole.over(span, Found(first=span[0], posterior=posterior, loglik=loglik))
+            return covariances.mean_variances(posterior, span[0], span, spread)[slice(*span)]
+
+        found = np.concatenate(in_threads(part, spans(n_rows, _FEW // len(nodes.points))))
+        return found if self._place is None else found[self._place]
+
+    def _covariances(
+        self, nodes: Nodes, scores: CellScores, pattern: SparseRows | None = None
+    ) -> Covariances:
         work = self._work
         counts, sums = work.rows
-        covariances = Covariances(
+        return Covariances(
             Scores(
                 counts,
                 sums,
@@ -203,8 +222,6 @@ class CompiledEngine:
                 scores.n_parameters,
             )
         )
-        whole = _Pass(replace(work, weight=None), tables, self._grid(nodes))
-        _add_up(covariances, totals, whole, work.n_rows)
 
 
 def full_totals(size: int, threads: int) -> list[Array]:

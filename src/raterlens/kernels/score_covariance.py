@@ -26,6 +26,7 @@ from raterlens.types import Array, Indices
 
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)
+_STRAY = "sums of parameters that none of a student's cells depends on"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +113,16 @@ _add_covariances = kernel(
     *[Doubles] * 4,
     returns=Integer,
 )
+_mean_variances = kernel(
+    "mean_variances",
+    ctypes.POINTER(_Scores),
+    Doubles,
+    *[Integer] * 4,
+    Longs,
+    Longs,
+    *[Doubles] * 5,
+    returns=Integer,
+)
 
 
 def grids(table: Array, points: Array) -> tuple[tuple[Array, Array], ...]:
@@ -157,15 +168,12 @@ class Covariances:
     def add(self, posteriors: Array, first: int, part: tuple[tuple[int, int], Array]) -> None:
         """Of a span of students, whose posteriors begin with those of the `first`, to an upper triangle: a full matrix,
         row by row, or the entries of the pattern."""
-        span, total = part
-        known, n = self._scores, self._scores.n_parameters
+        (span, total), known, n = part, self._scores, self._scores.n_parameters
         rows = np.zeros((self._most, self._width))
-        fitting = (
-            0 <= first <= span[0] <= span[1] <= min(first + len(posteriors), known.counts.shape[0])
-            and posteriors.shape[1] == len(known.points)
-            and total.size == (n * n if known.pattern is None else len(known.pattern.indices))
+        size = n * n if known.pattern is None else len(known.pattern.indices)
+        refuse_unless(
+            self._fitting(posteriors, first, span) and total.size == size, "posteriors or covariances"
         )
-        refuse_unless(fitting, "posteriors or covariances")
         missing = _add_covariances(
             self._record,
             posteriors,
@@ -180,4 +188,32 @@ class Covariances:
             np.empty((4, self._width)),
             total,
         )
-        refuse_unless(missing == 0, "sums of parameters that none of a student's cells depends on")
+        refuse_unless(missing == 0, _STRAY)
+
+    def mean_variances(self, posteriors: Array, first: int, span: tuple[int, int], spread: Array) -> Array:
+        """(students,): of a span of students, how much their posterior means vary where parameters vary by `spread`
+        (parameters, parameters); not a number of the others."""
+        n, out = self._scores.n_parameters, np.full(self._scores.counts.shape[0], np.nan)
+        fitting = self._fitting(posteriors, first, span) and spread.shape == (n, n)
+        refuse_unless(fitting, "posteriors or covariances")
+        missing = _mean_variances(
+            self._record,
+            posteriors,
+            first,
+            *span,
+            self._width,
+            np.full(n, -1, dtype=np.int64),
+            np.empty(self._most, dtype=np.int64),
+            np.empty(self._most),
+            np.zeros((self._most, self._width)),
+            np.empty((3, self._width)),
+            spread,
+            out,
+        )
+        refuse_unless(missing == 0, _STRAY)
+        return out
+
+    def _fitting(self, posteriors: Array, first: int, span: tuple[int, int]) -> bool:
+        known = self._scores
+        last = min(first + len(posteriors), known.counts.shape[0])
+        return 0 <= first <= span[0] <= span[1] <= last and posteriors.shape[1] == len(known.points)

@@ -22,6 +22,7 @@ from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.effects import Effect, Linear
 from raterlens.models.interaction_terms import Interaction
 from raterlens.models.responses import Predictor
+from raterlens.models.sparse_parts import placed, stacked, symmetric
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.ratings.components import components
 from raterlens.records import dataclass
@@ -247,9 +248,9 @@ class FacetsModel:
             (level + at[name].start, -parts.weight * one) for name, level, _ in self._difficulties()
         ]
         base_part += [(term.cell + at[term.block].start, -one) for term in self.interactions]
-        found = _stacked([(slope_part, np.ones(1)), (base_part, self.lever)], at.size)
+        found = stacked([(slope_part, np.ones(1)), (base_part, self.lever)], at.size)
         if self.thresholds is not None:
-            design = _placed(self.thresholds.design, at["threshold"], at.size)
+            design = placed(self.thresholds.design, at["threshold"], at.size)
             none = sparse.csr_array((len(contexts), at.size))
             found = found - sparse.vstack([none, design], format="csr")
         # Where effects are parameters themselves, their columns are known without a product of matrices.
@@ -295,11 +296,11 @@ class FacetsModel:
         if self.item_slopes:
             item = contexts.item + at["item_slope"].start
             mixed = d_slope * parts.stretch
-            corner = corner + _symmetric(rater, item, mixed, at.size)
-            corner = corner + _symmetric(item, item, mixed * parts.slope / 2, at.size)
+            corner = corner + symmetric(rater, item, mixed, at.size)
+            corner = corner + symmetric(item, item, mixed * parts.slope / 2, at.size)
         if self.difficulty_on_ability_scale:
             for name, level, _ in self._difficulties():
-                corner = corner + _symmetric(rater, level + at[name].start, -d_base, at.size)
+                corner = corner + symmetric(rater, level + at[name].start, -d_base, at.size)
         outer = self.effect_jacobian(parameters)
         total = outer.T @ corner @ outer
         d_own = np.bincount(contexts.rater, d_slope * parts.stretch, contexts.n_raters).astype(float)
@@ -403,31 +404,3 @@ def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     n = contexts.n_raters
     _, group = components(n + contexts.n_items, contexts.rater, contexts.item + n)
     return group[:n], group[n:]
-
-
-def _stacked(
-    groups: list[tuple[list[tuple[NDArray[np.int64], Array]], Array]], width: int
-) -> sparse.csr_array:
-    """Rows of each group of (columns, values), every row as often as there are levers, times each of them."""
-    indices, values, lengths = [], [], []
-    for part, lever in groups:
-        columns, value = (np.stack(each, axis=1) for each in zip(*part, strict=True))
-        indices.append(np.repeat(columns, len(lever), axis=0).ravel())
-        values.append((value[:, None, :] * lever[:, None]).ravel())
-        lengths.append(np.full(len(columns) * len(lever), len(part)))
-    begin = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    found = np.concatenate(values), np.concatenate(indices), begin
-    return sparse.csr_array(found, shape=(len(begin) - 1, width))
-
-
-def _placed(matrix: sparse.csr_array, columns: slice, width: int) -> sparse.csr_array:
-    """`matrix` in these columns of a wider one."""
-    coo = matrix.tocoo()
-    return sparse.csr_array((coo.data, (coo.row, coo.col + columns.start)), shape=(matrix.shape[0], width))
-
-
-def _symmetric(
-    row: NDArray[np.int64], column: NDArray[np.int64], value: Array, size: int
-) -> sparse.csr_array:
-    half = sparse.csr_array((value, (row, column)), shape=(size, size))
-    return half + half.T

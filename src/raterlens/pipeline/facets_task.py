@@ -331,18 +331,7 @@ class FacetsTask:
         spread = None
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
         if covariance is not None:
-            at_once = model.places_of_effects if isinstance(covariance.matrix, np.ndarray) else None
-            if at_once is None:
-                through = model.effect_jacobian(x)[kept]
-                spread = through @ (through @ covariance.matrix).T
-            else:
-                # Most often effects are the first parameters themselves: a copy of a corner is ten times as fast.
-                own = at_once[kept]
-                first = np.array_equal(own, np.arange(len(own)))
-                spread = (
-                    covariance.matrix[np.ix_(own, own)] if not first else covariance.matrix[kept, kept].copy()
-                )
-            spread = averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
+            spread = _of_effects(model, x, covariance.matrix, kept)
         own_slopes = model.slope.size == ratings.n_raters
         found = Calibration(
             model=self.config.model,
@@ -384,6 +373,20 @@ class FacetsTask:
         if covariance is None or not usual or not self.config.standard_errors:
             return None
         return slope_limits(estimate, self.coded.n_ratings, self.coded.n_students)
+
+
+def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix, kept: slice) -> Matrix:
+    """The covariance of the effects that are kept, from that of the parameters."""
+    places = model.places_of_effects if isinstance(matrix, np.ndarray) else None
+    if places is None:
+        through = model.effect_jacobian(parameters)[kept]
+        spread = through @ (through @ matrix).T
+    elif np.array_equal(places[kept], np.arange(kept.stop)):
+        # Most often effects are the first parameters themselves: a corner is copied in a tenth of the time.
+        spread = matrix[kept, kept].copy()
+    else:
+        spread = matrix[np.ix_(places[kept], places[kept])]
+    return averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
 
 
 def _extreme(ratings: Ratings) -> Mask:

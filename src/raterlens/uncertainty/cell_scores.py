@@ -5,11 +5,14 @@ from scipy import sparse
 
 from raterlens.engine.protocol import CellScores, Nodes
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
+from raterlens.memo import forget, latest_with
 from raterlens.models.responses import Linked, Predictor, Response
 from raterlens.types import Array, Indices, Mask
 
 LARGEST = 2**26
 """Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB."""
+# Numbers up to which it is kept: 4 MB.
+_SMALL = 2**19
 
 
 def few_kinds(problem: FacetsMarginal, nodes: Nodes, largest: int = LARGEST) -> bool:
@@ -19,10 +22,17 @@ def few_kinds(problem: FacetsMarginal, nodes: Nodes, largest: int = LARGEST) -> 
     )
 
 
-def cell_scores(
-    problem: FacetsMarginal, parameters: Array, nodes: Nodes, jacobian: sparse.csr_array
-) -> CellScores:
-    """By the cells of the problem's engine; the jacobian is that of the model at these parameters."""
+def cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> CellScores:
+    """By the cells of the problem's engine; small ones are kept for whoever asks next at the same place."""
+    place = parameters.tobytes(), nodes.points.tobytes()
+    known = latest_with(problem, "cell scores", place, lambda: _cell_scores(problem, parameters, nodes))
+    if known.table.size > _SMALL:
+        forget(problem, "cell scores")
+    return known
+
+
+def _cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> CellScores:
+    jacobian = problem.jacobian(parameters)
     model, response, t = problem.model, problem.response, nodes.points
     n, steps = len(model.contexts), len(response.lever)
     predictor = model.predictor(parameters)

@@ -49,7 +49,7 @@ def observed_information(
     if isinstance(problem, EssayMarginal) and not few_kinds(problem, nodes):
         problem = problem.by_ratings(ratings)
     tables = problem.tables(parameters, nodes)
-    scores = with_everyone(problem, cell_scores(problem, parameters, nodes, jacobian), parameters, nodes)
+    scores = with_everyone(problem, cell_scores(problem, parameters, nodes), parameters, nodes)
     missing = problem.engine.score_covariance(tables, nodes, scores)
     return asked.with_priors(_without(second, missing), parameters)
 

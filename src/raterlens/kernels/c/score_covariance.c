@@ -113,11 +113,85 @@ INLINE int64_t add_row(
     return missing;
 }
 
+/* A student's scores, of as many parameters as were `touched`, on `size` nodes from `low` on. */
+typedef struct {
+    const Grid *grid;
+    int64_t low, size, count, missing;
+    int negative;
+} Own;
+
+/* Scratch: `place` (parameters,), all -1, and to be so again; `touched` for the most parameters that a student has, `score`
+   as many rows of `width` nodes; `root` and `sign` are rows for the roots of the posterior's weights. */
+INLINE Own scores_of(
+    const Scores *scores, int64_t n, const double *restrict posterior, int64_t width, int64_t *restrict place,
+    int64_t *restrict touched, double *restrict score, double *restrict root, double *restrict sign
+) {
+    int which = stride_for(scores, n, posterior);
+    const Grid *grid = &scores->grids[which];
+    int64_t stride = STRIDE[which], missing = 0;
+
+    /* The nodes that carry the posterior, and so many after them that they fill whole registers. */
+    int64_t low = 0, high = (scores->n_nodes + stride - 1) / stride;
+    while (low + 1 < high && fabs(posterior[low * stride]) < NEGLIGIBLE)
+        low++;
+    while (low + 1 < high && fabs(posterior[(high - 1) * stride]) < NEGLIGIBLE)
+        high--;
+    int64_t inside = high - low, size = (inside + 3) / 4 * 4;
+    double whole = 0.0;
+    for (int64_t q = 0; q < inside; q++)
+        whole += posterior[(low + q) * stride];
+    int negative = 0;
+    for (int64_t q = 0; q < inside; q++) {
+        double share = posterior[(low + q) * stride] / whole;
+        root[q] = sqrt(fabs(share));
+        sign[q] = share < 0.0 ? -1.0 : 1.0;
+        negative |= share < 0.0;
+    }
+    for (int64_t q = inside; q < size; q++)
+        root[q] = sign[q] = 0.0;
+
+    int64_t count = 0;
+    for (int64_t at = scores->indptr[n]; at < scores->indptr[n + 1]; at++) {
+        int32_t cell = scores->indices[at];
+        double often = scores->times[at];
+        for (int64_t e = scores->first[cell]; e < scores->first[cell + 1]; e++) {
+            const double *restrict of_cell = grid->table + e * grid->width + low;
+            int64_t i = place[scores->parameter[e]];
+            if (i < 0) {
+                double *restrict own = score + count * width;
+                place[scores->parameter[e]] = count;
+                touched[count++] = scores->parameter[e];
+                for (int64_t q = 0; q < size; q++)
+                    own[q] = often * of_cell[q];
+            } else {
+                double *restrict own = score + i * width;
+                for (int64_t q = 0; q < size; q++)
+                    own[q] += often * of_cell[q];
+            }
+        }
+    }
+    for (int64_t at = scores->sums_indptr[n]; at < scores->sums_indptr[n + 1]; at++) {
+        int32_t column = scores->sums_indices[at];
+        for (int64_t e = scores->slopes_indptr[column]; e < scores->slopes_indptr[column + 1]; e++) {
+            int64_t i = place[scores->slopes_indices[e]];
+            if (i < 0) {
+                missing++;
+                continue;
+            }
+            double *restrict own = score + i * width;
+            double by = scores->sums_data[at] * scores->slopes_data[e];
+            for (int64_t q = 0; q < size; q++)
+                own[q] += by * grid->points[low + q];
+        }
+    }
+    return (Own){grid, low, size, count, missing, negative};
+}
+
 /* Add the covariances of the students from `start` to `stop` to the upper triangle in `total`, a full matrix or the
-   entries of the pattern. `posterior` begins with student `offset`. Scratch: `place` (parameters,), all -1; `touched` and
-   three rows of `products` for the most parameters that a student has, rounded up to four; `score` as many rows of `width`
-   nodes, and `rows` four. Nodes between which posteriors were interpolated can have negative weights. Returns how many sums
-   and entries had no place, 0 unless the parts of `scores` disagree. */
+   entries of the pattern. `posterior` begins with student `offset`. Scratch as of `scores_of`, and three rows of `products`
+   for the most parameters that a student has, rounded up to four, and four `rows` of nodes. Nodes between which posteriors
+   were interpolated can have negative weights. Returns how many sums and entries had no place, 0 unless the parts of
+   `scores` disagree. */
 EXPORT int64_t KERNEL(add_covariances)(
     const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
     int64_t most, int64_t *restrict place, int64_t *restrict touched, double *restrict products, double *restrict score,
@@ -128,65 +202,9 @@ EXPORT int64_t KERNEL(add_covariances)(
     int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
         const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
-        int which = stride_for(scores, n, posterior);
-        const Grid *grid = &scores->grids[which];
-        int64_t stride = STRIDE[which];
-
-        /* The nodes that carry the posterior, and so many after them that they fill whole registers. */
-        int64_t low = 0, high = (scores->n_nodes + stride - 1) / stride;
-        while (low + 1 < high && fabs(posterior[low * stride]) < NEGLIGIBLE)
-            low++;
-        while (low + 1 < high && fabs(posterior[(high - 1) * stride]) < NEGLIGIBLE)
-            high--;
-        int64_t inside = high - low, size = (inside + 3) / 4 * 4;
-        double whole = 0.0;
-        for (int64_t q = 0; q < inside; q++)
-            whole += posterior[(low + q) * stride];
-        int negative = 0;
-        for (int64_t q = 0; q < inside; q++) {
-            double share = posterior[(low + q) * stride] / whole;
-            root[q] = sqrt(fabs(share));
-            sign[q] = share < 0.0 ? -1.0 : 1.0;
-            negative |= share < 0.0;
-        }
-        for (int64_t q = inside; q < size; q++)
-            root[q] = sign[q] = 0.0;
-
-        int64_t count = 0;
-        for (int64_t at = scores->indptr[n]; at < scores->indptr[n + 1]; at++) {
-            int32_t cell = scores->indices[at];
-            double often = scores->times[at];
-            for (int64_t e = scores->first[cell]; e < scores->first[cell + 1]; e++) {
-                const double *restrict of_cell = grid->table + e * grid->width + low;
-                int64_t i = place[scores->parameter[e]];
-                if (i < 0) {
-                    double *restrict own = score + count * width;
-                    place[scores->parameter[e]] = count;
-                    touched[count++] = scores->parameter[e];
-                    for (int64_t q = 0; q < size; q++)
-                        own[q] = often * of_cell[q];
-                } else {
-                    double *restrict own = score + i * width;
-                    for (int64_t q = 0; q < size; q++)
-                        own[q] += often * of_cell[q];
-                }
-            }
-        }
-        for (int64_t at = scores->sums_indptr[n]; at < scores->sums_indptr[n + 1]; at++) {
-            int32_t column = scores->sums_indices[at];
-            for (int64_t e = scores->slopes_indptr[column]; e < scores->slopes_indptr[column + 1]; e++) {
-                int64_t i = place[scores->slopes_indices[e]];
-                if (i < 0) {
-                    missing++;
-                    continue;
-                }
-                double *restrict own = score + i * width;
-                double by = scores->sums_data[at] * scores->slopes_data[e];
-                for (int64_t q = 0; q < size; q++)
-                    own[q] += by * grid->points[low + q];
-            }
-        }
-
+        Own found = scores_of(scores, n, posterior, width, place, touched, score, root, sign);
+        int64_t count = found.count, size = found.size;
+        missing += found.missing;
         for (int64_t i = 0; i < count; i++) {
             double *restrict own = score + i * width;
             four mean = {0.0};
@@ -200,7 +218,7 @@ EXPORT int64_t KERNEL(add_covariances)(
         double weight = scores->weight ? scores->weight[n] : 1.0;
         for (int64_t i = 0; i < count; i += 2) {
             const double *one = score + i * width, *two = one + width;
-            if (negative) {
+            if (found.negative) {
                 for (int64_t q = 0; q < size; q++) {
                     signed_rows[q] = one[q] * sign[q];
                     signed_rows[width + q] = two[q] * sign[q];
@@ -215,6 +233,48 @@ EXPORT int64_t KERNEL(add_covariances)(
                 missing += add_row(scores, i + 1, weight, touched, products + most, means, total);
         }
         for (int64_t i = 0; i < count; i++)
+            place[touched[i]] = -1;
+    }
+    return missing;
+}
+
+/* out[n], of the students from `start` to `stop`: g' spread g, where g are the covariances of ability with the student's
+   scores over the posterior, that is, how its mean follows the parameters, and `spread` (parameters, parameters) is how
+   these vary. Scratch as above, `pull` for the most parameters that a student has, and three `rows` of nodes. Returns how
+   many sums had no place. */
+EXPORT int64_t KERNEL(mean_variances)(
+    const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
+    int64_t *restrict place, int64_t *restrict touched, double *restrict pull, double *restrict score,
+    double *restrict rows, const double *restrict spread, double *restrict out
+) {
+    double *restrict root = rows, *restrict sign = rows + width, *restrict away = rows + 2 * width;
+    int64_t missing = 0;
+    for (int64_t n = start; n < stop; n++) {
+        const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
+        Own found = scores_of(scores, n, posterior, width, place, touched, score, root, sign);
+        const double *restrict points = found.grid->points + found.low;
+        double centre = 0.0, total = 0.0;
+        missing += found.missing;
+        for (int64_t q = 0; q < found.size; q++)
+            centre += root[q] * root[q] * sign[q] * points[q];
+        for (int64_t q = 0; q < found.size; q++)
+            away[q] = root[q] * root[q] * sign[q] * (points[q] - centre);
+        for (int64_t i = 0; i < found.count; i++) {
+            const double *restrict own = score + i * width;
+            double product = 0.0;
+            for (int64_t q = 0; q < found.size; q++)
+                product += away[q] * own[q];
+            pull[i] = product;
+        }
+        for (int64_t i = 0; i < found.count; i++) {
+            const double *restrict with = spread + touched[i] * scores->n_parameters;
+            double sum = 0.0;
+            for (int64_t k = 0; k < found.count; k++)
+                sum += pull[k] * with[touched[k]];
+            total += pull[i] * sum;
+        }
+        out[n] = total;
+        for (int64_t i = 0; i < found.count; i++)
             place[touched[i]] = -1;
     }
     return missing;
