@@ -5,6 +5,7 @@ import pytest
 
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Adjacent, Graded, Predictor
+from raterlens.models.thresholds import IMPOSSIBLE
 
 # The order of sums differs, and how products of up to a thousand are rounded.
 SAME = {"rtol": 1e-12, "atol": 1e-12}
@@ -52,3 +53,23 @@ def test_adjacent(problem, table, monkeypatch):
     response = Adjacent(predictor.intercepts.shape[1] + 1)
     readable, compiled = both(monkeypatch, lambda: getattr(response, table)(predictor, t))
     np.testing.assert_allclose(compiled, readable, **SAME)
+
+
+def test_sums_of_expected_scores(problem, monkeypatch):
+    predictor, t = problem
+    predictor.intercepts[6, -1] = IMPOSSIBLE
+    response = Adjacent(predictor.intercepts.shape[1] + 1)
+    counts = np.random.default_rng(0).exponential(1, (30, len(t)))
+    readable, compiled = both(monkeypatch, lambda: response.given(predictor, t, counts))
+    assert compiled[1][6, -1] < 1e-100
+    for one, other in zip(readable, compiled, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-11, atol=1e-11)
+
+
+def test_sums_of_graded_scores(problem, monkeypatch):
+    predictor, t = problem
+    response = Graded(get_link("logit"), predictor.intercepts.shape[1] + 1)
+    counts = np.random.default_rng(0).exponential(1, (30, response.n_categories, len(t)))
+    readable, compiled = both(monkeypatch, lambda: response.summed_scores(predictor, t, counts))
+    for one, other in zip(readable, compiled, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-11, atol=1e-11 * np.abs(one).max())

@@ -100,6 +100,10 @@ def covariances(scores, posteriors, first, span, total):
     Covariances(scores).add(posteriors, first, (span, total))
 
 
+def graded_sums(slope, intercepts, apart, **known):
+    ordered_scores.graded_sums((slope, intercepts, apart), **known)
+
+
 def score_sums(span, weights, **known):
     ScoreSums(**known).over(span, weights)
 
@@ -214,6 +218,14 @@ CALLS: dict[str, Call] = {
         ordered_scores.adjacent,
         {"slope": ones(3), "intercepts": ones(3, 2), "points": POINTS, "probabilities": True},
     ),
+    "adjacent sums": (
+        ordered_scores.adjacent_sums,
+        {"slope": ones(3), "intercepts": ones(3, 2), "points": POINTS, "counts": ones(3, 5)},
+    ),
+    "graded sums": (graded_sums, {
+        "slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0,
+        "counts": ones(3, 3, 5),
+    }),
     "sparse rows": (csr, {"indptr": longs(0, 1, 2), "indices": ints(2, 0), "data": ones(2)}),
     "true categories": (expected_truths, {
         "units": (longs(0, 0, 1), longs(0, 1, 0), longs(0, 1, 1)), "log_given": -ones(2, 2),
@@ -351,6 +363,12 @@ WRONG: list[tuple[str, str, Any]] = [
     ("graded", "apart", ones(3, 0)),
     ("ratios", "apart", ones(2, 1)),
     ("ratios", "intercepts", ones(3, 0)),
+    ("adjacent sums", "slope", ones(2)),
+    ("adjacent sums", "counts", ones(3, 4)),
+    ("adjacent sums", "counts", ones(2, 5)),
+    ("graded sums", "apart", ones(3, 2)),
+    ("graded sums", "counts", ones(3, 2, 5)),
+    ("graded sums", "counts", ones(3, 3, 4)),
     ("adjacent", "slope", ones(2)),
     ("adjacent", "intercepts", ones(3, 0)),
     ("sparse rows", "indptr", longs(0, 1, 3)),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from raterlens.capability.chebyshev_table import many_draws, read_off
-from raterlens.capability.density_moments import Grid, moments, quadrature
+from raterlens.capability.density_moments import Grid, many_steep, moments, quadrature
 from raterlens.capability.links import Link
 from raterlens.capability.pass_rates import pass_and_fail, rates_and_density, reached
 from raterlens.records import dataclass
@@ -118,7 +118,18 @@ class GradedCurve:
         return np.asarray(np.mean([self.link.density(s - tau) for tau in self._each()], axis=0))
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
-        return np.asarray(np.mean([moments(a, eta + tau, self.link, order) for tau in self._each()], axis=0))
+        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+        steep = None if order or self.link.name != "logit" else many_steep(np.abs(a), eta, self._grid)
+        if steep is None:
+            each = [moments(a, eta + tau, self.link, order) for tau in self._each()]
+            return np.asarray(np.mean(each, axis=0))
+        # One density for all thresholds, not a mixture for each of them.
+        out = np.empty((1, *a.shape))
+        out[:, steep] = quadrature(np.abs(a[steep]), eta[steep], self.density, 0, self._grid)
+        if not steep.all():
+            each = [moments(a[~steep], eta[~steep] + tau, self.link) for tau in self._each()]
+            out[:, ~steep] = np.mean(each, axis=0)
+        return out
 
     @property
     def step_weights(self) -> Array:
@@ -132,6 +143,11 @@ class GradedCurve:
 
     def expected(self, a: Array, eta: Array) -> Array:
         return np.asarray(self.rates(a, eta)[0].mean(axis=0))
+
+    @property
+    def _grid(self) -> Grid:
+        """Of the logit: what it leaves out, exp(-2 pi^2 / step), is nothing."""
+        return Grid(0.25, float(self.thresholds.min()) - _TAIL, float(self.thresholds.max()) + _TAIL)
 
     def _each(self) -> Array:
         return self.thresholds.ravel()

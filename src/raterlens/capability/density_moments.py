@@ -123,7 +123,8 @@ def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: i
             _on_nodes(density, grid)[None], predictor_nodes(grid), a[many], eta[many]
         )
         steep &= ~many
-    out[:, steep] = _in_predictor(a[steep], eta[steep], density, order, grid)
+    if steep.any():
+        out[:, steep] = _in_predictor(a[steep], eta[steep], density, order, grid)
     return out
 
 

@@ -20,7 +20,7 @@ from raterlens.estimation.quasi_newton import Value
 from raterlens.memo import latest_with
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import as_modelled
-from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
+from raterlens.models.responses import Adjacent, Predictor, Response, summed_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import IN_MEMORY, StoredRatings
 from raterlens.records import dataclass
@@ -218,9 +218,8 @@ class CellMarginal(FacetsMarginal):
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
-        at_nodes = counted_scores(self.response, predictor, nodes.points, counts)
-        d_slope = at_nodes @ self.response.lever @ nodes.points
-        return Derivatives(expected.loglik, d_slope, at_nodes.sum(axis=1), counts)
+        d_slope, d_intercepts = summed_scores(self.response, predictor, nodes.points, counts)
+        return Derivatives(expected.loglik, d_slope, d_intercepts, counts)
 
 
 class EssayMarginal(FacetsMarginal):
@@ -295,6 +294,4 @@ class EssayMarginal(FacetsMarginal):
             counts, by_ability, passes = self._essays.passes(predictor.slope, intercept, points, of_kinds)
             return counts, by_ability, passes[:, None]
         counts = np.asarray(self._kinds_of_contexts @ of_kinds)
-        given = self.response.probabilities(predictor, points)
-        given *= counts[:, None]
-        return counts, (given @ points) @ self.response.lever, given.sum(axis=2)
+        return counts, *self.response.given(predictor, points, counts)

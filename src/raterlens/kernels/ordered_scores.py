@@ -14,10 +14,12 @@ from raterlens.types import Array
 _graded_log_prob = kernel(
     "graded_log_prob", *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Doubles, Doubles
 )
-_graded_ratios = kernel(
-    "graded_ratios", *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, *[Doubles] * 4
-)
-_adjacent = kernel("adjacent", *[Integer] * 2, *[Doubles] * 2, Integer, Doubles, Integer, *[Doubles] * 4)
+_graded = *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, Doubles
+_graded_ratios = kernel("graded_ratios", *_graded, *[Doubles] * 2)
+_graded_sums = kernel("graded_sums", *_graded, *[Doubles] * 3)
+_of_adjacent = *[Integer] * 2, *[Doubles] * 2, Integer, Doubles, Integer, Doubles
+_adjacent = kernel("adjacent", *_of_adjacent, *[Doubles] * 2)
+_adjacent_sums = kernel("adjacent_sums", *_of_adjacent, *[Doubles] * 3)
 
 
 def graded_log_prob(slope: Array, intercepts: Array, apart: Array, points: Array) -> Array:
@@ -43,11 +45,37 @@ def graded_ratios(
     up, down = np.empty((2, n, steps + 1, len(points)))
 
     def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((2, steps, len(points)))
-        _graded_ratios(*span, *known, steps, points, len(points), far, *scratch, up, down)
+        scratch = np.empty((2 * steps, len(points)))
+        _graded_ratios(*span, *known, steps, points, len(points), far, scratch, up, down)
 
     _over_contexts(part, n)
     return up, down
+
+
+def graded_sums(
+    predicted: tuple[Array, Array, Array], points: Array, far: float, counts: Array
+) -> tuple[Array, Array]:
+    """(contexts,) and (contexts, steps): derivatives of the counted log-probability in slopes and intercepts.
+
+    Parameters
+    ----------
+    predicted
+        Slopes, intercepts, and `apart`, as `graded_ratios` takes them.
+    counts
+        (contexts, categories, nodes)
+    """
+    known, (n, steps) = _plain(*predicted), predicted[1].shape
+    _check(*predicted)
+    refuse_unless(counts.shape == (n, steps + 1, len(points)), "counts of the contexts")
+    counts, by_slope, by_intercept = Doubles.of(counts), np.empty(n), np.empty((n, steps))
+
+    def part(span: tuple[int, int]) -> None:
+        scratch = np.empty((4 * steps + 2, len(points)))
+        sizes = steps, points, len(points)
+        _graded_sums(*span, *known, *sizes, far, scratch, counts, by_slope, by_intercept)
+
+    _over_contexts(part, n)
+    return by_slope, by_intercept
 
 
 def adjacent(
@@ -60,11 +88,31 @@ def adjacent(
     partition = np.empty((n, len(points)))
 
     def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((steps + 1, len(points))), np.empty(len(points))
-        _adjacent(*span, *known, steps, points, len(points), *scratch, found, partition)
+        _adjacent(*span, *known, steps, points, len(points), _scratch(steps, points), found, partition)
 
     _over_contexts(part, n)
     return found, partition
+
+
+def adjacent_sums(slope: Array, intercepts: Array, points: Array, counts: Array) -> tuple[Array, Array]:
+    """What is expected of ratings that are counted at nodes (contexts, nodes): (contexts,) the sum of scores times
+    ability, and (contexts, steps) how often each score above 0 is given."""
+    known, (n, steps) = _plain(slope, intercepts), intercepts.shape
+    _check(slope, intercepts)
+    refuse_unless(counts.shape == (n, len(points)), "counts of the contexts")
+    counts, by_ability, given = Doubles.of(counts), np.empty(n), np.empty((n, steps))
+
+    def part(span: tuple[int, int]) -> None:
+        scratch = _scratch(steps, points)
+        _adjacent_sums(*span, *known, steps, points, len(points), scratch, counts, by_ability, given)
+
+    _over_contexts(part, n)
+    return by_ability, given
+
+
+def _scratch(steps: int, points: Array) -> Array:
+    """Of adjacent categories: a row of nodes for each step and three more, and a number per step."""
+    return np.empty((steps + 3) * len(points) + steps)
 
 
 def _plain(*values: Array) -> list[Array]:

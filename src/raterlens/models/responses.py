@@ -127,6 +127,17 @@ class Adjacent:
         expected *= counts.sum(axis=1, keepdims=True)
         return np.asarray((counts[:, 1:] - expected).transpose(0, 2, 1))
 
+    def given(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
+        """What is expected of ratings counted at nodes, (contexts, nodes): (contexts,) the sum of scores times ability,
+        and (contexts, categories - 1) how often each score above zero is given."""
+        if self.n_categories > 2 and _large(predictor, t):
+            from raterlens.kernels.ordered_scores import adjacent_sums  # may be missing
+
+            return adjacent_sums(predictor.slope, predictor.intercepts, t, counts)
+        given = self.probabilities(predictor, t)
+        given *= counts[:, None]
+        return (given @ t) @ self.lever, given.sum(axis=2)
+
     def _exponentials(self, predictor: Predictor, t: Array) -> tuple[Array, Array, Array]:
         """exp(k a t + e_k - top) for k >= 1, their sum with k = 0, and the top, the largest of all exponents."""
         small = self.logits(predictor, t)
@@ -229,6 +240,15 @@ class Graded:
         down *= counts
         return np.asarray((up[:, 1:] - down[:, :-1]).transpose(0, 2, 1))
 
+    def summed_scores(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
+        if self.link.name == "logit" and _large(predictor, t):
+            from raterlens.kernels.ordered_scores import graded_sums  # may be missing
+
+            known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
+            return graded_sums(known, t, _FAR, counts)
+        at_nodes = self.counted_scores(predictor, t, counts)
+        return at_nodes @ self.lever @ t, at_nodes.sum(axis=1)
+
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         up, down = self._density_ratios(predictor, t)
         tilt = self.link.tilt(self._predict(predictor, t))
@@ -257,8 +277,7 @@ class Graded:
 
     def _logistic_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
         """f = F (1 - F), and F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)): no logarithms."""
-        with np.errstate(divide="ignore"):
-            apart = 1 / -np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0))
+        apart = self._inverse_gaps(predictor)
         if _large(predictor, t):
             from raterlens.kernels.ordered_scores import graded_ratios  # may be missing
 
@@ -278,6 +297,12 @@ class Graded:
         return up, down
 
     @staticmethod
+    def _inverse_gaps(predictor: Predictor) -> Array:
+        """(contexts, categories - 2): 1 / (1 - exp(l - u)) of the steps u and l on either side of a score."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(1 / -np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
+
+    @staticmethod
     def _predict(predictor: Predictor, t: Array) -> Array:
         return np.multiply.outer(predictor.slope, t)[:, None] + predictor.intercepts[..., None]
 
@@ -293,3 +318,11 @@ def counted_scores(response: Response, predictor: Predictor, t: Array, counts: A
         # A score depends on few intercepts, or on all in the same way: no table of each by each.
         return response.counted_scores(predictor, t, counts)
     return np.asarray(np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts))
+
+
+def summed_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
+    """(contexts,) and (contexts, intercepts): derivatives of the counted log-probability in slopes and intercepts."""
+    if isinstance(response, Graded) and counts.shape[1] == response.n_categories:
+        return response.summed_scores(predictor, t, counts)
+    at_nodes = counted_scores(response, predictor, t, counts)
+    return at_nodes @ response.lever @ t, at_nodes.sum(axis=1)

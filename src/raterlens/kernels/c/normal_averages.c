@@ -5,6 +5,8 @@
 /* Standard deviations from its mean beyond which a normal density is nothing, 1e-17 of its peak; the slope is added to
    them, by which the peak moves where it is multiplied by exp(x), as tails of scores fall. */
 static const double REACH = 8.8;
+/* What is left of functions that vanish beyond the nodes. */
+static const double REST = 1e-16;
 static const double ROOT_2PI = 2.5066282746310005;
 
 /* Lanes after which the recursion below starts anew, before its rounding errors matter. */
@@ -58,6 +60,12 @@ EXPORT void KERNEL(normal_averages)(
     double low, double step, int64_t nodes, const double *restrict tables, int64_t values,
     double *restrict scratch, double *restrict out
 ) {
+    /* Whether anything is left of any function before the first node, and after the last. */
+    int begins = 0, remains = 0;
+    for (int64_t v = 0; v < values; v++) {
+        begins |= fabs(tables[v * nodes]) > REST;
+        remains |= fabs(tables[(v + 1) * nodes - 1]) > REST;
+    }
     for (int64_t p = first; p < last; p++) {
         double dz = step / slope[p], wide = (REACH + slope[p]) / dz;
         /* Where all are beyond an end, it does not matter how far. */
@@ -66,9 +74,9 @@ EXPORT void KERNEL(normal_averages)(
         int64_t begin = (int64_t)ceil(centre - wide), end = (int64_t)floor(centre + wide) + 1;
         int64_t from = begin > 0 ? begin : 0, to = end < nodes ? end : nodes;
         double before = 0.0, after = 0.0;
-        if (begin < 0)
+        if (begins && begin < 0)
             before = density_sum(((double)begin - centre) * dz, dz, (end < 0 ? end : 0) - begin, scratch, nodes);
-        if (end > nodes) {
+        if (remains && end > nodes) {
             int64_t next = begin > nodes ? begin : nodes;
             after = density_sum(((double)next - centre) * dz, dz, end - next, scratch, nodes);
         }
