@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import LINKS
-from raterlens.models.responses import Adjacent, Graded, Linked, Predictor, counted_scores
+from raterlens.models.responses import (
+    Adjacent,
+    Graded,
+    Linked,
+    Predictor,
+    counted_scores,
+    shift_information,
+    shift_scores,
+    summed_scores,
+)
 
 T = np.linspace(-3, 3, 7)
 STEP = 1e-5
@@ -66,3 +75,24 @@ def test_graded_middle_scores_keep_their_digits_in_both_tails(link):
         where = Predictor(np.zeros(1), np.array([[centre + gap / 2, centre - gap / 2]]))
         log_prob = Graded(LINKS[link], 3).log_prob(where, np.zeros(1))[0, 1, 0]
         assert log_prob == pytest.approx(LINKS[link].log_density(np.array(centre)) + np.log(gap), abs=1e-6)
+
+
+@pytest.mark.parametrize("response", RESPONSES, ids=name)
+def test_as_the_predictor_is_shifted(response):
+    counts = np.random.default_rng(2).uniform(size=(5, response.n_categories, len(T)))
+    lever = response.lever
+    up, down = (at(response, sign * STEP * lever) for sign in (1, -1))
+    first = (response.log_prob(up, T) - response.log_prob(down, T)) / (2 * STEP)
+    np.testing.assert_allclose(shift_scores(response, at(response), T), first, rtol=1e-6, atol=1e-8)
+    bend = -(response.curvature(at(response), T, counts) @ lever @ lever)
+    found = shift_information(response, at(response), T, counts)
+    np.testing.assert_allclose(found, bend, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("response", RESPONSES, ids=name)
+def test_sums_over_nodes(response):
+    counts = np.random.default_rng(3).uniform(size=(5, response.n_categories, len(T)))
+    at_nodes = counted_scores(response, at(response), T, counts)
+    by_slope, by_intercept = summed_scores(response, at(response), T, counts)
+    np.testing.assert_allclose(by_slope, at_nodes @ response.lever @ T, rtol=1e-12)
+    np.testing.assert_allclose(by_intercept, at_nodes.sum(axis=1), rtol=1e-12)

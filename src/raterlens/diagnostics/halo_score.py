@@ -20,7 +20,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.memo import kept_with
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.responses import Adjacent, Predictor, Response, shift_information, shift_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -138,12 +138,11 @@ def _shifted(response: Response, predictor: Predictor, t: Array) -> tuple[Array,
 
     def first(by: float) -> Array:
         moved = predictor.shifted(np.full(len(predictor.slope), by), response.lever)
-        return np.asarray(np.tensordot(response.lever, response.scores(moved, t), 1))
+        return shift_scores(response, moved, t)
 
     if isinstance(response, Adjacent):
         # The same whatever the score: minus the variance of the scores.
-        one = np.ones((len(predictor.slope), 1, len(t)))
-        bend = response.curvature(predictor, t, one) @ response.lever @ response.lever
+        bend = -shift_information(response, predictor, t, np.ones((1, 1, 1)))
         second = np.broadcast_to(bend[:, None], (len(bend), response.n_categories, len(t)))
     else:
         second = (first(_STEP) - first(-_STEP)) / (2 * _STEP)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.responses import Adjacent, Graded, Predictor, Response
 from raterlens.types import Array
 
 
@@ -12,11 +12,12 @@ def context_curvature(
     response: Response, predictor: Predictor, nodes: Nodes, counts: Array
 ) -> sparse.csr_array:
     """Expected second derivatives in the slopes, then the intercepts, of the contexts."""
-    slopes, mixed, intercepts = (
-        _adjacent_sums(response, predictor, nodes.points, counts)
-        if isinstance(response, Adjacent)
-        else _sums(response, predictor, nodes.points, counts)
-    )
+    if isinstance(response, Adjacent):
+        slopes, mixed, intercepts = _adjacent_sums(response, predictor, nodes.points, counts)
+    elif isinstance(response, Graded):
+        slopes, mixed, intercepts = _graded_sums(response, predictor, nodes.points, counts)
+    else:
+        slopes, mixed, intercepts = _sums(response, predictor, nodes.points, counts)
     n, steps = mixed.shape
     context = np.arange(n)
     intercept = n + context[:, None] * steps + np.arange(steps)
@@ -54,3 +55,18 @@ def _adjacent_sums(
     mixed = -np.einsum("cjq,cjq,q->cj", given, by_score, t)
     slopes = -np.einsum("j,cjq,cjq,q->c", lever, given, by_score, t**2, optimize=True)
     return slopes, mixed, intercepts
+
+
+def _graded_sums(
+    response: Graded, predictor: Predictor, t: Array, counts: Array
+) -> tuple[Array, Array, Array]:
+    """The same where a score depends on the two steps around it alone."""
+    own, beside = response.bands(predictor, t, counts)
+    step = np.arange(own.shape[1])
+    intercepts = np.zeros((len(own), len(step), len(step)))
+    intercepts[:, step, step] = own.sum(axis=2)
+    intercepts[:, step[1:], step[:-1]] = intercepts[:, step[:-1], step[1:]] = beside.sum(axis=2)
+    own[:, 1:] += beside
+    own[:, :-1] += beside
+    mixed = own @ t
+    return own.sum(axis=1) @ t**2, mixed, intercepts

@@ -13,6 +13,7 @@ from scipy import sparse
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.marginal import Derivatives, FacetsMarginal
 from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.models.responses import shift_information
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
 
@@ -106,33 +107,28 @@ def _own_information(
     n, every, steps = model.n_rated, len(model.contexts), len(response.lever)
     rater, counts = model.contexts.rater[:n], counts[:n]
     predictor = predictor.first(n)
-    by_slope, by_intercept = _of_own(problem.jacobian(parameters), own[rater], every, steps)
-    bend = -response.curvature(predictor, t, counts)
+    by_slope, by_shift = _of_own(problem.jacobian(parameters), own[rater], every, steps)
+    by_shift /= response.lever[0]
+    bend = shift_information(response, predictor, t, counts)
     of_rater = sparse.csr_array((np.ones(n), (rater, np.arange(n))), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]
     each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
-    rise = bend[..., 0] if steps == 1 else bend @ response.lever
     if model.halo is not None:
         # A reading's ratings tell of its effect what they tell of the rater, so much less of the rater.
-        told = each * (of_rater @ (rise @ response.lever))
-        less = 1 + (model.halo_variances(parameters)[:, None] * told)[rater]
-        bend, rise = bend / less[..., None, None], rise / less[..., None]
-    # With s of a slope and i of intercepts, (i + lever t s)' bend (i + lever t s), summed over nodes.
-    by_lever = rise @ response.lever
-    mixed = np.einsum("cj,cji->ci", t @ rise, by_intercept)
-    complete = np.einsum("cji,cjk,ckl->cil", by_intercept, bend.sum(axis=1), by_intercept)
-    complete += mixed[:, :, None] * by_slope[:, None] + by_slope[:, :, None] * mixed[:, None]
-    complete += (by_lever @ t**2)[:, None, None] * (by_slope[:, :, None] * by_slope[:, None])
+        told = each * (of_rater @ bend)
+        bend /= 1 + (model.halo_variances(parameters)[:, None] * told)[rater]
+    # With s of the slope and i of the shift, (i + t s) bend (i + t s)', summed over nodes.
+    level, first, second = (bend @ t**power for power in range(3))
+    mixed = _outer(first, by_shift, by_slope)
+    complete = _outer(level, by_shift, by_shift) + _outer(second, by_slope, by_slope)
+    complete += mixed + mixed.swapaxes(1, 2)
     # Of a student's ratings by a rater: how the expected score rises with ability, and what it tells of ability.
-    tells = each * (of_rater @ (predictor.slope[:, None] ** 2 * by_lever))
+    rise = predictor.slope[:, None] * bend
+    tells = each * (of_rater @ (predictor.slope[:, None] * rise))
     rises = np.empty((len(own), len(t), own.shape[1]))
-    for place in range(own.shape[1]):
-        of_context = by_lever * np.multiply.outer(by_slope[:, place], t)
-        for j in range(steps):
-            of_context += rise[..., j] * by_intercept[:, j, place, None]
-        of_context *= predictor.slope[:, None]
-        rises[..., place] = each * (of_rater @ of_context)
+    for place, (of_slope, of_shift) in enumerate(zip(by_slope.T, by_shift.T, strict=True)):
+        rises[..., place] = each * (of_rater @ (rise * (of_shift[:, None] + np.multiply.outer(of_slope, t))))
     # Averaged over a posterior: its square times the variance is what a normal one is missing.
     usual = _usual_variance(moments, t)
     within = np.exp(-0.5 * np.subtract.outer(t, t) ** 2 / usual[:, None])
@@ -146,14 +142,18 @@ def _own_information(
 
 
 def _of_own(jacobian: sparse.csr_array, own: Indices, every: int, steps: int) -> tuple[Array, Array]:
-    """(contexts, own) and (contexts, intercepts, own): derivatives of the slope and of each intercept of the first
-    contexts in the parameters that stand at `own`; `every`: how many contexts there are."""
+    """(contexts, own), both: derivatives of the slope and of the first intercept of the first contexts in the
+    parameters that stand at `own`; `every`: how many contexts there are."""
     context = np.arange(len(own))
-    of_intercepts = every + context[:, None] * steps + np.arange(steps)
-    rows = np.column_stack([context, of_intercepts])
-    places = np.repeat(rows.ravel(), own.shape[1]), np.repeat(own, 1 + steps, axis=0).ravel()
-    found = np.asarray(jacobian[places], np.float64).reshape(*rows.shape, -1)
-    return found[:, 0], found[:, 1:]
+    rows = np.column_stack([context, every + context * steps])
+    places = np.repeat(rows.ravel(), own.shape[1]), np.repeat(own, 2, axis=0).ravel()
+    found = np.asarray(jacobian[places], np.float64).reshape(len(own), 2, -1)
+    return found[:, 0], found[:, 1]
+
+
+def _outer(weight: Array, one: Array, other: Array) -> Array:
+    """(contexts, own, own)"""
+    return weight[:, None, None] * one[:, :, None] * other[:, None]
 
 
 def _usual_variance(moments: Moments, t: Array) -> Array:

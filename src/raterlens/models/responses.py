@@ -227,7 +227,7 @@ class Graded:
         return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
-        up, down = self._density_ratios(predictor, t)
+        up, down = self.density_ratios(predictor, t)
         out = np.zeros((self.n_categories - 1, *up.shape))
         for k in range(1, self.n_categories):
             out[k - 1, :, k] = up[:, k]
@@ -235,7 +235,7 @@ class Graded:
         return out
 
     def counted_scores(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        up, down = self._density_ratios(predictor, t)
+        up, down = self.density_ratios(predictor, t)
         up *= counts
         down *= counts
         return np.asarray((up[:, 1:] - down[:, :-1]).transpose(0, 2, 1))
@@ -250,21 +250,23 @@ class Graded:
         return at_nodes @ self.lever @ t, at_nodes.sum(axis=1)
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        up, down = self._density_ratios(predictor, t)
-        tilt = self.link.tilt(self._predict(predictor, t))
-        steps = self.n_categories - 1
-        out = np.zeros((len(up), len(t), steps, steps))
-        for k in range(1, self.n_categories):
-            above, below = counts[:, k], counts[:, k - 1]
-            out[..., k - 1, k - 1] += above * up[:, k] * (tilt[:, k - 1] - up[:, k])
-            out[..., k - 1, k - 1] -= below * down[:, k - 1] * (tilt[:, k - 1] + down[:, k - 1])
-            if k > 1:
-                mixed = below * up[:, k - 1] * down[:, k - 1]
-                out[..., k - 1, k - 2] += mixed
-                out[..., k - 2, k - 1] += mixed
+        own, beside = (part.transpose(0, 2, 1) for part in self.bands(predictor, t, counts))
+        steps = np.arange(self.n_categories - 1)
+        out = np.zeros((*own.shape, len(steps)))
+        out[..., steps, steps] = own
+        out[..., steps[1:], steps[:-1]] = out[..., steps[:-1], steps[1:]] = beside
         return out
 
-    def _density_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
+    def bands(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
+        """All of `curvature` that is not 0: (contexts, categories - 1, nodes) by an intercept twice, and (contexts,
+        categories - 2, nodes) by it and the next."""
+        up, down = self.density_ratios(predictor, t)
+        tilt = self.link.tilt(self._predict(predictor, t))
+        above, below, up_above, down_below = counts[:, 1:], counts[:, :-1], up[:, 1:], down[:, :-1]
+        own = above * up_above * (tilt - up_above) - below * down_below * (tilt + down_below)
+        return own, counts[:, 1:-1] * up[:, 1:-1] * down[:, 1:-1]
+
+    def density_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
         """(contexts, categories, nodes): f at the score's own step, and at the next, over its probability."""
         if self.link.name == "logit":
             return self._logistic_ratios(predictor, t)
@@ -326,3 +328,23 @@ def summed_scores(response: Response, predictor: Predictor, t: Array, counts: Ar
         return response.summed_scores(predictor, t, counts)
     at_nodes = counted_scores(response, predictor, t, counts)
     return at_nodes @ response.lever @ t, at_nodes.sum(axis=1)
+
+
+def shift_scores(response: Response, predictor: Predictor, t: Array) -> Array:
+    """(contexts, categories, nodes): derivatives of the log-probabilities as the predictor is shifted."""
+    if isinstance(response, Graded):
+        up, down = response.density_ratios(predictor, t)
+        return up - down
+    return np.tensordot(response.lever, response.scores(predictor, t), 1)
+
+
+def shift_information(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
+    """(contexts, nodes): minus the second derivative of the counted log-probability as the predictor is shifted."""
+    if isinstance(response, Adjacent):
+        p, powers = response.probabilities(predictor, t), np.stack([response.lever, response.lever**2])
+        mean, square = np.tensordot(powers, p, (1, 1))
+        return np.asarray(counts.sum(axis=1) * (square - mean * mean))
+    if isinstance(response, Graded):
+        own, beside = response.bands(predictor, t, counts)
+        return np.asarray(-own.sum(axis=1) - 2 * beside.sum(axis=1))
+    return np.asarray(-response.curvature(predictor, t, counts) @ response.lever @ response.lever)
