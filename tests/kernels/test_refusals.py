@@ -26,7 +26,7 @@ from raterlens.kernels.library import begin_within, inside
 from raterlens.kernels.posterior_pass import STENCIL, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
-from raterlens.kernels.score_sums import ScoreSums
+from raterlens.kernels.score_sums import ScoreSums, quadratic_forms
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.kernels.true_categories import expected_truths
 
@@ -288,6 +288,7 @@ CALLS: dict[str, Call] = {
         "tables": ones(3, 2, 5), "points": POINTS, "jacobian": sparse.csr_array(ones(6, 4)),
         "span": (0, 2), "weights": ones(2, 5),
     }),
+    "quadratic forms": (quadratic_forms, {"rows": sparse.csr_array(ones(2, 3)), "matrix": ones(3, 3)}),
     "covariances": (covariances, {
         "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "total": np.zeros(4),
     }),
@@ -396,6 +397,8 @@ WRONG: list[tuple[str, str, Any]] = [
     ("posteriors", "found", replace(FOUND, posterior=ones(1, 5))),
     ("posteriors", "found", replace(FOUND, posterior=ones(2, 17))),
     ("posteriors", "found", replace(FOUND, loglik=ones(1))),
+    ("quadratic forms", "matrix", ones(3, 2)),
+    ("quadratic forms", "matrix", ones(2, 2)),
     ("score sums", "begin", longs(0, 2, 4)),
     ("score sums", "begin", longs(0, 3, 2)),
     ("score sums", "cell", ints(1, 2, 1)),

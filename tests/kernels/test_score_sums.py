@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal_forms import marginal
+from raterlens.kernels.score_sums import quadratic_forms
 from raterlens.uncertainty.sandwich import summed_scores
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
@@ -39,3 +41,14 @@ def test_it_does_not_matter_how_many_students_are_gone_over_at_a_time(small, mon
         monkeypatch.setattr("raterlens.uncertainty.sandwich._NEAR", students * len(nodes.points))
         found.append(summed_scores(problem, small, x, nodes, WEIGHTS["posterior"]).toarray())
     np.testing.assert_array_equal(*found)
+
+
+def test_quadratic_forms_of_sparse_rows():
+    """Rows without an entry and with the same one twice among them."""
+    random = np.random.default_rng(0)
+    begin, column = np.array([0, 3, 3, 5, 12]), np.array([2, 0, 4, 1, 1, 6, 5, 4, 3, 2, 1, 0])
+    rows = sparse.csr_array((random.normal(size=12), column, begin), shape=(4, 7))
+    half = random.normal(size=(7, 7))
+    full = rows.toarray()
+    expected = np.einsum("ni,ij,nj->n", full, half + half.T, full)
+    np.testing.assert_allclose(quadratic_forms(rows, half + half.T), expected, rtol=1e-12, atol=1e-14)

@@ -20,6 +20,7 @@ from raterlens.kernels.library import (
     same,
 )
 from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array, Indices
 
 Codes = NDArray[np.integer]
@@ -36,6 +37,23 @@ _score_sums = kernel(
     *[Integer] * 2,
     *(Longs, Longs, Ints, Doubles),
 )
+
+_quadratic_forms = kernel("quadratic_forms", *[Integer] * 2, Longs, Ints, Doubles, Doubles, Integer, Doubles)
+# Rows that are worth a thread of their own.
+_LEAST = 2_000
+
+
+def quadratic_forms(rows: sparse.csr_array, matrix: Array) -> Array:
+    """(rows,): `row @ matrix @ row` of each, for a symmetric matrix."""
+    known, out = SparseRows.of(rows), np.empty(rows.shape[0])
+    refuse_unless(matrix.shape == (rows.shape[1],) * 2, "a square matrix")
+    full = Doubles.of(matrix)
+
+    def part(span: tuple[int, int]) -> None:
+        _quadratic_forms(*span, known.indptr, known.indices, known.data, full, len(full), out)
+
+    in_threads(part, spans(len(out), _LEAST))
+    return out
 
 
 class ScoreSums:

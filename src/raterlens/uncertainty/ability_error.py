@@ -17,11 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.product_nodes import ProductNodes
+from raterlens.engine.protocol import Matrix
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.marginal import CellMarginal, EssayMarginal
 from raterlens.estimation.methods import on_scale
 from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
@@ -58,10 +60,7 @@ def ability_errors(
     elif (quickly := _quickly(found, in_full(spread.matrix))) is not None:
         added = quickly
     else:
-        gradient, added = _gradient(found, ratings), np.empty(len(posterior))
-        for first in range(0, len(posterior), _BLOCK):
-            rows = gradient[first : first + _BLOCK]
-            added[first : first + _BLOCK] = rows.multiply(rows @ spread.matrix).sum(axis=1)
+        added = _quadratic(_gradient(found, ratings), spread.matrix)
     if reach is not None:
         for there, fall in zip(reach.unheld, reach.falls, strict=True):
             moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
@@ -73,6 +72,19 @@ def ability_errors(
     mean, sd = population_of(found.model, found.parameters) if of_all else (0.0, 1.0)
     most = np.maximum(posterior**2, sd**2 + (found.moments.mean - mean) ** 2)
     return np.asarray(np.sqrt(np.minimum(total, most)))
+
+
+def _quadratic(rows: sparse.csr_array, matrix: Matrix) -> Array:
+    """(rows,): `row @ matrix @ row` of each."""
+    if isinstance(matrix, np.ndarray) and compiled_code_pays(rows.nnz * len(matrix)):
+        from raterlens.kernels.score_sums import quadratic_forms  # may be missing
+
+        return quadratic_forms(rows, matrix)
+    found = np.empty(rows.shape[0])
+    for first in range(0, len(found), _BLOCK):
+        some = rows[first : first + _BLOCK]
+        found[first : first + _BLOCK] = some.multiply(some @ matrix).sum(axis=1)
+    return found
 
 
 def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:

@@ -80,3 +80,21 @@ EXPORT void KERNEL(score_sums)(
         value += sums.count;
     }
 }
+
+/* out[n] = sum_ij g_i V_ij g_j, of the sparse rows g from `first` to `last` with a symmetric matrix (size, size). */
+EXPORT void KERNEL(quadratic_forms)(
+    int64_t first, int64_t last, const int64_t *restrict indptr, const int32_t *restrict indices,
+    const double *restrict data, const double *restrict matrix, int64_t size, double *restrict out
+) {
+    for (int64_t n = first; n < last; n++) {
+        double total = 0.0;
+        for (int64_t i = indptr[n]; i < indptr[n + 1]; i++) {
+            const double *restrict row = matrix + indices[i] * size;
+            double along = 0.5 * data[i] * row[indices[i]];
+            for (int64_t j = indptr[n]; j < i; j++)
+                along += data[j] * row[indices[j]];
+            total += 2.0 * data[i] * along;
+        }
+        out[n] = total;
+    }
+}
