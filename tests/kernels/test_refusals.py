@@ -17,6 +17,7 @@ from raterlens.kernels import (
     mixture_density,
     normal_averages,
     ordered_scores,
+    parquet_pages,
     rater_meetings,
     reading_rise,
     residual_sweep,
@@ -253,6 +254,7 @@ CALLS: dict[str, Call] = {
     "recoded": (
         coded_columns.recode_numbers, {"numbers": ints(5, 7), "lowest": 5, "table": ints(2, 1, 0)}
     ),
+    "pages": (parquet_pages.page_values, {"content": np.zeros(4, np.int8), "start": 0, "end": 0, "most": 1}),
     "cells": (coded_columns.counted_cells, {
         "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
     }),
@@ -449,6 +451,9 @@ WRONG: list[tuple[str, str, Any]] = [
     ("readings", "counts", ones(1, 5)),
     ("readings", "points", POINTS[1:]),
     ("readings", "probabilities", ones(3, 1, 5)),
+    ("pages", "start", -1),
+    ("pages", "start", 1),
+    ("pages", "end", 5),
     ("shown", "numbers", ints(4, 7)),
     ("shown", "numbers", ints(5, 8)),
     ("recoded", "numbers", ints(4, 7)),

@@ -8,10 +8,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.reading.formats.compact_protocol import Fields, Record
 
 TAIL = 8
 """Bytes at the end: the length of the footer, and the mark."""
+# A number of bytes that compiled code can take.
+_MOST = 2**62
 # Fields of parquet's records, by their numbers (parquet.thrift).
 _ROWS, _GROUPS = 3, 4
 _COLUMNS, _GROUP_ROWS = 1, 3
@@ -24,6 +30,7 @@ _PAGE_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
 def check_pages(path: Path) -> int:
     """Return how many rows a file has; raise ValueError where the sizes that it tells of itself cannot be."""
     with path.open("rb") as file, closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as content:
+        looked_at = np.memmap(path, dtype=np.int8, mode="r") if compiled_code_pays(len(content)) else None
         end = len(content) - TAIL
         footer = end - int.from_bytes(content[end : end + 4], "little")
         if footer < 0:
@@ -34,7 +41,7 @@ def check_pages(path: Path) -> int:
             for group in about[_GROUPS]:
                 rows += _at_least_0("rows of a group", group[_GROUP_ROWS])
                 for column in group[_COLUMNS]:
-                    _check_column(content, column[_ABOUT], footer)
+                    _check_column(content, column[_ABOUT], footer, looked_at)
         except (LookupError, TypeError, AttributeError) as error:
             raise ValueError("what it says of its columns cannot be read") from error
         if rows != about[_ROWS]:
@@ -42,19 +49,26 @@ def check_pages(path: Path) -> int:
         return rows
 
 
-def _check_column(content: mmap.mmap, about: Record, footer: int) -> None:
-    """The values of a column in one group of rows: as many as its pages hold."""
+def _check_column(content: mmap.mmap, about: Record, footer: int, looked_at: NDArray[np.int8] | None) -> None:
+    """The values of a column in one group of rows: as many as its pages hold. `looked_at`: the content for
+    compiled code, where that pays."""
     values = _at_least_0("values", about[_VALUES])
-    held = sum(_values(page, about) for page in _pages(content, about, footer))
-    if held != values:
-        raise ValueError(f"{values:,} values in a column, but {held:,} in its pages")
-
-
-def _pages(content: mmap.mmap, about: Record, footer: int) -> Iterator[Record]:
     start = about.get(_FIRST_DICTIONARY) or about[_FIRST_DATA]
     end = start + _at_least_0("bytes of a column", about[_PACKED])
     if start < 0 or end > footer:
         raise ValueError(f"a column from byte {start:,} to {end:,}, but there are {footer:,}")
+    held = None
+    if looked_at is not None and 0 <= about[_BYTES] <= _MOST:
+        from raterlens.kernels.parquet_pages import page_values  # may be missing
+
+        held = page_values(looked_at, start, end, about[_BYTES])
+    if held is None:
+        held = sum(_values(page, about) for page in _pages(content, start, end))
+    if held != values:
+        raise ValueError(f"{values:,} values in a column, but {held:,} in its pages")
+
+
+def _pages(content: bytes | mmap.mmap, start: int, end: int) -> Iterator[Record]:
     fields = Fields(content, start)
     while fields.place < end:
         page = fields.record()
