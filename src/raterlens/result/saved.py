@@ -157,10 +157,8 @@ def _content(path: Path) -> dict[str, Any]:
 def _columns(table: pl.DataFrame) -> dict[str, pl.Series | list[Any]]:
     """Numbers as they are, null for not-a-number; the rest as lists, labels that JSON does not know as text."""
     columns: dict[str, pl.Series | list[Any]] = {}
-    for column in table:
-        if column.dtype.is_float():
-            columns[column.name] = column.fill_nan(None)
-        elif column.dtype.is_integer():
+    for column in table.with_columns(pl.selectors.float().fill_nan(None)):
+        if column.dtype.is_float() or column.dtype.is_integer():
             columns[column.name] = column
         elif column.dtype in (pl.String, pl.Boolean):
             columns[column.name] = column.to_list()

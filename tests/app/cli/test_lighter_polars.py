@@ -1,4 +1,4 @@
-"""What polars loads for Iceberg is there when asked for, and only then."""
+"""What polars loads for Iceberg and catalogs is there when asked for, and only then."""
 
 import subprocess
 import sys
@@ -25,6 +25,17 @@ def test_iceberg_is_loaded_when_a_function_of_it_is_called_and_not_with_polars()
             "print('polars.io.iceberg.functions' in sys.modules, scan_iceberg.__module__)"
         )
         == "False True True polars.io.iceberg.functions"
+    )
+
+
+def test_catalogs_are_loaded_when_one_is_opened() -> None:
+    assert (
+        run(
+            "import polars; print('polars.catalog.unity.client' in sys.modules, end=' ')\n"
+            "catalog = polars.Catalog('https://nowhere.invalid', bearer_token=None)\n"
+            "print(type(catalog).__module__)"
+        )
+        == "False polars.catalog.unity.client"
     )
 
 

@@ -1,6 +1,7 @@
-"""Polars without Iceberg, for which it loads Python's packages for mail, archives and cryptography.
+"""Polars without Iceberg, for which it loads Python's packages for mail, archives and cryptography, and without Unity
+catalogs.
 
-Its functions for such tables are there, and load what they need when called.
+Their functions and classes are there, and load what they need when called.
 """
 
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ICEBERG = "polars.io.iceberg"
+DEFERRED = ("polars.io.iceberg", "polars.catalog.unity")
 
 
 class _Deferred(ModuleType):
@@ -23,9 +24,9 @@ class _Deferred(ModuleType):
             raise AttributeError(name)
 
         def function(*values: Any, **named: Any) -> Any:
-            if sys.modules[ICEBERG] is self:
-                del sys.modules[ICEBERG]
-            return getattr(import_module(ICEBERG), name)(*values, **named)
+            if sys.modules[self.__name__] is self:
+                del sys.modules[self.__name__]
+            return getattr(import_module(self.__name__), name)(*values, **named)
 
         return function
 
@@ -35,9 +36,10 @@ def lighten_polars() -> None:
     polars = None if "polars" in sys.modules else find_spec("polars")
     if polars is None or polars.origin is None:
         return
-    folder = Path(polars.origin).parent / "io" / "iceberg"
-    if folder.is_dir():  # as in the versions that are known
-        package = _Deferred(ICEBERG)
-        package.__path__ = [str(folder)]
-        package.__spec__ = ModuleSpec(ICEBERG, None, is_package=True)
-        sys.modules[ICEBERG] = package
+    for name in DEFERRED:
+        folder = Path(polars.origin).parent.joinpath(*name.split(".")[1:])
+        if folder.is_dir():  # as in the versions that are known
+            package = _Deferred(name)
+            package.__path__ = [str(folder)]
+            package.__spec__ = ModuleSpec(name, None, is_package=True)
+            sys.modules[name] = package
