@@ -106,8 +106,10 @@ def _free(
         return False
     near = CLEARANCE / 2
     first, last = bisect_right(obstacles, (left - near, np.inf)), bisect_left(obstacles, (right + near,))
-    if any(top - near < y < bottom + near for _, y in obstacles[first:last]):
-        return False
+    above, below = top - near, bottom + near
+    for _, y in obstacles[first:last]:
+        if above < y < below:
+            return False
     return all(right < x0 or left > x1 or bottom < y0 or top > y1 for x0, y0, x1, y1 in taken)
 
 
