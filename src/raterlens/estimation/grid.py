@@ -23,8 +23,8 @@ ROUGH_ACCURACY = 1e-2
 _REACH = 24.0
 # How much more probable a student's ratings are far out than at the student's mean, at most.
 _RISE = 4.0
-# No grid is coarser; and steps that differ by no more, relatively, are the same.
-_WIDEST_STEP, _SAME_STEP = 0.75, 1e-9
+# No grid is coarser; and errors that differ by no more, relatively, are the same.
+_WIDEST_STEP, _SAME_ERROR = 0.75, 1e-9
 # Share of the students who may be too narrow for the nodes: each of them takes the time of several others.
 _FEW = 0.03
 # From so many students on, and if nodes become so many times fewer, it pays to have finer nodes for those few.
@@ -100,15 +100,26 @@ def finer(nodes: Nodes) -> Nodes:
 
 
 def _step(sd: Array, accuracy: float, least: float) -> float:
-    """Largest step whose summed error stays below `accuracy`, by bisection on a histogram of widths; no posterior is so
-    narrow that it would be below `least`."""
+    """Largest step whose summed error stays below `accuracy`, on a histogram of widths; no posterior is so narrow that
+    it would be below `least`.
+
+    The logarithm of the error is convex in 1 / step^2 and falls: from a step that is too wide, Newton's method gets
+    there from one side.
+    """
     narrowest, widest = float(sd.min()), float(sd.max())
     count, edges = np.histogram(sd, bins=200, range=(narrowest, widest * (1 + 1e-9)))
     seen = np.flatnonzero(count)
     weight, power = 2.0 * count[seen], -2 * (np.pi * edges[seen]) ** 2
-    low, high = max(narrowest / 10, least), _WIDEST_STEP
-    while high > low * (1 + _SAME_STEP):
-        step = math.sqrt(low * high)
-        error = float(weight @ np.exp(power / step**2))
-        low, high = (step, high) if error <= accuracy else (low, step)
-    return low
+    finest = max(narrowest / 10, least)
+    if finest >= _WIDEST_STEP:
+        return finest
+    inverse, last = _WIDEST_STEP**-2, finest**-2
+    while inverse < last:
+        errors = weight * np.exp(power * inverse)
+        error = float(errors.sum())
+        if error <= accuracy * (1 + _SAME_ERROR):
+            break
+        fall = -float(power @ errors)
+        # A posterior without width needs the finest grid there is.
+        inverse += math.log(error / accuracy) * error / fall if fall > 0 else last
+    return 1 / math.sqrt(min(inverse, last))
