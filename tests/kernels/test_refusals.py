@@ -209,7 +209,7 @@ CALLS: dict[str, Call] = {
     ),
     "graded": (
         ordered_scores.graded_log_prob,
-        {"slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS},
+        {"slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0},
     ),
     "ratios": (
         ordered_scores.graded_ratios,

@@ -11,10 +11,8 @@ from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unl
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.types import Array
 
-_graded_log_prob = kernel(
-    "graded_log_prob", *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Doubles, Doubles
-)
 _graded = *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, Doubles
+_graded_log_prob = kernel("graded_log_prob", *_graded, Doubles)
 _graded_ratios = kernel("graded_ratios", *_graded, *[Doubles] * 2)
 _graded_sums = kernel("graded_sums", *_graded, *[Doubles] * 3)
 _of_adjacent = *[Integer] * 2, *[Doubles] * 2, Integer, Doubles, Integer, Doubles
@@ -22,14 +20,16 @@ _adjacent = kernel("adjacent", *_of_adjacent, *[Doubles] * 2)
 _adjacent_sums = kernel("adjacent_sums", *_of_adjacent, *[Doubles] * 3)
 
 
-def graded_log_prob(slope: Array, intercepts: Array, apart: Array, points: Array) -> Array:
-    """(contexts, categories, nodes): log P(y = k); `apart`, (contexts, steps - 1): log(1 - exp(l - u))."""
+def graded_log_prob(slope: Array, intercepts: Array, apart: Array, points: Array, far: float) -> Array:
+    """(contexts, categories, nodes): log P(y = k); `apart`, (contexts, steps - 1): log(1 - exp(l - u)). Beyond `far`
+    from 0 of a predictor, the smaller of the two probabilities is taken for that at `far`."""
     known, (n, steps) = _plain(slope, intercepts, apart), intercepts.shape
     _check(slope, intercepts, apart)
     out = np.empty((n, steps + 1, len(points)))
 
     def part(span: tuple[int, int]) -> None:
-        _graded_log_prob(*span, *known, steps, points, len(points), np.empty(len(points)), out)
+        scratch = np.empty((3, len(points)))
+        _graded_log_prob(*span, *known, steps, points, len(points), far, scratch, out)
 
     _over_contexts(part, n)
     return out
@@ -45,7 +45,7 @@ def graded_ratios(
     up, down = np.empty((2, n, steps + 1, len(points)))
 
     def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((2 * steps, len(points)))
+        scratch = np.empty((2 * steps + 2, len(points)))
         _graded_ratios(*span, *known, steps, points, len(points), far, scratch, up, down)
 
     _over_contexts(part, n)
@@ -70,7 +70,7 @@ def graded_sums(
     counts, by_slope, by_intercept = Doubles.of(counts), np.empty(n), np.empty((n, steps))
 
     def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((4 * steps + 2, len(points)))
+        scratch = np.empty((4 * steps + 4, len(points)))
         sizes = steps, points, len(points)
         _graded_sums(*span, *known, *sizes, far, scratch, counts, by_slope, by_intercept)
 

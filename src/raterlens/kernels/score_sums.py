@@ -32,7 +32,7 @@ _score_sums = kernel(
     Integer,
     Doubles,
     *(Longs, Ints, Shorts),
-    *(Longs, Ints, Ints, Doubles),
+    *(Longs, Ints, Doubles),
     *(Longs, Ints, Doubles),
     *[Integer] * 2,
     *(Longs, Longs, Ints, Doubles),
@@ -91,9 +91,8 @@ class ScoreSums:
         context = of_cell // (n_cells // contexts)
         through = np.where(which == 0, context, contexts + context * steps + which - 1)
         first = np.searchsorted(of_cell, np.arange(n_cells + 1))
-        self._entries = (
-            Longs.of(first), Ints.of(which * n_cells + of_cell), Ints.of(through), Doubles.of(tables)
-        )  # fmt: skip
+        # Rows of a cell next to each other: a student's cells are found in few places.
+        self._entries = Longs.of(first), Ints.of(through), Doubles.of(tables[which, of_cell])
         self._jacobian, self._points, self._sizes = (
             SparseRows.of(jacobian),
             Doubles.of(points),

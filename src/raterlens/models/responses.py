@@ -219,7 +219,7 @@ class Graded:
         if _large(predictor, t):
             from raterlens.kernels.ordered_scores import graded_log_prob  # may be missing
 
-            return graded_log_prob(predictor.slope, predictor.intercepts, apart, t)
+            return graded_log_prob(predictor.slope, predictor.intercepts, apart, t, _FAR)
         s = self._predict(predictor, t)
         small = np.log(1 + np.exp(-np.abs(s)))
         passes, fails = np.minimum(s, 0.0) - small, np.minimum(-s, 0.0) - small

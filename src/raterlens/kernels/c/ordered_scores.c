@@ -2,22 +2,65 @@
 
 #include "kernels.h"
 
+/* Exponents below which no product of powers leaves the range of doubles. */
+static const double SAFE = 300.0;
+
+INLINE double furthest_of(const double *restrict points, int64_t size) {
+    double furthest = 0.0;
+    for (int64_t q = 0; q < size; q++)
+        furthest = larger(fabs(points[q]), furthest);
+    return furthest;
+}
+
+/* exp(a t), and after it exp(-a t), a row each; returns whether they stay in range. */
+INLINE int odds_of(double a, const double *restrict points, int64_t size, double *restrict odds) {
+    if (!(fabs(a) * furthest_of(points, size) < SAFE))
+        return 0;
+    for (int64_t q = 0; q < size; q++)
+        odds[q] = a * points[q];
+    KERNEL(exponentials)(odds, size, 0.0);
+    for (int64_t q = 0; q < size; q++)
+        odds[size + q] = 1.0 / odds[q];
+    return 1;
+}
+
+/* small <- exp(-|a t + e|), but no less than exp(-far): from the odds where they and exp(e) are in range. */
+INLINE void falls_of(
+    double a, double e, const double *restrict points, int64_t size, double far, int usable,
+    const double *restrict odds, double *restrict small
+) {
+    if (usable && fabs(e) < SAFE) {
+        double factor = exp(e), inverse = 1.0 / factor;
+        for (int64_t q = 0; q < size; q++) {
+            double up = factor * odds[q], down = inverse * odds[size + q];
+            small[q] = a * points[q] + e > 0.0 ? down : up;
+        }
+        return;
+    }
+    for (int64_t q = 0; q < size; q++)
+        small[q] = -fabs(a * points[q] + e);
+    for (int64_t q = 0; q < size; q++)
+        small[q] = larger(small[q], -far);
+    KERNEL(exponentials)(small, size, 0.0);
+}
+
 /* Graded scores, (contexts, steps + 1, nodes): log P(y = k). Between two steps u and l it is
    log F(u) + log(1 - F(l)) + log(1 - exp(l - u)), whose last term, `apart` (contexts, steps - 1), is the same at every
-   ability. `small` is scratch for a row of nodes. */
+   ability. `scratch` is for three rows of nodes. */
 EXPORT void KERNEL(graded_log_prob)(
     int64_t first, int64_t last, const double *restrict slope, const double *restrict intercepts,
-    const double *restrict apart, int64_t steps, const double *restrict points, int64_t size, double *restrict small,
-    double *restrict out
+    const double *restrict apart, int64_t steps, const double *restrict points, int64_t size, double far,
+    double *restrict scratch, double *restrict out
 ) {
+    double *restrict small = scratch, *restrict odds = scratch + size;
     for (int64_t c = first; c < last; c++) {
+        double a = slope[c];
+        int usable = odds_of(a, points, size, odds);
         for (int64_t k = 0; k < steps; k++) {
-            double a = slope[c], e = intercepts[c * steps + k];
+            double e = intercepts[c * steps + k];
             double beyond = k + 1 < steps ? apart[c * (steps - 1) + k] : 0.0;
             double *restrict below = out + (c * (steps + 1) + k) * size, *restrict reached = below + size;
-            for (int64_t q = 0; q < size; q++)
-                small[q] = -fabs(a * points[q] + e);
-            KERNEL(exponentials)(small, size, 0.0);
+            falls_of(a, e, points, size, far, usable, odds, small);
             for (int64_t q = 0; q < size; q++) {
                 double s = a * points[q] + e, rest = log_one_more(small[q]);
                 double fails = -larger(s, 0.0) - rest, passes = -larger(-s, 0.0) - rest;
@@ -30,20 +73,18 @@ EXPORT void KERNEL(graded_log_prob)(
 
 /* Graded scores of one context, (steps + 1, nodes) twice: the density at a score's own step, and at the next, over the
    score's probability: f = F (1 - F), and no logarithms. `apart`: 1 / (1 - exp(l - u)). `far`: how small 1 - F may become.
-   Scratch: `pass` and `fail`, (steps, nodes). */
+   `scratch` is for 2 steps + 2 rows of nodes. */
 INLINE void ratios_of(
     double a, const double *restrict intercepts, const double *restrict apart, int64_t steps,
-    const double *restrict points, int64_t size, double far, double *restrict pass, double *restrict fail,
-    double *restrict own, double *restrict next
+    const double *restrict points, int64_t size, double far, double *restrict scratch, double *restrict own,
+    double *restrict next
 ) {
+    double *restrict pass = scratch, *restrict fail = pass + steps * size, *restrict odds = fail + steps * size;
+    int usable = odds_of(a, points, size, odds);
     for (int64_t k = 0; k < steps; k++) {
         double e = intercepts[k];
         double *restrict above = pass + k * size, *restrict below = fail + k * size;
-        for (int64_t q = 0; q < size; q++)
-            below[q] = -fabs(a * points[q] + e);
-        for (int64_t q = 0; q < size; q++)
-            below[q] = larger(below[q], -far);
-        KERNEL(exponentials)(below, size, 0.0);
+        falls_of(a, e, points, size, far, usable, odds, below);
         for (int64_t q = 0; q < size; q++) {
             double small = below[q], inverse = 1.0 / (1.0 + small);
             int passed = a * points[q] + e > 0.0;
@@ -73,23 +114,23 @@ EXPORT void KERNEL(graded_ratios)(
         int64_t at = c * (steps + 1) * size;
         ratios_of(
             slope[c], intercepts + c * steps, apart + c * (steps - 1), steps, points, size, far, scratch,
-            scratch + steps * size, up + at, down + at
+            up + at, down + at
         );
     }
 }
 
 /* Derivatives of counted log-probabilities, for counts (contexts, steps + 1, nodes): (contexts,) in the slopes, and (contexts,
-   steps) in the intercepts. `scratch` is for 4 steps + 2 rows of nodes. */
+   steps) in the intercepts. `scratch` is for 4 steps + 4 rows of nodes. */
 EXPORT void KERNEL(graded_sums)(
     int64_t first, int64_t last, const double *restrict slope, const double *restrict intercepts,
     const double *restrict apart, int64_t steps, const double *restrict points, int64_t size, double far,
     double *restrict scratch, const double *restrict counts, double *restrict by_slope, double *restrict by_intercept
 ) {
-    double *restrict own = scratch + 2 * steps * size, *restrict next = own + (steps + 1) * size;
+    double *restrict own = scratch + (2 * steps + 2) * size, *restrict next = own + (steps + 1) * size;
     for (int64_t c = first; c < last; c++) {
         ratios_of(
-            slope[c], intercepts + c * steps, apart + c * (steps - 1), steps, points, size, far, scratch,
-            scratch + steps * size, own, next
+            slope[c], intercepts + c * steps, apart + c * (steps - 1), steps, points, size, far, scratch, own,
+            next
         );
         const double *restrict given = counts + c * (steps + 1) * size;
         double of_slope = 0.0;
@@ -108,9 +149,6 @@ EXPORT void KERNEL(graded_sums)(
     }
 }
 
-/* Exponents below which no product of powers leaves the range of doubles. */
-static const double SAFE = 300.0;
-
 /* Adjacent categories of one context: (steps, nodes) exp(k a t + e_k - top), `total`, a row, their sum with that of k = 0, and
    `top`, another. Powers of exp(a t) wherever they stay in range, so that one exponential does for all. `scratch` is for a
    row and a number per step. */
@@ -118,11 +156,9 @@ INLINE void categories_of(
     double a, const double *restrict intercepts, int64_t steps, const double *restrict points, int64_t size,
     double *restrict scratch, double *restrict small, double *restrict total, double *restrict top
 ) {
-    double most = 0.0, furthest = 0.0;
+    double most = 0.0, furthest = furthest_of(points, size);
     for (int64_t k = 0; k < steps; k++)
         most = larger(intercepts[k], most);
-    for (int64_t q = 0; q < size; q++)
-        furthest = larger(fabs(points[q]), furthest);
     if (most + (double)steps * fabs(a) * furthest < SAFE) {
         double *restrict odds = scratch, *restrict factor = scratch + size, *restrict power = top;
         for (int64_t k = 0; k < steps; k++)
