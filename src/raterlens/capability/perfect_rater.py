@@ -14,6 +14,8 @@ abilities, capability against the perfect rater is sharpness · exp(−Φ⁻¹(P
 after the standard have taken their part.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -120,6 +122,7 @@ def standard_of(
     return population.centred().expected(curve, a, eta - _undecided(curve), halo)
 
 
+@lru_cache(maxsize=16)
 def _undecided(curve: Curve) -> float:
     """The predictor at which a student's expected score is half of the range."""
     if isinstance(curve, PassCurve) and curve.link.symmetric:
