@@ -86,7 +86,10 @@ def _numbers(column: pl.Series) -> str | None:
     """As JSON, if all are finite or missing."""
     if column.dtype.is_float() and not column.is_finite().all():
         return None
-    return f"[{column.cast(pl.String).fill_null('null').str.join(', ').item()}]"
+    texts = column.cast(pl.String)
+    if texts.null_count():
+        texts = texts.fill_null("null")
+    return f"[{texts.str.join(', ').item()}]"
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:
