@@ -50,3 +50,12 @@ def test_it_is_not_offered_by_other_methods(small):
     fit = rl.fit(small, method="laplace")
     assert diagnosed(fit, small) is None
     assert "ability" not in fit.diagnose(small).tables
+
+
+def test_a_saved_fit_has_the_same_parameters_to_explain_a_shape_by(tmp_path):
+    """One slope for all raters, as it was fitted: with one each, the statistic is larger."""
+    ratings = ratings_of("skewed")
+    fit = rl.fit(ratings, model="tfm")
+    found = diagnosed(fit, ratings).statistic
+    fit.save(tmp_path / "fit.json")
+    assert diagnosed(rl.load(tmp_path / "fit.json"), ratings).statistic == pytest.approx(found, rel=1e-3)

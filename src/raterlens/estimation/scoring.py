@@ -80,11 +80,15 @@ class Placed:
         return self.problem.derivatives(self.parameters, nodes).loglik
 
 
-def place(calibration: Calibration, ratings: Ratings) -> Placed:
-    """Put the calibrated effects in the places that these ratings' levels have."""
+def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False) -> Placed:
+    """Put the calibrated effects in the places that these ratings' levels have.
+
+    Every rater gets a slope, wherever the calibration's slopes came from, unless the model's parameters are wanted as they
+    were fitted.
+    """
     coded = with_scores(ratings, calibration.scores)
-    # A slope for every rater, wherever the calibration's slopes came from.
-    spec = replace(facets_spec(calibration.model), slopes=own_slopes)
+    spec = facets_spec(calibration.model)
+    spec = spec if as_fitted else replace(spec, slopes=own_slopes)
     halo: HaloKind = "rater" if "halo" in calibration.effects else "none"
     link = get_link(calibration.link)
     smooth = SHAPE in calibration.effects
@@ -117,8 +121,9 @@ def place(calibration: Calibration, ratings: Ratings) -> Placed:
 
 
 def placed(calibration: Calibration, ratings: Ratings) -> Placed:
-    """`place`, once for several who ask; of a fit that has just been made, what it was made with (`keep_placed`)."""
-    return latest_with(ratings, "placed", calibration, lambda: place(calibration, ratings))
+    """`place` as fitted, once for several who ask; of a fit that has just been made, what it was made with
+    (`keep_placed`)."""
+    return latest_with(ratings, "placed", calibration, lambda: place(calibration, ratings, as_fitted=True))
 
 
 def placed_estimate(estimate: FacetsEstimate, coded: Ratings, spread: Matrix | None = None) -> Placed | None:
@@ -169,10 +174,11 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     x, effects = np.zeros(model.blocks.size), calibration.effects
     rater = places_of(ratings.raters, calibration.labels["rater"], "raters")
     item = places_of(ratings.items, calibration.labels["item"], "items")
-    x[model.blocks["slope"]], x[model.blocks["severity"]] = (
-        effects["slope"][rater],
-        effects["severity"][rater],
-    )
+    slope = effects["slope"][rater]
+    if model.slope.size < len(slope):
+        through = model.slope.jacobian(np.zeros(model.slope.size)).toarray()
+        slope = np.linalg.lstsq(through, slope)[0]
+    x[model.blocks["slope"]], x[model.blocks["severity"]] = slope, effects["severity"][rater]
     x[model.blocks["difficulty"]] = effects["difficulty"][item]
     if model.halo is not None:
         x[model.blocks["halo"]] = effects["halo"][rater]

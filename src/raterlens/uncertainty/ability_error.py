@@ -20,7 +20,7 @@ from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.marginal import CellMarginal, EssayMarginal
+from raterlens.estimation.marginal import EssayMarginal
 from raterlens.estimation.methods import on_scale
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.kernels.break_even import compiled_code_pays
@@ -109,7 +109,8 @@ def _quickly(found: FacetsEstimate, spread: Array) -> Array | None:
     how."""
     problem, x, nodes = found.problem, found.parameters, found.nodes
     engine = getattr(problem.engine, "mean_variances", None)
-    plain = isinstance(problem, EssayMarginal | CellMarginal) and POPULATION not in found.model.blocks
+    # With a cell per score, students have so many that it is faster to add their scores up first.
+    plain = isinstance(problem, EssayMarginal) and POPULATION not in found.model.blocks
     if engine is None or not plain or not few_kinds(problem, nodes):
         return None
     scores = cell_scores(problem, x, nodes)
