@@ -83,8 +83,8 @@ class Placed:
 def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False) -> Placed:
     """Put the calibrated effects in the places that these ratings' levels have.
 
-    Every rater gets a slope, wherever the calibration's slopes came from, unless the model's parameters are wanted as they
-    were fitted.
+    Every rater gets a slope, wherever the calibration's slopes came from, unless the model's parameters are wanted as
+    they were fitted.
     """
     coded = with_scores(ratings, calibration.scores)
     spec = facets_spec(calibration.model)
@@ -174,11 +174,8 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     x, effects = np.zeros(model.blocks.size), calibration.effects
     rater = places_of(ratings.raters, calibration.labels["rater"], "raters")
     item = places_of(ratings.items, calibration.labels["item"], "items")
-    slope = effects["slope"][rater]
-    if model.slope.size < len(slope):
-        through = model.slope.jacobian(np.zeros(model.slope.size)).toarray()
-        slope = np.linalg.lstsq(through, slope)[0]
-    x[model.blocks["slope"]], x[model.blocks["severity"]] = slope, effects["severity"][rater]
+    x[model.blocks["slope"]] = _slope_parameters(model, effects["slope"][rater])
+    x[model.blocks["severity"]] = effects["severity"][rater]
     x[model.blocks["difficulty"]] = effects["difficulty"][item]
     if model.halo is not None:
         x[model.blocks["halo"]] = effects["halo"][rater]
@@ -218,6 +215,14 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     if isinstance(model, SharedModel):
         x[model.blocks[BIAS]] = effects[BIAS][rater]
     return x
+
+
+def _slope_parameters(model: FacetsModel, slope: Array) -> Array:
+    """Those that give the raters these slopes."""
+    if model.slope.size == len(slope):
+        return slope
+    through = model.slope.jacobian(np.zeros(model.slope.size)).toarray()
+    return np.asarray(np.linalg.lstsq(through, slope)[0])
 
 
 def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:
