@@ -36,14 +36,14 @@ INLINE void add_row(Sums *sums, const Jacobian *jacobian, int64_t row, double by
 /* For the students from `first` to `last`, whose ratings are those from begin[n] to begin[n + 1] and whose weights (students,
    size) begin with the first of them: the parameters that their ratings depend on and the sums, student after student, and
    in `lengths` how many each has. A cell's entries, from entries[cell] on, are rows of `table`; `through` are the rows of the
-   Jacobian that they are multiplied by. Where `score` is not null, cells are contexts, and a score adds itself times the node to the
-   slope's, and 1 to its own intercept's. `place` is (parameters,), all -1. */
+   Jacobian that they are multiplied by. Where `score` is not null, cells are contexts, and a score adds itself times the node
+   to the slope's, and 1 to its own intercept's. `place` is (parameters,), all -1. */
 EXPORT void KERNEL(score_sums)(
     int64_t first, int64_t last, const double *restrict weights, int64_t size, const double *restrict points,
     const int64_t *restrict begin, const int32_t *restrict cell, const int16_t *restrict score,
     const int64_t *restrict entries, const int32_t *restrict through, const double *restrict table,
-    const int64_t *restrict indptr, const int32_t *restrict indices, const double *restrict data, int64_t contexts, int64_t steps, int64_t *restrict place, int64_t *restrict lengths,
-    int32_t *restrict parameter, double *restrict value
+    const int64_t *restrict indptr, const int32_t *restrict indices, const double *restrict data, int64_t contexts,
+    int64_t steps, int64_t *restrict place, int64_t *restrict lengths, int32_t *restrict parameter, double *restrict value
 ) {
     Jacobian jacobian = {indptr, indices, data};
     for (int64_t n = first; n < last; n++) {
