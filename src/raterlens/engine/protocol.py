@@ -1,7 +1,7 @@
 """What passes between a model and an engine, and the four verbs of every engine."""
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,3 +147,11 @@ class Engine(Protocol):
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         """(parameters, parameters): sum over students of the posterior covariance of their scores."""
+
+
+@runtime_checkable
+class MovesMeans(Protocol):
+    """What an engine may know besides: how students' posterior means move with the parameters."""
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        """(students,): of their posterior means, where the parameters vary by `spread`, (parameters, parameters)."""

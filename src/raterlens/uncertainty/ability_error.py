@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.engine.product_nodes import ProductNodes
-from raterlens.engine.protocol import Matrix
+from raterlens.engine.protocol import Matrix, MovesMeans
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.marginal import EssayMarginal
@@ -57,8 +57,8 @@ def ability_errors(
         added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
     elif found.model.pieces or (found.model.smooth and not isinstance(found.problem, HaloMarginal)):
         added = _along_axes(found, spread)
-    elif (quickly := _quickly(found, in_full(spread.matrix))) is not None:
-        added = quickly
+    elif (by_essays := _by_essays(found, in_full(spread.matrix))) is not None:
+        added = by_essays
     else:
         added = _quadratic(_gradient(found, ratings), spread.matrix)
     if reach is not None:
@@ -104,17 +104,17 @@ def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
     return added
 
 
-def _quickly(found: FacetsEstimate, spread: Array) -> Array | None:
-    """(students,): the same as with `_gradient`, by compiled code, student by student; None where that does not know
-    how."""
+def _by_essays(found: FacetsEstimate, spread: Array) -> Array | None:
+    """(students,): the same from the scores of whole essays, without a gradient of each student; None where cells are
+    something else."""
     problem, x, nodes = found.problem, found.parameters, found.nodes
-    engine = getattr(problem.engine, "mean_variances", None)
-    # With a cell per score, students have so many that it is faster to add their scores up first.
     plain = isinstance(problem, EssayMarginal) and POPULATION not in found.model.blocks
-    if engine is None or not plain or not few_kinds(problem, nodes):
+    if not plain or not isinstance(problem.engine, MovesMeans) or not few_kinds(problem, nodes):
         return None
     scores = cell_scores(problem, x, nodes)
-    return np.asarray(engine(problem.tables(x, nodes), nodes, scores, np.ascontiguousarray(spread)))
+    return problem.engine.mean_variances(
+        problem.tables(x, nodes), nodes, scores, np.ascontiguousarray(spread)
+    )
 
 
 def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
