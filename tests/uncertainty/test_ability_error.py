@@ -46,11 +46,20 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
         # Scores are taken no nearer to a spread of 0 than 0.02.
         np.testing.assert_allclose(gradient[:, place], change / (2 * step), atol=1e-4 if options else 1e-5)
     spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
-    if (quickly := ability_error._quickly(found, spread.matrix)) is not None:
-        np.testing.assert_allclose(quickly, 0.04 * (gradient**2).sum(axis=1), rtol=1e-6)
     expected = np.sqrt(found.moments.sd**2 + 0.04 * (gradient**2).sum(axis=1))
     np.testing.assert_allclose(ability_errors(found, ratings, spread), expected)
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
+
+
+def test_from_the_scores_of_essays_as_from_gradients():
+    ratings = rl.simulate(students=600, raters=8, items=4, raters_per_student=3, seed=2).ratings
+    link = get_link("logit")
+    model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale"))
+    found = estimate(ratings, model, response, link, "mml")
+    root = 0.1 * np.random.default_rng(1).standard_normal((model.blocks.size,) * 2)
+    by_essays = ability_error._by_essays(found, root @ root.T)
+    gradient = _gradient(found, ratings).toarray()
+    np.testing.assert_allclose(by_essays, ((gradient @ root) ** 2).sum(axis=1), rtol=1e-6)
 
 
 def test_of_very_many_ratings_and_of_those_on_disk_the_posterior_says_enough(monkeypatch, tmp_path):
