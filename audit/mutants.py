@@ -66,7 +66,6 @@ SET_ASIDE = {
     "halo_information(problem, parameters, found.nodes)) + constraints": "the size of a determinant, not its sign",
     "normal = _normal(on.joint.shape[1])": "the matrices are square",
     "for place, known in self._known:": "what is kept is what would be found again",
-    ">= _BATCH or rows.stop >= problem.n_students": "how many students are gone over at a time",
 }
 """Lines where a fault changes nothing that anybody could see, and why."""
 
