@@ -43,6 +43,7 @@ class SmallNumbers:
             if part.dtype not in _NUMBERED or part.null_count() or not len(part):
                 return None
             physical = part.to_physical()
+            # Whole numbers, none of them missing, which types do not know.
             ends = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
             if at == 0 and not _INTS.min <= ends[0] <= ends[1] <= _INTS.max:
                 base = ends[0]
