@@ -4,7 +4,7 @@ from scipy import stats
 
 from raterlens.engine.nested_nodes import NestedNodes
 from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
-from raterlens.estimation.grid import finer, first_nodes, nested, nodes_for
+from raterlens.estimation.grid import finer, first_nodes, midway, nested, nodes_for
 
 
 def test_nodes_follow_the_widths_of_the_posteriors():
@@ -13,6 +13,24 @@ def test_nodes_follow_the_widths_of_the_posteriors():
     assert wide.step == pytest.approx(10 * narrow.step, rel=0.1)
     assert finer(wide).step == pytest.approx(wide.step / 2)
     assert finer(wide).low < wide.low
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 4])
+def test_midway_the_trapezoidal_rule_is_off_the_other_way(parts):
+    """And where steps are divided, the rule on the finest nodes is, too."""
+    nodes = Nodes.equally_spaced(-6.0, 6.0, 0.5)
+    found = midway(NestedNodes.of(nodes, parts) if parts > 1 else nodes)
+    assert (found.low < nodes.low, found.high > nodes.high, found.step) == (True, True, pytest.approx(0.5))
+
+    def error(low: float, high: float, step: float) -> float:
+        at = np.arange(low, high, step)
+        return step * stats.norm.pdf(at, 0.1, 0.7 * step).sum() - 1
+
+    coarse, fine = (
+        [error(each.low, each.high, step) for each in (nodes, found)] for step in (0.5, 0.5 / parts)
+    )
+    assert fine[1] == pytest.approx(-fine[0], rel=0.01)
+    assert abs(coarse[1] - coarse[0]) > 0.99 * abs(coarse[0])
 
 
 def test_nodes_do_not_grow_with_the_number_of_students_who_are_alike():

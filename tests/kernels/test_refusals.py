@@ -105,6 +105,10 @@ def graded_sums(slope, intercepts, apart, **known):
     ordered_scores.graded_sums((slope, intercepts, apart), **known)
 
 
+def graded_bends(slope, intercepts, apart, **known):
+    ordered_scores.graded_bends((slope, intercepts, apart), **known)
+
+
 def score_sums(span, weights, **known):
     ScoreSums(**known).over(span, weights)
 
@@ -140,6 +144,7 @@ POINTS = np.linspace(-2, 2, 5)
 STUDENTS = Students(MATRIX, SUMS, ones(1), ones(2))
 ROWS = Rows.of(-ones(3, 5), OnNodes.of(POINTS, np.log(ones(5) / 5), 1.0))
 FOUND = Found(ones(3, 16), ones(1), ones(2), ones(2), 0, ones(2, 5), ones(2))
+TERMS = [(longs(2, 4), ones(2), ones(2, 5)), (longs(3, 5), ones(2), ones(2, 5))]
 SETS = SetsOfItems(
     longs(0, 1, 2), longs(0, 1), (longs(0, 2, 3), longs(0, 1, 2)), (longs(0, 1, 2), longs(1, 0), longs(3, 1))
 )
@@ -227,6 +232,10 @@ CALLS: dict[str, Call] = {
         "slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0,
         "counts": ones(3, 3, 5),
     }),
+    "graded bends": (graded_bends, {
+        "slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0,
+        "counts": ones(3, 3, 5),
+    }),
     "sparse rows": (csr, {"indptr": longs(0, 1, 2), "indices": ints(2, 0), "data": ones(2)}),
     "true categories": (expected_truths, {
         "units": (longs(0, 0, 1), longs(0, 1, 0), longs(0, 1, 1)), "log_given": -ones(2, 2),
@@ -287,7 +296,7 @@ CALLS: dict[str, Call] = {
     "between": (between, {"parts": 2, "weights": ones(2 * STENCIL - 1, STENCIL) / STENCIL, "width": 30}),
     "score sums": (score_sums, {
         "begin": longs(0, 2, 3), "cell": ints(1, 0, 1), "score": np.array([0, 2, 1], np.int16),
-        "tables": ones(3, 2, 5), "points": POINTS, "jacobian": sparse.csr_array(ones(6, 4)),
+        "scores": (longs(0, 1), TERMS), "points": POINTS, "jacobian": sparse.csr_array(ones(6, 4)),
         "span": (0, 2), "weights": ones(2, 5),
     }),
     "quadratic forms": (quadratic_forms, {"rows": sparse.csr_array(ones(2, 3)), "matrix": ones(3, 3)}),
@@ -372,6 +381,9 @@ WRONG: list[tuple[str, str, Any]] = [
     ("graded sums", "apart", ones(3, 2)),
     ("graded sums", "counts", ones(3, 2, 5)),
     ("graded sums", "counts", ones(3, 3, 4)),
+    ("graded bends", "apart", ones(3, 2)),
+    ("graded bends", "counts", ones(3, 2, 5)),
+    ("graded bends", "counts", ones(3, 3, 4)),
     ("adjacent", "slope", ones(2)),
     ("adjacent", "intercepts", ones(3, 0)),
     ("sparse rows", "indptr", longs(0, 1, 3)),
@@ -390,6 +402,7 @@ WRONG: list[tuple[str, str, Any]] = [
     ("posteriors", "students", replace(STUDENTS, linear=ones(0))),
     ("posteriors", "students", replace(STUDENTS, weight=ones(1))),
     ("posteriors", "students", replace(STUDENTS, sums=MATRIX)),
+    ("posteriors", "students", replace(STUDENTS, windows=ints(0))),
     ("posteriors", "rows", Rows.of(-ones(2, 5), OnNodes.of(POINTS, -ones(5), 1.0))),
     ("posteriors", "found", replace(FOUND, expected=ones(3, 5))),
     ("posteriors", "found", replace(FOUND, weighted=ones(0))),
@@ -407,8 +420,12 @@ WRONG: list[tuple[str, str, Any]] = [
     ("score sums", "cell", ints(1, -1, 1)),
     ("score sums", "score", np.array([0, 3, 1], np.int16)),
     ("score sums", "score", np.array([0, 1], np.int16)),
-    ("score sums", "tables", ones(3, 4, 5)),
-    ("score sums", "tables", ones(2, 2, 5)),
+    ("score sums", "scores", (longs(0, 6), TERMS)),
+    ("score sums", "scores", (longs(0, 1, 1), TERMS)),
+    ("score sums", "scores", (longs(0, 1), TERMS[:1])),
+    ("score sums", "scores", (longs(0, 1), [TERMS[0], (longs(3, 6), ones(2), ones(2, 5))])),
+    ("score sums", "scores", (longs(0, 1), [TERMS[0], (longs(3, 5), ones(1), ones(2, 5))])),
+    ("score sums", "scores", (longs(0, 1), [TERMS[0], (longs(3, 5), ones(2), ones(2, 4))])),
     ("score sums", "points", ones(4)),
     ("score sums", "jacobian", sparse.csr_array(ones(5, 4))),
     ("score sums", "span", (0, 3)),

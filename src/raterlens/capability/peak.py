@@ -8,15 +8,17 @@ from raterlens.types import Array
 
 _CLOSER = 21
 """Points of each closer look, which narrows the range to a tenth."""
-_LOOKS = 8
+MOST_LOOKS = 8
 
 
-def peaks(height: Callable[[Array], Array], low: Array, high: Array, candidates: int) -> tuple[Array, Array]:
+def peaks(
+    height: Callable[[Array], Array], low: Array, high: Array, candidates: int, looks: int = MOST_LOOKS
+) -> tuple[Array, Array]:
     """Where each of several curves is highest between `low` and `high`, and how high it is.
 
     `height` takes places, a row for each point that is tried and a column for each curve, and returns heights. A curve
     may have several peaks, provided that `candidates` points tell the highest. The place is good to about 1e-8 of the
-    range, as far as rounding lets a flat top be told.
+    range, as far as rounding lets a flat top be told. Fewer `looks` will do where only the height of one is wanted.
 
     Examples
     --------
@@ -25,7 +27,7 @@ def peaks(height: Callable[[Array], Array], low: Array, high: Array, candidates:
     ([0.3, 1.0], [2.0, -14.0])
     """
     every = np.arange(len(low))
-    for points in (candidates, *[_CLOSER] * _LOOKS):
+    for points in (candidates, *[_CLOSER] * looks):
         tried = np.linspace(low, high, points)
         heights = height(tried)
         top = heights.argmax(axis=0)

@@ -17,9 +17,9 @@ from scipy import special
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.cubic_spline import spline
-from raterlens.capability.curves import Curve, PassCurve
+from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.density_moments import blocks, highest, moments
-from raterlens.capability.peak import peaks
+from raterlens.capability.peak import MOST_LOOKS, peaks
 from raterlens.errors import OptionError
 from raterlens.records import dataclass
 from raterlens.text import Message, Option
@@ -29,6 +29,8 @@ _ROOT_2PI = float(np.sqrt(2 * np.pi))
 # Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are
 # asked for, for the draws behind an interval: to 1e-6.
 _CANDIDATES, _KNOTS = 201, 65
+# Closer looks at a smooth top: its height is off by the square of how far its place is, 1e-6 of the range.
+_LOOKS = 5
 # Cells of a histogram of abilities; it adds width² / 12 = 2e-4 to their variance.
 _CELL, _END = 0.05, 6.0
 _MOST_STRETCHES = 400
@@ -395,7 +397,8 @@ def _best_at(
     asked of a panel is divided by the same Δ."""
     slopes = np.array(sigma)
     low, high = slopes * span[0] - curve.reach[1], slopes * span[1] - curve.reach[0]
-    return peaks(lambda eta: population.rate(curve, slopes, eta), low, high, _CANDIDATES)[1]
+    looks = MOST_LOOKS if through_log_link(curve) else _LOOKS
+    return peaks(lambda eta: population.rate(curve, slopes, eta), low, high, _CANDIDATES, looks)[1]
 
 
 def _rise(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:

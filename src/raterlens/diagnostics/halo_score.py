@@ -20,7 +20,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.memo import kept_with
-from raterlens.models.responses import Adjacent, Predictor, Response, shift_information, shift_scores
+from raterlens.models.responses import Adjacent, Graded, Predictor, Response, shift_information, shift_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.records import dataclass
 from raterlens.types import Array, Indices
@@ -140,6 +140,13 @@ def _shifted(response: Response, predictor: Predictor, t: Array) -> tuple[Array,
         moved = predictor.shifted(np.full(len(predictor.slope), by), response.lever)
         return shift_scores(response, moved, t)
 
+    if isinstance(response, Graded) and response.link.name == "logit":
+        # log P = log F(own step) + log(1 - F(next step)), but for what no shift changes.
+        passes = response.passes(predictor, t)
+        least, most = np.zeros_like(passes[:, :1]), np.ones_like(passes[:, :1])
+        reached, beyond = np.concatenate([most, passes], axis=1), np.concatenate([passes, least], axis=1)
+        bend = reached * (reached - 1) + beyond * (beyond - 1)
+        return (1 - reached - beyond).reshape(-1, len(t)), bend.reshape(-1, len(t))
     if isinstance(response, Adjacent):
         # The same whatever the score: minus the variance of the scores.
         bend = -shift_information(response, predictor, t, np.ones((1, 1, 1)))

@@ -20,7 +20,16 @@ from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nod
 from raterlens.engine.score_expansion import STEP
 from raterlens.engine.symmetric import mirrored
 from raterlens.kernels.library import Doubles
-from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
+from raterlens.kernels.posterior_pass import (
+    NOWHERE,
+    WINDOW,
+    Between,
+    Found,
+    OnNodes,
+    Rows,
+    Students,
+    go_over,
+)
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans
@@ -100,13 +109,20 @@ class CompiledEngine:
             weight, self._place = arranged.weight, arranged.place
         self._work = _Work.of(counts, sums, weight)
         self._threads = threads
+        # Who is arranged is gone over many times: what a pass learns serves the next.
+        self._remembers = arrange
         self._latest: _Grid | None = None
 
     def _grid(self, nodes: Nodes) -> "_Grid":
         """Prepared once for the many evaluations on it."""
         latest = self._latest
         if latest is None or latest.nodes is not nodes:
-            self._latest = latest = _Grid.of(nodes)
+            windows = None
+            if self._remembers and len(nodes.points) > WINDOW:
+                windows = np.zeros(self._work.n_rows, dtype=np.int32)
+            if latest is not None and latest.nodes.points is nodes.points:
+                windows = latest.windows  # other weights of the same nodes
+            self._latest = latest = _Grid.of(nodes, windows)
         return latest
 
     def _parts(self, nodes: Nodes) -> list[tuple[int, int]]:
@@ -155,7 +171,7 @@ class CompiledEngine:
             posterior, loglik = np.empty((n, width)), np.empty(n)
             begin, some = first, whole
             if self._place is not None:
-                begin, some = 0, whole.on(self._work.taken(self._place[first : first + n]))
+                begin, some = 0, whole.on(self._work, self._place[first : first + n])
             students = [(begin + a, begin + b) for a, b in spans(n, _LEAST // width)]
             in_threads(
                 partial(some.over, found=Found(first=begin, posterior=posterior, loglik=loglik)), students
@@ -276,13 +292,15 @@ class _Grid(NamedTuple):
     nodes: Nodes
     padded: OnNodes
     between: Between
+    windows: NDArray[np.int32] | None
+    """(rows,): where their posteriors have their mass, where that is remembered."""
 
     @staticmethod
-    def of(nodes: Nodes) -> "_Grid":
+    def of(nodes: Nodes, windows: NDArray[np.int32] | None) -> "_Grid":
         between = NOWHERE
         if isinstance(nodes, NestedNodes):
             between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
-        return _Grid(nodes, OnNodes.of(nodes.points, nodes.log_weights, nodes.step), between)
+        return _Grid(nodes, OnNodes.of(nodes.points, nodes.log_weights, nodes.step), between, windows)
 
 
 class _Pass:
@@ -292,12 +310,13 @@ class _Pass:
         self._between = grid.between
         self.rows = Rows.of(tables.cells, grid.padded, bent=grid.between is not NOWHERE)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
-        self._students = Students(*work.rows, self.linear, work.weight)
+        self._students = Students(*work.rows, self.linear, work.weight, grid.windows)
 
-    def on(self, work: _Work) -> "_Pass":
-        """The same tables for other students."""
-        other = copy(self)
-        other._students = Students(*work.rows, self.linear, work.weight)
+    def on(self, work: _Work, rows: NDArray[np.integer]) -> "_Pass":
+        """The same tables for some of the rows of `work`, each for one student."""
+        other, some, windows = copy(self), work.taken(rows), self._students.windows
+        windows = None if windows is None else windows[rows]
+        other._students = Students(*some.rows, self.linear, some.weight, windows)
         return other
 
     def over(self, span: tuple[int, int], found: Found) -> float:

@@ -25,12 +25,13 @@ class Nodes:
     log_weights: Array
 
     @staticmethod
-    def equally_spaced(low: float, high: float, step: float) -> "Nodes":
-        """Nodes from `low` to `high`; at MOST_NODES the step is widened rather than the range cut."""
+    def equally_spaced(low: float, high: float, step: float, offset: float = 0.0) -> "Nodes":
+        """Nodes from `low` to `high`; at MOST_NODES the step is widened rather than the range cut. `offset`: how far
+        the lattice that they are on is from 0, in steps."""
         step = max(step, (high - low) / MOST_NODES)
         count = max(3, int(np.ceil((high - low) / step)) + 1)
-        # On a lattice through 0, so that two grids of the same step share their nodes.
-        points = (np.floor(low / step) + np.arange(count + 1)) * step
+        # On one lattice, so that two grids of the same step share their nodes.
+        points = (np.floor(low / step - offset) + offset + np.arange(count + 1)) * step
         return Nodes(points, -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step))
 
     @property

@@ -61,12 +61,9 @@ def _graded_sums(
     response: Graded, predictor: Predictor, t: Array, counts: Array
 ) -> tuple[Array, Array, Array]:
     """The same where a score depends on the two steps around it alone."""
-    own, beside = response.bands(predictor, t, counts)
-    step = np.arange(own.shape[1])
-    intercepts = np.zeros((len(own), len(step), len(step)))
-    intercepts[:, step, step] = own.sum(axis=2)
-    intercepts[:, step[1:], step[:-1]] = intercepts[:, step[:-1], step[1:]] = beside.sum(axis=2)
-    own[:, 1:] += beside
-    own[:, :-1] += beside
-    mixed = own @ t
-    return own.sum(axis=1) @ t**2, mixed, intercepts
+    slopes, mixed, twice, beside = response.bends(predictor, t, counts)
+    step = np.arange(mixed.shape[1])
+    intercepts = np.zeros((*mixed.shape, len(step)))
+    intercepts[:, step, step] = twice
+    intercepts[:, step[1:], step[:-1]] = intercepts[:, step[:-1], step[1:]] = beside
+    return slopes, mixed, intercepts

@@ -30,7 +30,7 @@ _FEW = 0.03
 # From so many students on, and if nodes become so many times fewer, it pays to have finer nodes for those few.
 _MANY, _FEWER = 1_000, 1.4
 # How far the log-probability of a rating of those few may be off between nodes; how much shorter a step is tried next.
-_BETWEEN, _SHORTER = 1e-8, (0.7, 0.97)
+_BETWEEN, _SHORTER = 1e-6, (0.7, 0.97)
 # Of fewer nodes too many are near an end, where interpolation is poor.
 _INSIDE = 5 * STENCIL // 2
 
@@ -94,9 +94,21 @@ def nested(nodes: Nodes, sd: Array, tables: Callable[[Nodes], Array]) -> Nodes:
 
 def finer(nodes: Nodes) -> Nodes:
     """Half the step and a wider range: what a grid is checked against."""
+    return _wider(nodes, nodes.step / 2, 0.0)
+
+
+def midway(nodes: Nodes) -> Nodes:
+    """The same for half the price: the nodes that half the step would add, and a wider range. The trapezoidal rule is
+    off there by as much as on the nodes themselves, the other way."""
+    # Where steps are divided, an odd number of half the finest steps, as near to the middle as there is.
+    parts = nodes.parts if isinstance(nodes, NestedNodes) else 1
+    return _wider(nodes, nodes.step, (parts // 2 + 0.5) / parts)
+
+
+def _wider(nodes: Nodes, step: float, offset: float) -> Nodes:
     margin = max(0.5, 4 * nodes.step)
-    half = Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, nodes.step / 2)
-    return NestedNodes.of(half, nodes.parts) if isinstance(nodes, NestedNodes) else half
+    found = Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, step, offset)
+    return NestedNodes.of(found, nodes.parts) if isinstance(nodes, NestedNodes) else found
 
 
 def _step(sd: Array, accuracy: float, least: float) -> float:

@@ -33,7 +33,7 @@ from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import centre
-from raterlens.models.responses import Response
+from raterlens.models.responses import Response, steepness
 from raterlens.ratings.coded import Ratings
 from raterlens.text import Message, Option
 from raterlens.types import Array
@@ -144,7 +144,7 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
         # A wide posterior can still have a steep flank. The logistic curve of slope a is smooth only as far as
         # pi / a from the real line, less with more scores: the trapezoidal rule is then off by exp(-2 pi^2 / (a step)).
         steepest = float(np.abs(problem.model.predictor(parameters).slope).max())
-        smooth = _SMOOTH / (problem.response.n_categories * max(steepest, 1.0))
+        smooth = _SMOOTH / ((1 + steepness(problem.response)) * max(steepest, 1.0))
         step = min(step_for(moments, _SHARP, (low, high)), smooth)
     nodes = Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
     return problem.fine_enough(nodes, parameters)

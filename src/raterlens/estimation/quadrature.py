@@ -10,7 +10,7 @@ from scipy import sparse
 
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.curvature import OwnCurvature, as_bent, own_curvature
-from raterlens.estimation.grid import accuracy_for, finer, first_nodes, nested, nodes_for
+from raterlens.estimation.grid import accuracy_for, first_nodes, midway, nested, nodes_for
 from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.newton import differenced_curvature, newton
@@ -250,8 +250,8 @@ class Grid:
 
     def fine_enough(self, optimum: Optimum) -> bool:
         """Whether half the step changes nothing."""
-        check = self.problem.value(optimum.parameters, finer(self.nodes)).loglik
-        return abs(check - optimum.value.loglik) <= max(2e-5, 1e-9 * abs(check))
+        check = self.problem.value(optimum.parameters, midway(self.nodes)).loglik
+        return abs(check - optimum.value.loglik) / 2 <= max(2e-5, 1e-9 * abs(check))
 
     def refine(self, parameters: Array) -> None:
         """Where the grid is found too coarse: a wide posterior can have steep flanks, which its width does not tell."""

@@ -15,6 +15,7 @@ _graded = *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, Doubl
 _graded_log_prob = kernel("graded_log_prob", *_graded, Doubles)
 _graded_ratios = kernel("graded_ratios", *_graded, *[Doubles] * 2)
 _graded_sums = kernel("graded_sums", *_graded, *[Doubles] * 3)
+_graded_bends = kernel("graded_bends", *_graded, *[Doubles] * 5)
 _of_adjacent = *[Integer] * 2, *[Doubles] * 2, Integer, Doubles, Integer, Doubles
 _adjacent = kernel("adjacent", *_of_adjacent, *[Doubles] * 2)
 _adjacent_sums = kernel("adjacent_sums", *_of_adjacent, *[Doubles] * 3)
@@ -76,6 +77,26 @@ def graded_sums(
 
     _over_contexts(part, n)
     return by_slope, by_intercept
+
+
+def graded_bends(
+    predicted: tuple[Array, Array, Array], points: Array, far: float, counts: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Second derivatives of the same: (contexts,) in slopes, (contexts, steps) in both, in an intercept twice, and
+    (contexts, steps - 1) in it and the next."""
+    known, (n, steps) = _plain(*predicted), predicted[1].shape
+    _check(*predicted)
+    refuse_unless(counts.shape == (n, steps + 1, len(points)), "counts of the contexts")
+    counts, by_slope, (mixed, twice) = Doubles.of(counts), np.empty(n), np.empty((2, n, steps))
+    beside = np.empty((n, steps - 1))
+
+    def part(span: tuple[int, int]) -> None:
+        scratch = np.empty((4 * steps + 4, len(points)))
+        sizes = steps, points, len(points)
+        _graded_bends(*span, *known, *sizes, far, scratch, counts, by_slope, mixed, twice, beside)
+
+    _over_contexts(part, n)
+    return by_slope, mixed, twice, beside
 
 
 def adjacent(

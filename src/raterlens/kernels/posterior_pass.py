@@ -14,9 +14,10 @@ Posteriors that are too narrow for the nodes can be gone over in between (`Betwe
 import ctypes
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raterlens.kernels.exponential import padded
-from raterlens.kernels.library import Doubles, Integer, Longs, Real, kernel, refuse_unless, same
+from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Real, kernel, refuse_unless, same
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
@@ -26,6 +27,8 @@ from raterlens.types import Array
 RANGE = 600.0
 
 
+WINDOW = 64
+"""Nodes of a window, as in `c/posterior_pass.c`: of no more nodes than that there are none."""
 STENCIL = 24
 """Nodes that what lies between them is interpolated from, as in `c/posterior_pass.c`."""
 
@@ -111,11 +114,15 @@ class Students:
     """What each sum is multiplied by."""
     weight: Array | None
     """How many students each row stands for, where not for one."""
+    windows: NDArray[np.int32] | None = None
+    """(students,): where each posterior has its mass, as an earlier pass on these nodes found it: the first node of its
+    window, plus 1; 0 before. A pass leaves out all other nodes, as long as the ends tell that nothing is there."""
 
     def fit(self, rows: Rows) -> bool:
         """Whether their cells and sums are those of the tables."""
         n = self.counts.shape[0]
-        known = same(n, self.sums.shape[0], n if self.weight is None else len(self.weight))
+        beside = (each for each in (self.weight, self.windows) if each is not None)
+        known = same(n, self.sums.shape[0], *map(len, beside))
         return known and self.counts.shape[1] <= len(rows.logs) and self.sums.shape[1] <= len(self.linear)
 
 
@@ -155,7 +162,7 @@ class _Pass(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("indptr", "indices", "times")),
         *(
             (name, ctypes.c_void_p)
-            for name in ("sums_indptr", "sums_indices", "sums_data", "linear", "weight")
+            for name in ("sums_indptr", "sums_indices", "sums_data", "linear", "weight", "windows")
         ),
         *((name, ctypes.c_void_p) for name in ("factors", "level", "slope", "reach", "logs", "bend")),
         ("width", Integer),
@@ -190,6 +197,7 @@ def go_over(
         *students.counts.addresses(),
         *students.sums.addresses(),
         *map(of, (students.linear, students.weight)),
+        Ints.address(students.windows),
         *map(of, (rows.factors, rows.level, rows.slope, rows.reach, rows.logs, rows.bend)),
         nodes.width,
         len(nodes.points),

@@ -3,6 +3,8 @@
 The same sums as in `uncertainty/sandwich.py`, where their readable twin is.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -32,10 +34,10 @@ _score_sums = kernel(
     Integer,
     Doubles,
     *(Longs, Ints, Shorts),
-    *(Longs, Ints, Doubles),
+    *(Ints, Longs, Ints, Doubles, Doubles),
     *(Longs, Ints, Doubles),
     *[Integer] * 2,
-    *(Longs, Longs, Ints, Doubles),
+    *(Doubles, Longs, Longs, Ints, Doubles),
 )
 
 _quadratic_forms = kernel("quadratic_forms", *[Integer] * 2, Longs, Ints, Doubles, Doubles, Integer, Doubles)
@@ -64,7 +66,7 @@ class ScoreSums:
         begin: Indices,
         cell: Codes,
         score: Codes | None,
-        tables: Array,
+        scores: tuple[Indices, Sequence[tuple[Indices, Array, Array]]],
         points: Array,
         jacobian: sparse.csr_array,
     ) -> None:
@@ -77,22 +79,31 @@ class ScoreSums:
             (ratings,): a context, or a context with a score.
         score
             (ratings,): where cells are contexts, whose tables leave out what depends on the score.
-        tables
-            (1 + steps, cells, nodes): derivatives of a cell's log-probability in its slope and its intercepts.
+        scores
+            The context of each cell, and derivatives of its log-probability in intercepts, several times: (cells,) the
+            intercept as a row of the Jacobian, how much the slope moves it, and the derivatives (cells, nodes).
         jacobian
-            (contexts + contexts x steps, parameters): of slopes and intercepts.
+            (contexts + contexts x steps, parameters): of slopes and intercepts. Where cells are contexts, there are as
+            many derivatives as steps.
         """
-        (rows, n_cells, size), steps = tables.shape, len(tables) - 1
-        contexts = jacobian.shape[0] // rows
-        fitting = contexts * rows == jacobian.shape[0] > 0 and n_cells % contexts == 0
-        refuse_unless(fitting and same(size, len(points)), "cells and contexts")
-        # Of graded scores most are 0: a score depends on the two thresholds around it.
-        of_cell, which = np.nonzero(tables.any(axis=2).T)
-        context = of_cell // (n_cells // contexts)
-        through = np.where(which == 0, context, contexts + context * steps + which - 1)
-        first = np.searchsorted(of_cell, np.arange(n_cells + 1))
+        context, terms = scores
+        n_cells, steps = len(context), len(terms)
+        contexts = jacobian.shape[0] // (1 + steps)
+        shapes = [tuple(map(np.shape, term)) for term in terms]
+        known = all(each == ((n_cells,), (n_cells,), (n_cells, len(points))) for each in shapes)
+        among = all(inside(rows, jacobian.shape[0]) for rows in (context, *(term[0] for term in terms)))
+        refuse_unless(known and among, "cells and their derivatives")
+        # The lowest and the highest score depend on one step only.
+        used = np.stack([table.any(axis=1) for _, _, table in terms], axis=1)
+        first = np.append(0, np.cumsum(used.sum(axis=1)))
+        through, lever = np.empty(first[-1], dtype=np.int32), np.empty(first[-1])
+        table = np.empty((first[-1], len(points)))
         # Rows of a cell next to each other: a student's cells are found in few places.
-        self._entries = Longs.of(first), Ints.of(through), Doubles.of(tables[which, of_cell])
+        place = first[:-1, None] + np.cumsum(used, axis=1) - 1
+        for term, some, at in zip(terms, used.T, place.T, strict=True):
+            for whole, own in zip((through, lever, table), term, strict=True):
+                whole[at[some]] = own[some]
+        self._entries = Ints.of(context), Longs.of(first), through, lever, table
         self._jacobian, self._points, self._sizes = (
             SparseRows.of(jacobian),
             Doubles.of(points),
@@ -103,12 +114,14 @@ class ScoreSums:
         refuse_unless(fitting, "cells of ratings")
         # Parameters of each rating, those that a student's ratings share counted as often.
         lengths = np.diff(self._jacobian.indptr)
-        widths = np.bincount(of_cell, lengths[through], n_cells).astype(np.int64)
+        widths = np.bincount(np.repeat(np.arange(n_cells), np.diff(first)), lengths[through], n_cells)
+        widths = widths.astype(np.int64) + lengths[context]
         self._score = None
         if score is not None:
             self._score = Shorts.of(score)
-            fitting = same(n_cells, contexts) and same(len(score), len(cell))
-            refuse_unless(fitting and inside(self._score, rows), "scores of ratings")
+            whole = contexts * (1 + steps) == jacobian.shape[0]
+            fitting = whole and same(n_cells, contexts) and same(len(score), len(cell))
+            refuse_unless(fitting and inside(self._score, 1 + steps), "scores of ratings")
             widths += lengths[:contexts] + lengths[contexts:].reshape(contexts, steps).max(axis=1)
         self._most = np.concatenate([[0], np.cumsum(widths[cell])])
 
@@ -128,7 +141,7 @@ class ScoreSums:
         _score_sums(
             *span, Doubles.of(weights), len(self._points), self._points, self._begin, self._cell,
             self._score, *self._entries,
-            *jacobian, *self._sizes, place, lengths, parameter, value,
+            *jacobian, *self._sizes, np.empty(len(self._points)), place, lengths, parameter, value,
         )  # fmt: skip
         found = int(lengths.sum())
         return lengths, parameter[:found], value[:found]

@@ -94,10 +94,7 @@ class Adjacent:
     def probabilities(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, categories - 1, nodes): P(y = k), k >= 1."""
         if self.n_categories == 2:
-            logits = self.logits(predictor, t)
-            # Not `special.expit`: NumPy has exponentials in vectors of the processor.
-            small = np.exp(-np.abs(logits))
-            return np.asarray(np.where(logits > 0, 1.0, small) / (1 + small))
+            return _logistic(self.logits(predictor, t))
         if _large(predictor, t):
             from raterlens.kernels.ordered_scores import adjacent  # may be missing
 
@@ -257,6 +254,20 @@ class Graded:
         out[..., steps[1:], steps[:-1]] = out[..., steps[:-1], steps[1:]] = beside
         return out
 
+    def bends(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
+        """Second derivatives of the counted log-probability: (contexts,) in slopes, (contexts, steps) in both, in an
+        intercept twice, and (contexts, steps - 1) in it and the next."""
+        if self.link.name == "logit" and _large(predictor, t):
+            from raterlens.kernels.ordered_scores import graded_bends  # may be missing
+
+            known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
+            return graded_bends(known, t, _FAR, counts)
+        own, beside = self.bands(predictor, t, counts)
+        twice, with_next = own.sum(axis=2), beside.sum(axis=2)
+        own[:, 1:] += beside
+        own[:, :-1] += beside
+        return own.sum(axis=1) @ t**2, own @ t, twice, with_next
+
     def bands(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
         """All of `curvature` that is not 0: (contexts, categories - 1, nodes) by an intercept twice, and (contexts,
         categories - 2, nodes) by it and the next."""
@@ -298,6 +309,10 @@ class Graded:
         down[:, 1:-1] *= apart[..., None]
         return up, down
 
+    def passes(self, predictor: Predictor, t: Array) -> Array:
+        """(contexts, categories - 1, nodes): P(y >= k), k >= 1, through the logit."""
+        return _logistic(self._predict(predictor, t))
+
     @staticmethod
     def _inverse_gaps(predictor: Predictor) -> Array:
         """(contexts, categories - 2): 1 / (1 - exp(l - u)) of the steps u and l on either side of a score."""
@@ -309,9 +324,22 @@ class Graded:
         return np.multiply.outer(predictor.slope, t)[:, None] + predictor.intercepts[..., None]
 
 
+def _logistic(logits: Array) -> Array:
+    """Not `special.expit`: NumPy has exponentials in vectors of the processor."""
+    small = np.exp(-np.abs(logits))
+    return np.asarray(np.where(logits > 0, 1.0, small) / (1 + small))
+
+
 def _large(predictor: Predictor, t: Array) -> bool:
     """Whether a table of scores is worth compiled code."""
     return compiled_code_pays(predictor.intercepts.size * len(t) * _PER_NUMBER)
+
+
+def steepness(response: Response) -> float:
+    """How many times as steep as its slope a context's log-probabilities may turn: as many as adjacent categories have
+    steps; graded scores are differences of two curves of that slope."""
+    lever = response.lever
+    return float(lever.max()) if lever.max() > 1 else min(len(lever), 2)
 
 
 def counted_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:

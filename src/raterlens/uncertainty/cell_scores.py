@@ -6,7 +6,8 @@ from scipy import sparse
 from raterlens.engine.protocol import CellScores, Nodes
 from raterlens.estimation.marginal import EssayMarginal, FacetsMarginal
 from raterlens.memo import forget, latest_with
-from raterlens.models.responses import Linked, Predictor, Response
+from raterlens.models.responses import Linked, Predictor, Response, steepness
+from raterlens.models.score_terms import cell_terms, context_terms
 from raterlens.types import Array, Indices, Mask
 
 LARGEST = 2**26
@@ -34,24 +35,21 @@ def cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Cel
 def _cell_scores(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> CellScores:
     jacobian = problem.jacobian(parameters)
     model, response, t = problem.model, problem.response, nodes.points
-    n, steps = len(model.contexts), len(response.lever)
     predictor = model.predictor(parameters)
     if isinstance(problem, EssayMarginal):
-        members, context = problem.kinds.members, np.arange(n)
-        scores = -problem.response.probabilities(predictor, t).transpose(1, 0, 2)
+        found, members = context_terms(problem.response, predictor, t), problem.kinds.members
         slopes = jacobian[problem.shown_by]
     else:
-        k = response.n_categories
-        members, context = sparse.eye_array(n * k, format="csr"), np.arange(n * k) // k
-        scores = response.scores(predictor, t).reshape(steps, n * k, len(t))
+        found = cell_terms(response, predictor, t)
+        members = sparse.eye_array(len(found.context), format="csr")
         slopes = sparse.csr_array((1, jacobian.shape[1]))
-    terms = [(jacobian[context], np.tensordot(response.lever, scores, 1) * t)]
-    terms += [(jacobian[n + context * steps + j], scores[j]) for j in range(steps)]
     steepest = np.zeros(members.shape[0])
-    reach = slope_reach(response, predictor)[context]
+    reach = slope_reach(response, predictor)[found.context]
     np.maximum.at(
         steepest, np.repeat(np.arange(len(steepest)), np.diff(members.indptr)), reach[members.indices]
     )
+    terms = [(jacobian[found.context], found.along(t))]
+    terms += [(jacobian[term.through], term.table) for term in found.terms]
     return CellScores(*score_rows(members, terms, jacobian.shape[1]), sparse.csr_array(slopes), steepest)
 
 
@@ -60,7 +58,7 @@ def slope_reach(response: Response, predictor: Predictor) -> Array:
     peaks."""
     if isinstance(response, Linked) and response.link.name == "cauchit":
         return np.full(len(predictor.slope), np.inf)
-    return np.asarray(np.maximum(np.abs(predictor.slope) * len(response.lever), 1e-3))
+    return np.asarray(np.maximum(np.abs(predictor.slope) * steepness(response), 1e-3))
 
 
 def score_rows(

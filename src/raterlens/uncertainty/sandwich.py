@@ -21,6 +21,7 @@ from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent
+from raterlens.models.score_terms import ScoreTerms, cell_terms, context_terms
 from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.long_columns import run_starts
@@ -53,17 +54,14 @@ def summed_scores(
     cell, score = problem.model.contexts.places(modelled)[order], modelled.score[order]
     predictor = problem.model.predictor(parameters)
     if isinstance(response, Adjacent):
-        # All scores of a context have the same, but for a constant.
-        tables = -response.probabilities(predictor, t).transpose(1, 0, 2)
+        scores = context_terms(response, predictor, t)
         rated = _Rated(begin, cell, score)
     else:
-        tables = response.scores(predictor, t).reshape(len(response.lever), -1, len(t))
+        scores = cell_terms(response, predictor, t)
         rated = _Rated(begin, cell * response.n_categories + score, None)
-    # Those of the slope come first.
-    tables = np.concatenate([(np.tensordot(response.lever, tables, 1) * t)[None], tables])
-    sums = _compiled_sums if compiled_code_pays(len(order) * tables[:, 0].size) else _sums
+    sums = _compiled_sums if compiled_code_pays(len(order) * len(scores.terms) * len(t)) else _sums
     posteriors = problem.engine.posteriors(problem.tables(parameters, nodes), nodes)
-    return sums(rated, tables, t, problem.jacobian(parameters), (posteriors, weighted))
+    return sums(rated, scores, t, problem.jacobian(parameters), (posteriors, weighted))
 
 
 class _Rated(NamedTuple):
@@ -82,13 +80,14 @@ _Weights: TypeAlias = tuple[Iterable[tuple[slice, Array, Array]], Callable[[Arra
 
 
 def _sums(
-    rated: _Rated, tables: Array, t: Array, jacobian: sparse.csr_array, weights: _Weights
+    rated: _Rated, scores: ScoreTerms, t: Array, jacobian: sparse.csr_array, weights: _Weights
 ) -> sparse.csr_array:
-    """(students, parameters), from `tables`, (1 + steps, cells, nodes)."""
+    """(students, parameters)"""
     posteriors, weighted = weights
     begin, cell, score = rated
-    steps = len(tables) - 1
-    found = np.empty((len(cell), 1 + steps))
+    tables = np.stack([scores.along(t), *(term.table for term in scores.terms)])
+    through = np.stack([scores.context, *(term.through for term in scores.terms)])
+    found = np.empty((len(cell), len(tables)))
     for rows, posterior, _ in posteriors:
         weight, span = weighted(posterior), begin[rows.start : rows.stop + 1]
         own = slice(span[0], span[-1])
@@ -96,23 +95,21 @@ def _sums(
         found[own] = _products(weight, student, tables, cell[own])
         if score is not None:
             found[own, 0] += score[own] * (weight @ t)[student]
-            found[own, 1:] += np.eye(1 + steps)[score[own], 1:] * weight.sum(axis=1)[student, None]
-    n_contexts = jacobian.shape[0] // (1 + steps)
-    context = cell // (tables.shape[1] // n_contexts)
-    columns = np.column_stack([context, n_contexts + context[:, None] * steps + np.arange(steps)])
+            found[own, 1:] += np.eye(len(tables))[score[own], 1:] * weight.sum(axis=1)[student, None]
     in_contexts = sparse.csr_array(
-        (found.ravel(), columns.ravel(), begin * (1 + steps)), shape=(len(begin) - 1, jacobian.shape[0])
+        (found.ravel(), through[:, cell].T.ravel(), begin * len(tables)),
+        shape=(len(begin) - 1, jacobian.shape[0]),
     )
     return sparse.csr_array(in_contexts @ jacobian)
 
 
 def _compiled_sums(
-    rated: _Rated, tables: Array, t: Array, jacobian: sparse.csr_array, weights: _Weights
+    rated: _Rated, scores: ScoreTerms, t: Array, jacobian: sparse.csr_array, weights: _Weights
 ) -> sparse.csr_array:
     """The same by compiled code, some students at a time, so that their weights stay in the cache."""
     from raterlens.kernels.score_sums import ScoreSums  # may be missing
 
-    sums, (posteriors, weighted) = ScoreSums(*rated, tables, t, jacobian), weights
+    sums, (posteriors, weighted) = ScoreSums(*rated, scores, t, jacobian), weights
     size, parts = max(1, _NEAR // len(t)), []
     for rows, posterior, _ in posteriors:
 

@@ -149,6 +149,45 @@ EXPORT void KERNEL(graded_sums)(
     }
 }
 
+/* Their second derivatives: (contexts,) in the slope twice, (contexts, steps) in it and an intercept, in an intercept twice,
+   and (contexts, steps - 1) in it and the next. `scratch` as before. */
+EXPORT void KERNEL(graded_bends)(
+    int64_t first, int64_t last, const double *restrict slope, const double *restrict intercepts,
+    const double *restrict apart, int64_t steps, const double *restrict points, int64_t size, double far,
+    double *restrict scratch, const double *restrict counts, double *restrict by_slope, double *restrict mixed,
+    double *restrict twice, double *restrict beside
+) {
+    const double *restrict pass = scratch, *restrict fail = pass + steps * size;
+    double *restrict own = scratch + (2 * steps + 2) * size, *restrict next = own + (steps + 1) * size;
+    for (int64_t c = first; c < last; c++) {
+        ratios_of(
+            slope[c], intercepts + c * steps, apart + c * (steps - 1), steps, points, size, far, scratch, own,
+            next
+        );
+        const double *restrict given = counts + c * (steps + 1) * size;
+        double of_slope = 0.0;
+        for (int64_t k = 0; k < steps; k++) {
+            double total = 0.0, at_nodes = 0.0, at_squares = 0.0, with_next = 0.0;
+            for (int64_t q = 0; q < size; q++) {
+                int64_t below = k * size + q, above = below + size;
+                double up = own[above], down = next[below], tilt = fail[below] - pass[below];
+                /* Where all steps move together, their distances do not matter. */
+                double both = -pass[below] * fail[below] * (given[above] + given[below]) * points[q];
+                total += given[above] * up * (tilt - up) - given[below] * down * (tilt + down);
+                with_next += given[above] * up * next[above];
+                at_nodes += both;
+                at_squares += both * points[q];
+            }
+            twice[c * steps + k] = total;
+            mixed[c * steps + k] = at_nodes;
+            of_slope += at_squares;
+            if (k + 1 < steps)
+                beside[c * (steps - 1) + k] = with_next;
+        }
+        by_slope[c] = of_slope;
+    }
+}
+
 /* Adjacent categories of one context: (steps, nodes) exp(k a t + e_k - top), `total`, a row, their sum with that of k = 0, and
    `top`, another. Powers of exp(a t) wherever they stay in range, so that one exponential does for all. `scratch` is for a
    row and a number per step. */

@@ -7,11 +7,17 @@
 /* Students whose few exponentials and logarithms are taken together. */
 enum { BATCH = 32 };
 /* Rows that are multiplied in registers. */
-enum { AT_ONCE = 4 };
+enum { AT_ONCE = 8 };
 /* Nodes that what lies between them is interpolated from. */
 enum { STENCIL = 24 };
 /* Logarithms so far below the highest add nothing. */
 static const double FALL = 40.0;
+/* Nodes that nearly all posteriors are narrower than, on a grid that is fine enough for the narrowest: a constant, so that
+   loops over them are foreseen. And what stands where one is wider. */
+enum { WINDOW = 64, NO_WINDOW = INT32_MAX };
+/* Of a posterior, what is left out beyond its window; and what may stand at the window's ends at other parameters before it
+   has to be found again. */
+static const double BEYOND = 1e-17, AT_END = 1e-14;
 
 /* A sparse matrix by rows. */
 typedef struct {
@@ -49,9 +55,17 @@ typedef struct {
     double *posterior, *own;
 } Found;
 
+/* Nodes from `first` to before `end`, whole lanes of them. */
+typedef struct {
+    int64_t first, end;
+} Span;
+
+/* `windows`, null or (students,), remembers from one pass to the next where each posterior has its mass: the first node of
+   the window, plus 1; 0 where it is not known yet. */
 typedef struct {
     Sparse counts, sums;
     const double *linear, *weight;
+    int32_t *windows;
     Rows rows;
     Nodes nodes;
     Between between;
@@ -120,9 +134,11 @@ INLINE Powers powers_of(double start, double ratio) {
 /* joint <- a product of rows, with its sums: the students' distribution times powers of the nodes, where there are any, or
    else what `joint` was. Both `n` and whether there are powers are constants wherever this is called, so that nothing is
    left of the choice, and loops over rows are unrolled. */
-INLINE Sums multiplied(double *joint, const double *const *rows, int n, Powers *powers, const Nodes *nodes) {
+INLINE Sums multiplied(
+    double *joint, const double *const *rows, int n, Powers *powers, const Nodes *nodes, Span span
+) {
     four total[4] = {{0.0}}, centre[4] = {{0.0}};
-    for (int64_t q = 0; q < nodes->size; q += LANE) {
+    for (int64_t q = span.first; q < span.end; q += LANE) {
         for (int part = 0; part < 4; part++) {
             int64_t at = q + 4 * part;
             four product = load(powers ? nodes->weights + at : joint + at);
@@ -144,7 +160,7 @@ INLINE Sums multiplied(double *joint, const double *const *rows, int n, Powers *
 }
 
 /* The product of a student's rows, each as often as it counts. */
-static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers) {
+static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers, Span span) {
     const Sparse *counts = &pass->counts;
     const Nodes *nodes = &pass->nodes;
     const double *rows[AT_ONCE];
@@ -165,14 +181,18 @@ static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers
         if (begun && waiting == 0)
             return sums;
         if (begun) {
-            sums = multiplied(joint, rows, waiting, NULL, nodes);
+            sums = multiplied(joint, rows, waiting, NULL, nodes, span);
         } else {
             switch (waiting) {
-            case 1: sums = multiplied(joint, rows, 1, &powers, nodes); break;
-            case 2: sums = multiplied(joint, rows, 2, &powers, nodes); break;
-            case 3: sums = multiplied(joint, rows, 3, &powers, nodes); break;
-            case 4: sums = multiplied(joint, rows, 4, &powers, nodes); break;
-            default: sums = multiplied(joint, rows, 0, &powers, nodes);
+            case 1: sums = multiplied(joint, rows, 1, &powers, nodes, span); break;
+            case 2: sums = multiplied(joint, rows, 2, &powers, nodes, span); break;
+            case 3: sums = multiplied(joint, rows, 3, &powers, nodes, span); break;
+            case 4: sums = multiplied(joint, rows, 4, &powers, nodes, span); break;
+            case 5: sums = multiplied(joint, rows, 5, &powers, nodes, span); break;
+            case 6: sums = multiplied(joint, rows, 6, &powers, nodes, span); break;
+            case 7: sums = multiplied(joint, rows, 7, &powers, nodes, span); break;
+            case 8: sums = multiplied(joint, rows, 8, &powers, nodes, span); break;
+            default: sums = multiplied(joint, rows, 0, &powers, nodes, span);
             }
         }
         begun = 1;
@@ -183,21 +203,31 @@ static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers
 }
 
 /* Add share times a posterior to the expected counts of one cell, or of two at a time. */
-INLINE void add_one(double *row, double share, const double *joint, int64_t size) {
-    for (int64_t q = 0; q < size; q += 4)
+INLINE void add_one(double *row, double share, const double *joint, Span span) {
+    for (int64_t q = span.first; q < span.end; q += 4)
         store(row + q, load(row + q) + share * load(joint + q));
 }
 
-INLINE void add_two(double *one, double *two, double share, double other, const double *joint, int64_t size) {
-    for (int64_t q = 0; q < size; q += 4) {
+INLINE void add_two(double *one, double *two, double share, double other, const double *joint, Span span) {
+    for (int64_t q = span.first; q < span.end; q += 4) {
         four posterior = load(joint + q);
         store(one + q, load(one + q) + share * posterior);
         store(two + q, load(two + q) + other * posterior);
     }
 }
 
+/* Of a posterior: its variance, times its sum. */
+INLINE double spread_of(const Pass *pass, const double *joint, double centre, Span span) {
+    double spread = 0.0;
+    for (int64_t q = span.first; q < span.end; q++) {
+        double away = pass->nodes.points[q] - centre;
+        spread += joint[q] * away * away;
+    }
+    return spread;
+}
+
 /* From a student's joint probabilities: its moments, its part of the expected counts, its posterior. */
-static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums) {
+static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums, Span span) {
     const Found *found = &pass->found;
     const Sparse *counts = &pass->counts, *tilts = &pass->sums;
     int64_t size = pass->nodes.size;
@@ -214,25 +244,24 @@ static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums) 
             double *one = found->expected + counts->indices[at] * size;
             double *two = found->expected + counts->indices[at + 1] * size;
             if (one == two)
-                add_one(one, each * (counts->data[at] + counts->data[at + 1]), joint, size);
+                add_one(one, each * (counts->data[at] + counts->data[at + 1]), joint, span);
             else
-                add_two(one, two, each * counts->data[at], each * counts->data[at + 1], joint, size);
+                add_two(one, two, each * counts->data[at], each * counts->data[at + 1], joint, span);
         }
         if (at < end)
-            add_one(found->expected + counts->indices[at] * size, each * counts->data[at], joint, size);
+            add_one(found->expected + counts->indices[at] * size, each * counts->data[at], joint, span);
     }
-    if (found->sd) {
-        double spread = 0.0;
-        for (int64_t q = 0; q < size; q++) {
-            double away = pass->nodes.points[q] - centre;
-            spread += joint[q] * away * away;
-        }
-        found->sd[n] = sqrt(larger(spread * inverse, 0.0));
-    }
+    if (found->sd)
+        found->sd[n] = sqrt(larger(spread_of(pass, joint, centre, span) * inverse, 0.0));
     if (found->posterior) {
         double *posterior = found->posterior + (n - found->shown_first) * found->shown_width;
-        for (int64_t q = 0; q < found->shown_width; q++)
+        int64_t width = found->shown_width, end = span.end < width ? span.end : width;
+        for (int64_t q = 0; q < span.first; q++)
+            posterior[q] = 0.0;
+        for (int64_t q = span.first; q < end; q++)
             posterior[q] = joint[q] * inverse;
+        for (int64_t q = end; q < width; q++)
+            posterior[q] = 0.0;
     }
 }
 
@@ -250,13 +279,36 @@ INLINE Place place_of(const Between *between, int64_t width, int64_t fine) {
 }
 
 /* Whether a posterior is too narrow for the nodes, as it looks on them. */
-static int narrow(const Pass *pass, const double *joint, Sums sums) {
-    double centre = sums.centre / sums.total, spread = 0.0;
-    for (int64_t q = 0; q < pass->nodes.size; q++) {
-        double away = pass->nodes.points[q] - centre;
-        spread += joint[q] * away * away;
-    }
-    return spread < pass->between.variance * sums.total;
+static int narrow(const Pass *pass, const double *joint, Sums sums, Span span) {
+    return spread_of(pass, joint, sums.centre / sums.total, span) < pass->between.variance * sums.total;
+}
+
+/* A student's window as an earlier pass found it; all nodes where there is none. */
+INLINE Span window_of(const Pass *pass, int64_t n) {
+    int64_t size = pass->nodes.size;
+    int64_t first = pass->windows ? __atomic_load_n(pass->windows + n, __ATOMIC_RELAXED) - 1 : -1;
+    return first >= 0 && first + WINDOW <= size ? (Span){first, first + WINDOW} : (Span){0, size};
+}
+
+/* Whether a posterior might have mass beyond the ends of its window. */
+INLINE int cut_off(const Pass *pass, const double *joint, Sums sums, Span span) {
+    double limit = AT_END * sums.total;
+    return (span.first > 0 && !(joint[span.first] <= limit))
+        || (span.end < pass->nodes.size && !(joint[span.end - 1] <= limit));
+}
+
+/* Remember the window around the mean of a posterior that is known at all nodes, if it has next to no mass beyond. */
+static void keep_window(const Pass *pass, int64_t n, const double *joint, Sums sums) {
+    double middle = (sums.centre / sums.total - pass->nodes.points[0]) / pass->nodes.step, beyond = 0.0;
+    int64_t most = pass->nodes.size - WINDOW, first = 0;
+    if (middle > WINDOW / 2)
+        first = middle < (double)(most + WINDOW / 2) ? (int64_t)middle - WINDOW / 2 : most;
+    for (int64_t q = 0; q < first; q++)
+        beyond += joint[q];
+    for (int64_t q = first + WINDOW; q < pass->nodes.size; q++)
+        beyond += joint[q];
+    int32_t known = beyond <= BEYOND * sums.total ? (int32_t)first + 1 : NO_WINDOW;
+    __atomic_store_n(pass->windows + n, known, __ATOMIC_RELAXED);
 }
 
 /* A student's joint probabilities where nodes are too far apart for them, though not for the logarithms, which are smooth:
@@ -319,7 +371,8 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
     const Nodes *nodes = &pass->nodes;
     double lowest = nodes->points[0];
     double furthest = larger(fabs(lowest), fabs(lowest + nodes->step * (double)(nodes->size - 1)));
-    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH], bend[BATCH];
+    Span all = {0, nodes->size};
+    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH], bend[BATCH], tilts[BATCH];
     int64_t student[BATCH];
     for (int64_t n = first; n < last;) {
         int size = 0;
@@ -339,8 +392,9 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
                 student[size] = n;
                 constant[size] = level;
                 bend[size] = bent;
+                tilts[size] = tilt;
                 ratio[size] = tilt * nodes->step;
-                start[size++] = tilt * lowest;
+                start[size++] = tilt * nodes->points[window_of(pass, n).first];
             } else {
                 late[++late[0]] = n;
             }
@@ -350,16 +404,23 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
         int settled = 0;
         for (int i = 0; i < size; i++) {
             int64_t own = student[i];
-            Sums found = product_of(joint, pass, own, powers_of(start[i], ratio[i]));
+            Span span = window_of(pass, own);
+            Sums found = product_of(joint, pass, own, powers_of(start[i], ratio[i]), span);
+            if (cut_off(pass, joint, found, span)) {
+                span = all;
+                found = product_of(joint, pass, own, powers_of(exp(tilts[i] * lowest), ratio[i]), span);
+            }
             /* No posterior is narrower than the logarithms' bend allows (Cramer and Rao). */
-            if (bend[i] * pass->between.variance > 1.0 && narrow(pass, joint, found)) {
+            if (bend[i] * pass->between.variance > 1.0 && narrow(pass, joint, found, span)) {
                 late[++late[0]] = own;
                 continue;
             }
+            if (pass->windows && span.end - span.first > WINDOW && pass->windows[own] != NO_WINDOW)
+                keep_window(pass, own, joint, found);
             student[settled] = own;
             constant[settled] = constant[i];
             total[settled++] = found.total;
-            settle(pass, own, joint, found);
+            settle(pass, own, joint, found, span);
         }
         KERNEL(logarithms)(total, settled);
         for (int i = 0; i < settled; i++)
@@ -376,6 +437,7 @@ EXPORT double KERNEL(by_logarithms)(
     const Sparse *counts = &pass->counts, *sums = &pass->sums;
     const Nodes *nodes = &pass->nodes;
     int64_t size = nodes->size;
+    Span all = {0, size};
     double loglik = 0.0;
     for (int64_t i = 0; i < n_students; i++) {
         int64_t n = students[i];
@@ -400,9 +462,9 @@ EXPORT double KERNEL(by_logarithms)(
             found.total += joint[q];
             found.centre += joint[q] * nodes->points[q];
         }
-        if (pass->between.parts > 1 && narrow(pass, joint, found))
+        if (pass->between.parts > 1 && narrow(pass, joint, found, all))
             found = refined(pass, logs, &top, fine, joint, found);
-        settle(pass, n, joint, found);
+        settle(pass, n, joint, found, all);
         loglik += told(pass, n, top + log(found.total));
     }
     return loglik;

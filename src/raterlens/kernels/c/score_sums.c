@@ -35,15 +35,18 @@ INLINE void add_row(Sums *sums, const Jacobian *jacobian, int64_t row, double by
 
 /* For the students from `first` to `last`, whose ratings are those from begin[n] to begin[n + 1] and whose weights (students,
    size) begin with the first of them: the parameters that their ratings depend on and the sums, student after student, and
-   in `lengths` how many each has. A cell's entries, from entries[cell] on, are rows of `table`; `through` are the rows of the
-   Jacobian that they are multiplied by. Where `score` is not null, cells are contexts, and a score adds itself times the node
-   to the slope's, and 1 to its own intercept's. `place` is (parameters,), all -1. */
+   in `lengths` how many each has. A cell's entries, from entries[cell] on, are rows of `table`: derivatives in intercepts, of
+   which `through` are the rows of the Jacobian; each adds `lever` times the node to that in the slope of the cell's context.
+   Where `score` is not null, cells are contexts, and a score adds itself times the node to the slope's, and 1 to its own
+   intercept's. `place` is (parameters,), all -1; `tilted` is scratch for a row of nodes. */
 EXPORT void KERNEL(score_sums)(
     int64_t first, int64_t last, const double *restrict weights, int64_t size, const double *restrict points,
     const int64_t *restrict begin, const int32_t *restrict cell, const int16_t *restrict score,
-    const int64_t *restrict entries, const int32_t *restrict through, const double *restrict table,
-    const int64_t *restrict indptr, const int32_t *restrict indices, const double *restrict data, int64_t contexts,
-    int64_t steps, int64_t *restrict place, int64_t *restrict lengths, int32_t *restrict parameter, double *restrict value
+    const int32_t *restrict context, const int64_t *restrict entries, const int32_t *restrict through,
+    const double *restrict lever, const double *restrict table, const int64_t *restrict indptr,
+    const int32_t *restrict indices, const double *restrict data, int64_t contexts, int64_t steps,
+    double *restrict tilted, int64_t *restrict place, int64_t *restrict lengths, int32_t *restrict parameter,
+    double *restrict value
 ) {
     Jacobian jacobian = {indptr, indices, data};
     for (int64_t n = first; n < last; n++) {
@@ -56,21 +59,25 @@ EXPORT void KERNEL(score_sums)(
             high--;
         double whole = 0.0, centre = 0.0;
         for (int64_t q = low; q < high; q++) {
+            tilted[q] = weight[q] * points[q];
             whole += weight[q];
-            centre += weight[q] * points[q];
+            centre += tilted[q];
         }
         for (int64_t i = begin[n]; i < begin[n + 1]; i++) {
+            double along = score ? centre * score[i] : 0.0;
             for (int64_t e = entries[cell[i]]; e < entries[cell[i] + 1]; e++) {
                 const double *restrict own = table + e * size;
-                double sum = 0.0;
-                for (int64_t q = low; q < high; q++)
+                double sum = 0.0, at_nodes = 0.0;
+                for (int64_t q = low; q < high; q++) {
                     sum += weight[q] * own[q];
+                    at_nodes += tilted[q] * own[q];
+                }
                 add_row(&sums, &jacobian, through[e], sum);
+                along += lever[e] * at_nodes;
             }
-            if (score && score[i] > 0) {
-                add_row(&sums, &jacobian, cell[i], centre * score[i]);
+            add_row(&sums, &jacobian, context[cell[i]], along);
+            if (score && score[i] > 0)
                 add_row(&sums, &jacobian, contexts + cell[i] * steps + score[i] - 1, whole);
-            }
         }
         for (int64_t i = 0; i < sums.count; i++)
             place[parameter[i]] = -1;
