@@ -44,6 +44,8 @@ _NEAR = 2**16
 _LEAST = 2**17
 # The same, whatever their number of cells, where covariances follow: they take longer.
 _FEW = 2**14
+# Numbers of expected counts whose memory is kept for the next evaluation: 32 MB of each thread.
+_SPARE = 2**22
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
 DENSE = 5_000
 # Numbers in the full matrices of all threads together: 1 GiB.
@@ -112,6 +114,7 @@ class CompiledEngine:
         # Who is arranged is gone over many times: what a pass learns serves the next.
         self._remembers = arrange
         self._latest: _Grid | None = None
+        self._spare: list[Array] = []
 
     def _grid(self, nodes: Nodes) -> "_Grid":
         """Prepared once for the many evaluations on it."""
@@ -145,17 +148,27 @@ class CompiledEngine:
         work = _Pass(self._work, tables, self._grid(nodes))
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
-            expected, weighted = np.zeros_like(work.rows.factors), np.zeros_like(work.linear)
+            expected, weighted = self._zeros(work.rows.factors.shape), np.zeros_like(work.linear)
             return work.over(span, Found(expected, weighted)), expected, weighted
 
-        done = in_threads(part, self._parts(nodes))
-        _, expected, weighted = done[0]
-        for _, more, more_weighted in done[1:]:
-            expected += more
-            weighted += more_weighted
-        expected = np.ascontiguousarray(expected[:, : len(nodes.points)])
-        loglik = sum(part[0] for part in done)
-        return Expected(loglik, expected, weighted if self._linear else None)
+        each, counted, weighted = zip(*in_threads(part, self._parts(nodes)), strict=True)
+        expected = sum(more[:, : len(nodes.points)] for more in counted[1:])
+        expected = np.add(counted[0][:, : len(nodes.points)], expected, order="C")
+        if expected.size <= _SPARE:
+            self._spare = list(counted)
+        return Expected(sum(each), expected, np.sum(weighted, axis=0) if self._linear else None)
+
+    def _zeros(self, shape: tuple[int, ...]) -> Array:
+        """In the memory of an earlier evaluation, where there is some: fresh memory takes longer to get than to
+        fill."""
+        try:
+            zeros = self._spare.pop()
+        except IndexError:
+            return np.zeros(shape)
+        if zeros.shape != shape:
+            return np.zeros(shape)
+        zeros.fill(0.0)
+        return zeros
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
         work, rows = _Pass(self._work, tables, self._grid(nodes)), self._work.n_rows

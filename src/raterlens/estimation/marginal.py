@@ -1,9 +1,10 @@
 """The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -29,6 +30,8 @@ from raterlens.types import Array
 if TYPE_CHECKING:
     from distributed import Client
 
+Arranged = TypeVar("Arranged")
+
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
@@ -51,6 +54,8 @@ class Derivatives:
 
 # Numbers of a matrix that is not worth keeping sparse.
 _SMALL = 2**14
+# Numbers of tables that are kept for the next who asks: 8 MB.
+_KEPT = 2**20
 # How firmly that shape is held at a normal one: as if so many students were known to be from it.
 _NORMAL_STUDENTS = 5.0
 SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
@@ -71,6 +76,8 @@ class FacetsMarginal:
     """Of the model, where it is the same at all parameters."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
+    _known: tuple[Array, Array, Tables] | None = None
+    """Parameters and nodes of the last tables, and these."""
 
     def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
         self.model, self.response, self.pseudo = model, response, pseudo
@@ -84,8 +91,14 @@ class FacetsMarginal:
         return self._jacobian
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        """Small ones are kept until another place is asked for, and not to be changed."""
+        known = self._known
+        if known is not None and known[1] is nodes.points and np.array_equal(known[0], parameters):
+            return known[2]
         predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
-        return self.peopled(self._tables(predictor, inner), parameters, nodes)
+        tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
+        self._known = (parameters.copy(), nodes.points, tables) if tables.cells.size <= _KEPT else None
+        return tables
 
     def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
         """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
@@ -184,8 +197,7 @@ class FacetsMarginal:
 
     def _at(self, parameters: Array, nodes: Nodes) -> Derivatives:
         predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
-        tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
-        expected, everyone = self.evaluated(tables, nodes)
+        expected, everyone = self.evaluated(self.tables(parameters, nodes), nodes)
         found = self._derivatives(predictor, expected, inner)
         if everyone is None and expected.d_piece is None:
             return found
@@ -211,7 +223,9 @@ class CellMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(model, response, pseudo)
         cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
-        self.engine = cell_engine(ratings, model.contexts, cells_of, client, pieces=model.pieces)
+        arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=model.pieces)
+        asked = "cells", model.contexts.codes, response.n_categories, model.smooth
+        self.engine = arrange() if client else _arranged(ratings, model, asked, arrange)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -243,13 +257,8 @@ class EssayMarginal(FacetsMarginal):
             everyone=model.smooth,
         )
         arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=model.pieces)
-        kept = client is None and not model.pieces and not isinstance(ratings, StoredRatings)
-        if kept and ratings.n_ratings <= IN_MEMORY and large_fit(ratings.n_ratings):
-            # For those who ask the same ratings next: tests of assumptions, diagnostics.
-            asked = model.contexts.codes, model.slope_of_context, response.n_categories, model.smooth
-            self.engine, self.kinds = latest_with(ratings, "essays", digest(*asked), arrange)
-        else:
-            self.engine, self.kinds = arrange()
+        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, model.smooth
+        self.engine, self.kinds = arrange() if client else _arranged(ratings, model, asked, arrange)
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
@@ -295,3 +304,14 @@ class EssayMarginal(FacetsMarginal):
             return counts, by_ability, passes[:, None]
         counts = np.asarray(self._kinds_of_contexts @ of_kinds)
         return counts, *self.response.given(predictor, points, counts)
+
+
+def _arranged(
+    ratings: Ratings, model: FacetsModel, asked: tuple[object, ...], arrange: Callable[[], Arranged]
+) -> Arranged:
+    """Students as engines go over them, kept for those who ask the same ratings next: tests of assumptions,
+    diagnostics."""
+    apart = model.pieces or isinstance(ratings, StoredRatings)
+    if apart or ratings.n_ratings > IN_MEMORY or not large_fit(ratings.n_ratings):
+        return arrange()
+    return latest_with(ratings, "students", digest(*asked), arrange)

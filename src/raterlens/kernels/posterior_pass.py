@@ -23,6 +23,8 @@ from raterlens.parallel.threads import in_threads, spans
 from raterlens.records import dataclass
 from raterlens.types import Array
 
+# Numbers of tables that are worth a thread of their own: it takes a tenth of a millisecond to wake.
+_LEAST = 2**17
 # Products within exp(+-600) stay well inside the range of doubles.
 RANGE = 600.0
 
@@ -81,7 +83,7 @@ class Rows:
         def part(span: tuple[int, int]) -> None:
             _factor_rows(*span, logs, width, nodes.points, size, RANGE, factors, level, slope, reach, bend)
 
-        in_threads(part, spans(len(logs)))
+        in_threads(part, spans(len(logs), _LEAST // width))
         return Rows(nodes, logs, factors, level, slope, reach, bend)
 
 
