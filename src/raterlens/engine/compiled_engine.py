@@ -22,7 +22,6 @@ from raterlens.engine.symmetric import mirrored
 from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import (
     NOWHERE,
-    WINDOW,
     Between,
     Found,
     OnNodes,
@@ -44,6 +43,8 @@ _NEAR = 2**16
 _LEAST = 2**17
 # The same, whatever their number of cells, where covariances follow: they take longer.
 _FEW = 2**14
+# Nodes from which on it pays to go over those alone that carry a posterior.
+_WORTH_WINDOWS = 49
 # Numbers of expected counts whose memory is kept for the next evaluation: 32 MB of each thread.
 _SPARE = 2**22
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
@@ -121,7 +122,7 @@ class CompiledEngine:
         latest = self._latest
         if latest is None or latest.nodes is not nodes:
             windows = None
-            if self._remembers and len(nodes.points) > WINDOW:
+            if self._remembers and len(nodes.points) >= _WORTH_WINDOWS:
                 windows = np.zeros(self._work.n_rows, dtype=np.int32)
             if latest is not None and latest.nodes.points is nodes.points:
                 windows = latest.windows  # other weights of the same nodes

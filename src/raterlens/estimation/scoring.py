@@ -11,7 +11,7 @@ from raterlens.engine.protocol import Matrix, Moments, Nodes
 from raterlens.errors import InputError
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.grid import first_nodes, nodes_for
+from raterlens.estimation.grid import first_nodes, nested, nodes_for
 from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
 from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
@@ -69,7 +69,10 @@ class Placed:
         moments = self.moments
         if moments is None:
             moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
-        return nodes_for(moments, _ROUGH * len(moments.sd))
+        nodes = nodes_for(moments, _ROUGH * len(moments.sd))
+        if self.problem.model.pieces or isinstance(self.problem, SharedMarginal):
+            return nodes
+        return nested(nodes, moments.sd, lambda each: self.problem.tables(self.parameters, each).cells)
 
     def loglik(self) -> float:
         """Marginal log-likelihood of the ratings."""

@@ -29,8 +29,6 @@ _LEAST = 2**17
 RANGE = 600.0
 
 
-WINDOW = 64
-"""Nodes of a window, as in `c/posterior_pass.c`: of no more nodes than that there are none."""
 STENCIL = 24
 """Nodes that what lies between them is interpolated from, as in `c/posterior_pass.c`."""
 

@@ -12,9 +12,8 @@ enum { AT_ONCE = 8 };
 enum { STENCIL = 24 };
 /* Logarithms so far below the highest add nothing. */
 static const double FALL = 40.0;
-/* Nodes that nearly all posteriors are narrower than, on a grid that is fine enough for the narrowest: a constant, so that
-   loops over them are foreseen. And what stands where one is wider. */
-enum { WINDOW = 64, NO_WINDOW = INT32_MAX };
+/* What stands where a posterior is wider than its window. */
+enum { NO_WINDOW = INT32_MAX };
 /* Of a posterior, what is left out beyond its window; and what may stand at the window's ends at other parameters before it
    has to be found again. */
 static const double BEYOND = 1e-17, AT_END = 1e-14;
@@ -283,11 +282,15 @@ static int narrow(const Pass *pass, const double *joint, Sums sums, Span span) {
     return spread_of(pass, joint, sums.centre / sums.total, span) < pass->between.variance * sums.total;
 }
 
+/* Nodes of a window, which most posteriors are narrower than: the same number for all, so that loops over them are
+   foreseen. */
+INLINE int64_t window_size(const Pass *pass) { return whole_lanes(pass->nodes.size * 9 / 16); }
+
 /* A student's window as an earlier pass found it; all nodes where there is none. */
 INLINE Span window_of(const Pass *pass, int64_t n) {
-    int64_t size = pass->nodes.size;
+    int64_t size = pass->nodes.size, window = window_size(pass);
     int64_t first = pass->windows ? __atomic_load_n(pass->windows + n, __ATOMIC_RELAXED) - 1 : -1;
-    return first >= 0 && first + WINDOW <= size ? (Span){first, first + WINDOW} : (Span){0, size};
+    return first >= 0 && first + window <= size ? (Span){first, first + window} : (Span){0, size};
 }
 
 /* Whether a posterior might have mass beyond the ends of its window. */
@@ -300,12 +303,12 @@ INLINE int cut_off(const Pass *pass, const double *joint, Sums sums, Span span) 
 /* Remember the window around the mean of a posterior that is known at all nodes, if it has next to no mass beyond. */
 static void keep_window(const Pass *pass, int64_t n, const double *joint, Sums sums) {
     double middle = (sums.centre / sums.total - pass->nodes.points[0]) / pass->nodes.step, beyond = 0.0;
-    int64_t most = pass->nodes.size - WINDOW, first = 0;
-    if (middle > WINDOW / 2)
-        first = middle < (double)(most + WINDOW / 2) ? (int64_t)middle - WINDOW / 2 : most;
+    int64_t size = pass->nodes.size, window = window_size(pass), most = size - window, first = 0;
+    if (middle > (double)(window / 2))
+        first = middle < (double)(most + window / 2) ? (int64_t)middle - window / 2 : most;
     for (int64_t q = 0; q < first; q++)
         beyond += joint[q];
-    for (int64_t q = first + WINDOW; q < pass->nodes.size; q++)
+    for (int64_t q = first + window; q < size; q++)
         beyond += joint[q];
     int32_t known = beyond <= BEYOND * sums.total ? (int32_t)first + 1 : NO_WINDOW;
     __atomic_store_n(pass->windows + n, known, __ATOMIC_RELAXED);
@@ -415,7 +418,7 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
                 late[++late[0]] = own;
                 continue;
             }
-            if (pass->windows && span.end - span.first > WINDOW && pass->windows[own] != NO_WINDOW)
+            if (pass->windows && span.end - span.first == all.end && pass->windows[own] != NO_WINDOW)
                 keep_window(pass, own, joint, found);
             student[settled] = own;
             constant[settled] = constant[i];
