@@ -78,8 +78,8 @@ def main() -> None:
         record, (wall, cpu) = fits[name].optimiser, least[name]
         alike, base = (least[f"pass/fail, {n} scripts by all"] for n in (name.split()[-4], 0))
         print(
-            f"{name:>38}: {wall:5.2f} s, {wall / alike[0]:4.1f} times pass/fail, {wall / base[0]:4.1f} without scripts; "
-            f"CPU {cpu:5.2f} s, {cpu / alike[1]:4.1f} and {cpu / base[1]:4.1f} times; "
+            f"{name:>38}: {wall:5.2f} s, {wall / alike[0]:4.1f} times pass/fail, {wall / base[0]:4.1f} without "
+            f"scripts; CPU {cpu:5.2f} s, {cpu / alike[1]:4.1f} and {cpu / base[1]:4.1f} times; "
             f"{record.evaluations:>3} evaluations, {record.n_nodes:>4} nodes, "
             f"log-likelihood off by {error(ratings, scale):.0e} relative",
             flush=True,

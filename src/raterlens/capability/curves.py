@@ -139,7 +139,8 @@ class GradedCurve:
         return np.concatenate([PassCurve(self.link).cumulative(s - tau) for tau in self._each()], axis=1)
 
     def rates(self, a: Array, eta: Array) -> Array:
-        return np.stack([pass_and_fail(a, eta + tau, self.link) for tau in self._each()], axis=1)
+        a, eta = np.broadcast_arrays(a, eta)
+        return pass_and_fail(a, np.add.outer(self._each(), eta), self.link)
 
     def expected(self, a: Array, eta: Array) -> Array:
         return np.asarray(self.rates(a, eta)[0].mean(axis=0))

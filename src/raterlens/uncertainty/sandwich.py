@@ -28,15 +28,24 @@ from raterlens.ratings.long_columns import run_starts
 from raterlens.types import Array, Indices
 from raterlens.uncertainty.covariance import Covariance
 
+Posteriors: TypeAlias = Iterable[tuple[slice, Array, Array]]
+"""Of some students after the other, as engines give them."""
+_Weights: TypeAlias = tuple[Posteriors, Callable[[Array], Array]]
+"""And what becomes of them."""
 # Numbers of posteriors that stay in the cache.
 _NEAR = 2**16
 
 
 def student_scores(
-    problem: FacetsMarginal, ratings: Ratings, parameters: Array, nodes: Nodes
+    problem: FacetsMarginal,
+    ratings: Ratings,
+    parameters: Array,
+    nodes: Nodes,
+    posteriors: Posteriors | None = None,
 ) -> sparse.csr_array:
-    """(students, parameters): each student's gradient of the marginal log-likelihood."""
-    return summed_scores(problem, ratings, parameters, nodes, lambda posterior: posterior)
+    """(students, parameters): each student's gradient of the marginal log-likelihood. `posteriors`: on these nodes,
+    where they are known."""
+    return summed_scores(problem, ratings, parameters, nodes, lambda posterior: posterior, posteriors)
 
 
 def summed_scores(
@@ -45,6 +54,7 @@ def summed_scores(
     parameters: Array,
     nodes: Nodes,
     weighted: Callable[[Array], Array],
+    posteriors: Posteriors | None = None,
 ) -> sparse.csr_array:
     """(students, parameters): each student's complete-data score, summed over nodes with weights that follow from the
     posterior (students, nodes)."""
@@ -60,7 +70,8 @@ def summed_scores(
         scores = cell_terms(response, predictor, t)
         rated = _Rated(begin, cell * response.n_categories + score, None)
     sums = _compiled_sums if compiled_code_pays(len(order) * len(scores.terms) * len(t)) else _sums
-    posteriors = problem.engine.posteriors(problem.tables(parameters, nodes), nodes)
+    if posteriors is None:
+        posteriors = problem.engine.posteriors(problem.tables(parameters, nodes), nodes)
     return sums(rated, scores, t, problem.jacobian(parameters), (posteriors, weighted))
 
 
@@ -73,10 +84,6 @@ class _Rated(NamedTuple):
     """(ratings,): a context, or a context with a score."""
     score: NDArray[np.integer] | None
     """(ratings,): where cells are contexts, whose tables leave out what depends on the score."""
-
-
-_Weights: TypeAlias = tuple[Iterable[tuple[slice, Array, Array]], Callable[[Array], Array]]
-"""Posteriors of some students after the other, and what becomes of them."""
 
 
 def _sums(
