@@ -8,6 +8,7 @@ from raterlens.kernels.break_even import missed
 from raterlens.models.registry import MODELS
 from raterlens.models.spec import COMMON, FacetsSpec
 from raterlens.parallel.linear_algebra import suited_to
+from raterlens.parallel.memory_pages import usual_pages
 from raterlens.pipeline.facets_checks import check_together
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.steps import Run, Task
@@ -22,7 +23,7 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
-    with suited_to(ratings):
+    with suited_to(ratings), usual_pages():
         task = _task(ratings, config, run)
         run.enter("fitting")
         estimate = task.estimate()

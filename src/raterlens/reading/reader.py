@@ -8,6 +8,7 @@ import numpy as np
 
 from raterlens.config import COLUMN_ROLES, Columns, ReadConfig
 from raterlens.errors import InputError, OptionError
+from raterlens.parallel.memory_pages import usual_pages
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import SUFFIX, open_packed
 from raterlens.ratings.stored import open_ratings
@@ -161,7 +162,7 @@ def _is_packed(source: object) -> TypeGuard[str | os.PathLike[str]]:
 def understood(source: object, config: ReadConfig) -> tuple[Ratings, Understanding]:
     """The ratings as the likeliest answer to every question gives them, and what was found out on the way."""
     understanding = Understanding(config)
-    with open_table(source, config) as opened:
+    with usual_pages(), open_table(source, config) as opened:
         understanding.take(opened.findings)
         ratings = assemble(*laid_out(opened, understanding), understanding)
     return ratings, understanding

@@ -1,0 +1,24 @@
+"""Pages of memory that NumPy asks for."""
+
+import numpy as np
+import pytest
+
+from raterlens.parallel.memory_pages import usual_pages
+
+
+def huge() -> bool:
+    return bool(np._core.multiarray._get_madvise_hugepage())
+
+
+def test_numpy_asks_for_no_huge_pages_meanwhile_and_for_what_it_did_afterwards():
+    before = huge()
+    with usual_pages():
+        assert not huge()
+    assert huge() == before
+
+
+def test_does_nothing_where_numpy_has_no_such_switch(monkeypatch: pytest.MonkeyPatch):
+    before = huge()
+    monkeypatch.delattr(np._core.multiarray, "_set_madvise_hugepage")
+    with usual_pages():
+        assert huge() == before
