@@ -185,7 +185,7 @@ class Covariances:
             np.empty(self._most, dtype=np.int64),
             np.empty((3, self._most)),
             rows,
-            np.empty((4, self._width)),
+            np.empty((3, self._width)),
             total,
         )
         refuse_unless(missing == 0, _STRAY)
@@ -206,7 +206,7 @@ class Covariances:
             np.empty(self._most, dtype=np.int64),
             np.empty(self._most),
             np.zeros((self._most, self._width)),
-            np.empty((3, self._width)),
+            np.empty((2, self._width)),
             spread,
             out,
         )

@@ -53,16 +53,22 @@ static int64_t entry(const Scores *scores, int64_t row, int64_t column) {
 
 /* The most a student's stride may be, by the width of its posterior and its steepest cell. */
 static int stride_for(const Scores *scores, int64_t n, const double *posterior) {
-    double centre = 0.0, square = 0.0, steep = 0.0;
-    for (int64_t q = 0; q < scores->n_nodes; q++)
-        centre += posterior[q] * scores->points[q];
-    for (int64_t q = 0; q < scores->n_nodes; q++) {
-        double away = scores->points[q] - centre;
-        square += posterior[q] * away * away;
+    four first = {0.0}, second = {0.0};
+    int64_t q = 0, size = scores->n_nodes;
+    for (; q + 4 <= size; q += 4) {
+        four point = load(scores->points + q), part = load(posterior + q) * point;
+        first += part;
+        second += part * point;
+    }
+    double centre = sum_of(first), square = sum_of(second), steep = 0.0;
+    for (; q < size; q++) {
+        double part = posterior[q] * scores->points[q];
+        centre += part;
+        square += part * scores->points[q];
     }
     for (int64_t at = scores->indptr[n]; at < scores->indptr[n + 1]; at++)
         steep = larger(steep, scores->steepest[scores->indices[at]]);
-    double reach = scores->furthest * sqrt(square);
+    double reach = scores->furthest * sqrt(larger(square - centre * centre, 0.0));
     reach = (1.0 / steep < reach ? 1.0 / steep : reach) / scores->step;
     int which = 0;
     while (which + 1 < STRIDES && reach >= (double)STRIDE[which + 1])
@@ -101,14 +107,21 @@ INLINE int64_t add_row(
     const Scores *scores, int64_t i, double weight, const int64_t *restrict touched, const double *restrict products,
     const double *restrict means, double *restrict total
 ) {
-    int64_t missing = 0, own = touched[i];
+    int64_t missing = 0, own = touched[i], n = scores->n_parameters;
+    double mean = means[i];
+    if (!scores->pattern_indptr) {
+        for (int64_t k = 0; k <= i; k++) {
+            int64_t other = touched[k], to = own < other ? own * n + other : other * n + own;
+            total[to] += weight * (products[k] - mean * means[k]);
+        }
+        return 0;
+    }
     for (int64_t k = 0; k <= i; k++) {
-        int64_t row = own < touched[k] ? own : touched[k], column = own < touched[k] ? touched[k] : own;
-        int64_t to = scores->pattern_indptr ? entry(scores, row, column) : row * scores->n_parameters + column;
+        int64_t other = touched[k], to = own < other ? entry(scores, own, other) : entry(scores, other, own);
         if (to < 0)
             missing++;
         else
-            total[to] += weight * (products[k] - means[i] * means[k]);
+            total[to] += weight * (products[k] - mean * means[k]);
     }
     return missing;
 }
@@ -117,14 +130,13 @@ INLINE int64_t add_row(
 typedef struct {
     const Grid *grid;
     int64_t low, size, count, missing;
-    int negative;
 } Own;
 
 /* Scratch: `place` (parameters,), all -1, and to be so again; `touched` for the most parameters that a student has, `score`
-   as many rows of `width` nodes; `root` and `sign` are rows for the roots of the posterior's weights. */
+   as many rows of `width` nodes; `share` is a row for the posterior's weights. */
 INLINE Own scores_of(
     const Scores *scores, int64_t n, const double *restrict posterior, int64_t width, int64_t *restrict place,
-    int64_t *restrict touched, double *restrict score, double *restrict root, double *restrict sign
+    int64_t *restrict touched, double *restrict score, double *restrict share
 ) {
     int which = stride_for(scores, n, posterior);
     const Grid *grid = &scores->grids[which];
@@ -137,18 +149,16 @@ INLINE Own scores_of(
     while (low + 1 < high && fabs(posterior[(high - 1) * stride]) < NEGLIGIBLE)
         high--;
     int64_t inside = high - low, size = (inside + 3) / 4 * 4;
-    double whole = 0.0;
     for (int64_t q = 0; q < inside; q++)
-        whole += posterior[(low + q) * stride];
-    int negative = 0;
-    for (int64_t q = 0; q < inside; q++) {
-        double share = posterior[(low + q) * stride] / whole;
-        root[q] = sqrt(fabs(share));
-        sign[q] = share < 0.0 ? -1.0 : 1.0;
-        negative |= share < 0.0;
-    }
+        share[q] = posterior[(low + q) * stride];
     for (int64_t q = inside; q < size; q++)
-        root[q] = sign[q] = 0.0;
+        share[q] = 0.0;
+    four whole = {0.0};
+    for (int64_t q = 0; q < size; q += 4)
+        whole += load(share + q);
+    double by_whole = 1.0 / sum_of(whole);
+    for (int64_t q = 0; q < size; q++)
+        share[q] *= by_whole;
 
     int64_t count = 0;
     for (int64_t at = scores->indptr[n]; at < scores->indptr[n + 1]; at++) {
@@ -184,48 +194,39 @@ INLINE Own scores_of(
                 own[q] += by * grid->points[low + q];
         }
     }
-    return (Own){grid, low, size, count, missing, negative};
+    return (Own){grid, low, size, count, missing};
 }
 
 /* Add the covariances of the students from `start` to `stop` to the upper triangle in `total`, a full matrix or the
    entries of the pattern. `posterior` begins with student `offset`. Scratch as of `scores_of`, and three rows of `products`
-   for the most parameters that a student has, rounded up to four, and four `rows` of nodes. Nodes between which posteriors
-   were interpolated can have negative weights. Returns how many sums and entries had no place, 0 unless the parts of
-   `scores` disagree. */
+   for the most parameters that a student has, rounded up to four, and three `rows` of nodes. Returns how many sums and
+   entries had no place, 0 unless the parts of `scores` disagree. */
 EXPORT int64_t KERNEL(add_covariances)(
     const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
     int64_t most, int64_t *restrict place, int64_t *restrict touched, double *restrict products, double *restrict score,
     double *restrict rows, double *restrict total
 ) {
-    double *restrict root = rows, *restrict sign = rows + width, *restrict signed_rows = rows + 2 * width;
+    double *restrict share = rows, *restrict one = rows + width, *restrict two = rows + 2 * width;
     double *restrict means = products + 2 * most;
     int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
         const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
-        Own found = scores_of(scores, n, posterior, width, place, touched, score, root, sign);
+        Own found = scores_of(scores, n, posterior, width, place, touched, score, share);
         int64_t count = found.count, size = found.size;
         missing += found.missing;
-        for (int64_t i = 0; i < count; i++) {
-            double *restrict own = score + i * width;
-            four mean = {0.0};
-            for (int64_t q = 0; q < size; q += 4) {
-                four scaled = load(own + q) * load(root + q);
-                store(own + q, scaled);
-                mean += scaled * load(root + q) * load(sign + q);
-            }
-            means[i] = sum_of(mean);
-        }
         double weight = scores->weight ? scores->weight[n] : 1.0;
         for (int64_t i = 0; i < count; i += 2) {
-            const double *one = score + i * width, *two = one + width;
-            if (found.negative) {
-                for (int64_t q = 0; q < size; q++) {
-                    signed_rows[q] = one[q] * sign[q];
-                    signed_rows[width + q] = two[q] * sign[q];
-                }
-                one = signed_rows;
-                two = signed_rows + width;
+            const double *restrict own = score + i * width;
+            four mean = {0.0}, next = {0.0};
+            for (int64_t q = 0; q < size; q += 4) {
+                four part = load(share + q), of_one = part * load(own + q), of_two = part * load(own + width + q);
+                store(one + q, of_one);
+                store(two + q, of_two);
+                mean += of_one;
+                next += of_two;
             }
+            means[i] = sum_of(mean);
+            means[i + 1] = sum_of(next);
             for (int64_t k = 0; k < i + 2; k += 4)
                 dots(one, two, score + k * width, width, size, products + k, products + most + k);
             missing += add_row(scores, i, weight, touched, products, means, total);
@@ -240,25 +241,25 @@ EXPORT int64_t KERNEL(add_covariances)(
 
 /* out[n], of the students from `start` to `stop`: g' spread g, where g are the covariances of ability with the student's
    scores over the posterior, that is, how its mean follows the parameters, and `spread` (parameters, parameters) is how
-   these vary. Scratch as above, `pull` for the most parameters that a student has, and three `rows` of nodes. Returns how
+   these vary. Scratch as above, `pull` for the most parameters that a student has, and two `rows` of nodes. Returns how
    many sums had no place. */
 EXPORT int64_t KERNEL(mean_variances)(
     const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
     int64_t *restrict place, int64_t *restrict touched, double *restrict pull, double *restrict score,
     double *restrict rows, const double *restrict spread, double *restrict out
 ) {
-    double *restrict root = rows, *restrict sign = rows + width, *restrict away = rows + 2 * width;
+    double *restrict share = rows, *restrict away = rows + width;
     int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
         const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
-        Own found = scores_of(scores, n, posterior, width, place, touched, score, root, sign);
+        Own found = scores_of(scores, n, posterior, width, place, touched, score, share);
         const double *restrict points = found.grid->points + found.low;
         double centre = 0.0, total = 0.0;
         missing += found.missing;
         for (int64_t q = 0; q < found.size; q++)
-            centre += root[q] * root[q] * sign[q] * points[q];
+            centre += share[q] * points[q];
         for (int64_t q = 0; q < found.size; q++)
-            away[q] = root[q] * root[q] * sign[q] * (points[q] - centre);
+            away[q] = share[q] * (points[q] - centre);
         for (int64_t i = 0; i < found.count; i++) {
             const double *restrict own = score + i * width;
             double product = 0.0;
