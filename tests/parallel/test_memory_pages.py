@@ -1,13 +1,13 @@
 """Pages of memory that NumPy asks for."""
 
-import numpy as np
 import pytest
+from numpy._core import multiarray
 
 from raterlens.parallel.memory_pages import usual_pages
 
 
 def huge() -> bool:
-    return bool(np._core.multiarray._get_madvise_hugepage())
+    return bool(multiarray._get_madvise_hugepage())
 
 
 def test_numpy_asks_for_no_huge_pages_meanwhile_and_for_what_it_did_afterwards():
@@ -19,6 +19,6 @@ def test_numpy_asks_for_no_huge_pages_meanwhile_and_for_what_it_did_afterwards()
 
 def test_does_nothing_where_numpy_has_no_such_switch(monkeypatch: pytest.MonkeyPatch):
     before = huge()
-    monkeypatch.delattr(np._core.multiarray, "_set_madvise_hugepage")
+    monkeypatch.delattr(multiarray, "_set_madvise_hugepage")
     with usual_pages():
         assert huge() == before

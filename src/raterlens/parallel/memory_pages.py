@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import numpy as np
+from numpy._core import multiarray
 
 
 @contextmanager
@@ -15,7 +15,7 @@ def usual_pages() -> Iterator[None]:
     ten times as long as pages that another process has just freed: 22 s of the same fit.
     """
     # Not part of what NumPy promises. NUMPY_MADVISE_HUGEPAGE is, but only before NumPy is loaded.
-    switch: Callable[[bool], bool] | None = getattr(np._core.multiarray, "_set_madvise_hugepage", None)
+    switch: Callable[[bool], bool] | None = getattr(multiarray, "_set_madvise_hugepage", None)
     before = switch is not None and switch(False)
     try:
         yield
