@@ -12,6 +12,7 @@ from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.small_numbers import SmallNumbers
 from raterlens.records import dataclass
 from raterlens.text import counted, listed, shortened
+from raterlens.types import Indices
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
 MANY = 10_000
@@ -67,6 +68,13 @@ def code_parts(parts: Iterable[pl.Series], n_rows: int) -> Levels | None:
     """Code a column that comes in parts, where it holds whole numbers of a small range; else None."""
     numbers = SmallNumbers.of(parts, n_rows)
     return None if numbers is None else _by_table(numbers, BLOCK)
+
+
+def code_numbered(numbers: Codes, texts: pl.Series, present: Indices, block: int = BLOCK) -> Levels:
+    """Code a column of texts that stand for numbers: in the place of these. `present`: the texts that occur."""
+    levels = _by_groups(texts.gather(present))
+    known = SmallNumbers(numbers, 0, 0, len(texts), texts)
+    return Levels(known.codes(present, levels.codes, block), levels.labels)
 
 
 def _by_table(numbers: SmallNumbers, block: int) -> Levels:

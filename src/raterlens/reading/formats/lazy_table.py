@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,9 @@ from raterlens.reading.proposals.findings import Finding
 from raterlens.records import dataclass
 from raterlens.text import Message, Option, listed
 from raterlens.types import Mask
+
+if TYPE_CHECKING:
+    from raterlens.reading.formats.parquet_dictionaries import NumberedTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class Table:
     """Of a large table, a column in stretches of rows: whole columns would need as much memory as everything else."""
     n_rows: int = 0
     """Of a large table."""
+    numbered: "Callable[[str], NumberedTexts | None] | None" = None
+    """Of a large table, a column of texts by numbers, where the file has it so."""
 
     @property
     def large(self) -> bool:

@@ -1,5 +1,6 @@
 """Parquet files, and folders of them."""
 
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from polars.exceptions import PanicException, PolarsError
 from raterlens.config import ReadConfig
 from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of
+from raterlens.reading.formats.parquet_dictionaries import NumberedTexts, numbered_texts
 from raterlens.reading.formats.parquet_pages import check_pages
 
 MARK = b"PAR1"
@@ -23,7 +25,7 @@ PART = 2**20
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
     rows = _checked_rows(path)
-    return _scanned(path.name, pl.scan_parquet(path, glob=False), rows)
+    return _scanned(path.name, pl.scan_parquet(path, glob=False), rows, path)
 
 
 def read_folder(folder: Path, config: ReadConfig) -> Table:
@@ -58,7 +60,9 @@ def _checked_rows(path: Path) -> int:
         raise damaged(path.name, error) from error
 
 
-def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
+def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = None) -> Table:
+    """`path`: of a single file."""
+
     def take(wanted: Sequence[str]) -> Rows:
         try:
             return rows_of(lazy.select(wanted).collect().get_columns())
@@ -73,13 +77,20 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
         except (PolarsError, PanicException, OSError) as error:
             raise damaged(name, error) from error
 
+    def numbered(column: str) -> NumberedTexts | None:
+        try:
+            found = None if path is None else numbered_texts(path, column, n_rows)
+            return found and found._replace(texts=found.texts.cast(schema[column]))
+        except (ValueError, LookupError, TypeError, struct.error, OSError, MemoryError):  # polars says what is wrong
+            return None
+
     try:
         schema = lazy.collect_schema()
     except (PolarsError, PanicException, OSError) as error:
         raise damaged(name, error) from error
     if n_rows < LARGE or not all(map(is_plain, schema.values())):
         return Table(name, tuple(schema), take, query=lazy)
-    return Table(name, tuple(schema), take, query=lazy, parts=parts, n_rows=n_rows)
+    return Table(name, tuple(schema), take, query=lazy, parts=parts, n_rows=n_rows, numbered=numbered)
 
 
 def damaged(name: str, error: BaseException) -> InputError:
