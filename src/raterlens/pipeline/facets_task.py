@@ -237,7 +237,7 @@ class FacetsTask:
         if not compiled_code_pays(self.ratings.n_ratings):
             return inverted(information, redundant, held)
         with meanwhile(partial(self._beside, estimate)):
-            return inverted(information, redundant, held)
+            return inverted(information, redundant, held, in_place=True)
 
     def _beside(self, estimate: FacetsEstimate) -> None:
         """What takes a while with many ratings, while a matrix is inverted on one thread: who is linked to whom, and

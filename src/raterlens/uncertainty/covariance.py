@@ -35,24 +35,33 @@ def in_full(matrix: Matrix) -> Array:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
-def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
-    """Invert the information over the parameters that are not held fixed.
+def covariance(
+    information: Matrix, redundant: Redundancy, held: NDArray[np.bool_], *, in_place: bool = False
+) -> Covariance:
+    """Invert the information over the parameters that are not held fixed; `in_place`: it need not be kept.
 
     Centring gives the redundant directions D no variance. With its constraints U,
     `inv(I + U'U) = V + D' inv(U D') inv(D U') D`.
     """
     u, d = redundant.constraints, redundant.directions
-    full = u.T @ u
-    full += in_full(information)
+    full = in_full(information)
+    if full is information and not in_place:
+        full = full.copy()
+    for rows in _stretches(len(full)):
+        full[rows] += u.T[rows] @ u
     free = np.flatnonzero(~held)
     if not len(free):
         return Covariance(np.zeros_like(full), free)
     inverse, undetermined = _inverse(_among(full, free))
     matrix = _put(inverse, free, len(full), 0.0)
     excess = np.linalg.solve(d @ u.T, d)
-    for first in range(0, len(matrix), _ROWS):
-        matrix[first : first + _ROWS] -= excess.T[first : first + _ROWS] @ excess
+    for rows in _stretches(len(matrix)):
+        matrix[rows] -= excess.T[rows] @ excess
     return Covariance(matrix, free[undetermined])
+
+
+def _stretches(size: int) -> list[slice]:
+    return [slice(first, first + _ROWS) for first in range(0, size, _ROWS)]
 
 
 def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
