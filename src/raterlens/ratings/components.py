@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from raterlens.parallel.threads import BLOCK
 from raterlens.types import Indices
 
 
@@ -17,14 +18,21 @@ def components(size: int, one: Indices, other: Indices) -> tuple[int, Indices]:
     (3, array([0, 1, 0, 2, 1]))
     """
     label = np.arange(size)
+    # In stretches: once the first have joined nearly all, the others take next to no memory.
+    for first in range(0, len(one), BLOCK):
+        label = _joined(label, one[first : first + BLOCK], other[first : first + BLOCK])
+    kept, part = np.unique(label, return_inverse=True)
+    return len(kept), part
+
+
+def _joined(label: Indices, one: Indices, other: Indices) -> Indices:
+    """The labels, where more edges join parts."""
     while True:
         here, there = label[one], label[other]
         apart = here != there
         if not apart.any():
-            break
+            return label
         one, other = one[apart], other[apart]
         np.minimum.at(label, np.maximum(here, there)[apart], np.minimum(here, there)[apart])
         while not np.array_equal(further := label[label], label):
             label = further
-    first, part = np.unique(label, return_inverse=True)
-    return len(first), part

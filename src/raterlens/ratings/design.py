@@ -114,13 +114,13 @@ def _connected_groups(ratings: Ratings) -> Groups:
     # Joining all raters of a student to one of them gives the same groups, on a graph without students.
     one, pairs = zip(*(_one_and_others(part) for part in ratings.parts()), strict=True)
     n, of_rater = components(n_raters, *np.divmod(np.concatenate(pairs), n_raters))
-    of_student = of_rater[np.concatenate(one)]
     size = np.bincount(of_rater, ratings.tally("rater").n, minlength=n)
     first_rater = np.full(n, n_raters)
     np.minimum.at(first_rater, of_rater, np.arange(n_raters))
     number = np.empty(n, dtype=np.int32)
     number[np.lexsort((first_rater, -size))] = np.arange(n, dtype=np.int32)
-    return Groups(int(n), number[of_rater], number[of_student])
+    groups = number[of_rater]
+    return Groups(int(n), groups, groups[np.concatenate(one)])
 
 
 def raters_apart(groups: Groups) -> NDArray[np.bool_]:

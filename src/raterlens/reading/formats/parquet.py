@@ -81,7 +81,14 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = Non
         try:
             found = None if path is None else numbered_texts(path, column, n_rows)
             return found and found._replace(texts=found.texts.cast(schema[column]))
-        except (ValueError, LookupError, TypeError, struct.error, OSError, MemoryError):  # polars says what is wrong
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            struct.error,
+            OSError,
+            MemoryError,
+        ):  # polars says what is wrong
             return None
 
     try:
