@@ -91,6 +91,12 @@ def test_what_is_left_to_polars(kind: str, tmp_path: Path) -> None:
     assert numbered(path) is None
 
 
+def test_very_many_texts_are_left_to_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    UNDERSTOOD["texts"](path := tmp_path / "x.parquet")
+    monkeypatch.setattr(parquet_dictionaries, "MOST", 100)
+    assert numbered(path) is None
+
+
 @pytest.mark.parametrize("kind", ["texts", "not packed", "runs", "small pages"])
 def test_damaged_pages_never_lead_out_of_the_dictionary(kind: str, tmp_path: Path) -> None:
     UNDERSTOOD[kind](path := tmp_path / "x.parquet")

@@ -21,9 +21,13 @@ from raterlens.types import Indices
 # Fields of parquet's records, by their numbers (parquet.thrift), and what is understood here.
 _SCHEMA, _GROUPS, _COLUMNS, _GROUP_ROWS, _ABOUT = 2, 4, 1, 3, 3
 _TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED = 1, 3, 4, 5, 6
-_PATH, _CODEC, _VALUES, _BYTES, _PACKED, _FIRST_DICTIONARY = 3, 4, 5, 6, 7, 11
+_PATH, _CODEC, _VALUES, _BYTES, _PACKED, _FIRST_DICTIONARY, _STATISTICS = 3, 4, 5, 6, 7, 11, 13
+_PAGE_TYPE, _ENCODING, _DICTIONARY_PAGE, _PLACES = 1, 2, 2, (2, 8)
 _PAGE_BYTES, _PAGE_PACKED, _DICTIONARY, _PAGE_VALUES = 2, 3, 7, 1
 _BYTE_ARRAY, _UTF8, _REQUIRED, _OPTIONAL, _SNAPPY = 6, 0, 0, 1, 1
+
+MOST = 2**20
+"""Texts that are numbered one by one: polars is quicker at more."""
 
 
 class NumberedTexts(NamedTuple):
@@ -109,6 +113,8 @@ def _stretches(
                 known = dictionary
                 numbers = [number_of.setdefault(text, len(number_of)) for text in _texts(dictionary)]
                 codes = np.array(numbers, dtype=np.int32)
+            if len(number_of) > MOST:
+                return []
             seen = np.zeros(len(codes), dtype=np.int8)
             found.append(_Stretch(about, optional, slice(begin, begin + rows), codes, seen))
             begin += rows
@@ -130,7 +136,8 @@ def _dictionary(raw: mmap.mmap, content: NDArray[np.int8], about: Record) -> byt
     from raterlens.kernels.parquet_pages import unpacked_page  # may be missing
 
     start = about.get(_FIRST_DICTIONARY)
-    if not start or about[_CODEC] not in (0, _SNAPPY):
+    data = (kind for kind in about.get(_STATISTICS, ()) if kind[_PAGE_TYPE] != _DICTIONARY_PAGE)
+    if not start or about[_CODEC] not in (0, _SNAPPY) or any(kind[_ENCODING] not in _PLACES for kind in data):
         return None
     fields = Fields(raw, start)
     page = fields.record()
