@@ -21,6 +21,9 @@ LARGE = 5_000_000
 PART = 2**20
 """Rows of such a column that are in memory together: polars uses the same memory for one part after the other."""
 
+NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, struct.error, OSError, MemoryError, PolarsError)
+"""What a file may raise that is left to polars, which reads it or says what is wrong."""
+
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
@@ -81,14 +84,7 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = Non
         try:
             found = None if path is None else numbered_texts(path, column, n_rows)
             return found and found._replace(texts=found.texts.cast(schema[column]))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            struct.error,
-            OSError,
-            MemoryError,
-        ):  # polars says what is wrong
+        except NOT_UNDERSTOOD:
             return None
 
     try:
