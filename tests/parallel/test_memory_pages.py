@@ -22,3 +22,14 @@ def test_does_nothing_where_numpy_has_no_such_switch(monkeypatch: pytest.MonkeyP
     monkeypatch.delattr(multiarray, "_set_madvise_hugepage")
     with usual_pages():
         assert huge() == before
+
+
+def test_of_several_at_once_the_last_to_end_puts_it_back():
+    before = huge()
+    first, second = usual_pages(), usual_pages()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not huge()
+    second.__exit__(None, None, None)
+    assert huge() == before

@@ -2,8 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from numpy._core import multiarray
+
+_lock = Lock()
+_waiting: list[bool] = []
+"""One entry for each that wants usual pages now: what the switch was before the first of them."""
 
 
 @contextmanager
@@ -16,9 +21,16 @@ def usual_pages() -> Iterator[None]:
     """
     # Not part of what NumPy promises. NUMPY_MADVISE_HUGEPAGE is, but only before NumPy is loaded.
     switch: Callable[[bool], bool] | None = getattr(multiarray, "_set_madvise_hugepage", None)
-    before = switch is not None and switch(False)
+    if switch is None:
+        yield
+        return
+    with _lock:
+        before = switch(False)
+        _waiting.append(_waiting[0] if _waiting else before)
     try:
         yield
     finally:
-        if switch is not None:
-            switch(before)
+        with _lock:
+            before = _waiting.pop()
+            if not _waiting:
+                switch(before)
