@@ -10,6 +10,7 @@ It is right where ratings of a student depend on each other in ways that the mod
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent
 from raterlens.models.score_terms import ScoreTerms, cell_terms, context_terms
-from raterlens.parallel.threads import in_blocks
+from raterlens.parallel.threads import in_threads, spans
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.long_columns import run_starts
 from raterlens.types import Array, Indices
@@ -117,13 +118,15 @@ def _compiled_sums(
     from raterlens.kernels.score_sums import ScoreSums  # may be missing
 
     sums, (posteriors, weighted) = ScoreSums(*rated, scores, t, jacobian), weights
-    size, parts = max(1, _NEAR // len(t)), []
+    size, parts = max(1, _NEAR // len(t)), list[tuple[NDArray[Any], ...]]()
+
+    def stretch(first: int, posterior: Array, span: tuple[int, int]) -> list[tuple[NDArray[Any], ...]]:
+        blocks = ((begin, min(begin + size, span[1])) for begin in range(*span, size))
+        return [sums.over((first + a, first + b), weighted(posterior[a:b])) for a, b in blocks]
+
     for rows, posterior, _ in posteriors:
-
-        def block(some: slice, first: int = rows.start, own: Array = posterior) -> tuple[NDArray[Any], ...]:
-            return sums.over((first + some.start, first + some.stop), weighted(own[some]))
-
-        parts += in_blocks(block, len(posterior), size)
+        for found in in_threads(partial(stretch, rows.start, posterior), spans(len(posterior), size)):
+            parts += found
     lengths, parameter, value = (np.concatenate(part) for part in zip(*parts, strict=True))
     begin = np.concatenate([[0], np.cumsum(lengths)])
     return sparse.csr_array((value, parameter, begin), shape=(len(lengths), jacobian.shape[1]))
