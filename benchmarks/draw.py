@@ -23,7 +23,8 @@ def draw(path: Path, students: int, raters: int, items: int, per_student: int, s
     names = [pa.array([f"{kind}{i:05}" for i in range(n)]) for kind, n in (("r", raters), ("i", items))]
     kind = pa.dictionary(pa.int32(), pa.string())
     schema = pa.schema([("student", pa.int32()), ("rater", kind), ("item", kind), ("score", pa.int8())])
-    with pq.ParquetWriter(path, schema) as writer:
+    draft = path.with_suffix(".draft")  # so that a run that is stopped leaves no half of a file
+    with pq.ParquetWriter(draft, schema) as writer:
         for first in range(0, students, _CHUNK):
             n = min(_CHUNK, students - first)
             ability = random.standard_normal(n)
@@ -45,6 +46,7 @@ def draw(path: Path, students: int, raters: int, items: int, per_student: int, s
                 pa.array(score.ravel()),
             ]
             writer.write_table(pa.table(columns, schema=schema))
+    draft.replace(path)
 
 
 if __name__ == "__main__":
