@@ -16,6 +16,7 @@ from polars.exceptions import PanicException, PolarsError
 from raterlens.config import Columns, ReadConfig
 from raterlens.drafts import write_whole
 from raterlens.errors import InputError, OptionError
+from raterlens.parallel.memory_pages import usual_pages
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.long_columns import looked_up
 from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
@@ -116,7 +117,7 @@ def pack_ratings(
                 option=option,
             )
     understanding = Understanding(config)
-    with open_table(source, config) as opened:
+    with usual_pages(), open_table(source, config) as opened:
         understanding.take(opened.findings)
         table, roles = laid_out(opened, understanding)
         query = _large(table, roles, large)
