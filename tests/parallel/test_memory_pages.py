@@ -7,7 +7,7 @@ from raterlens.parallel.memory_pages import usual_pages
 
 
 def huge() -> bool:
-    return bool(multiarray._get_madvise_hugepage())  # type: ignore[attr-defined]
+    return bool(multiarray._get_madvise_hugepage())  # type: ignore[attr-defined]  # NumPy's own, not in its stubs
 
 
 def test_numpy_asks_for_no_huge_pages_meanwhile_and_for_what_it_did_afterwards():

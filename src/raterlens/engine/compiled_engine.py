@@ -20,15 +20,7 @@ from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nod
 from raterlens.engine.score_expansion import STEP
 from raterlens.engine.symmetric import mirrored
 from raterlens.kernels.library import Doubles
-from raterlens.kernels.posterior_pass import (
-    NOWHERE,
-    Between,
-    Found,
-    OnNodes,
-    Rows,
-    Students,
-    go_over,
-)
+from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.parallel.threads import available_cores, in_threads, spans

@@ -30,6 +30,22 @@ INLINE double sum_of(four numbers) { return (numbers[0] + numbers[1]) + (numbers
 INLINE double larger(double one, double other) { return one > other ? one : other; }
 INLINE int64_t whole_lanes(int64_t size) { return (size + LANE - 1) / LANE * LANE; }
 
+/* Where weights at nodes begin and end, without those at either end that are so small that no score comes near their
+   inverse. */
+typedef struct {
+    int64_t low, high;
+} Carried;
+
+INLINE Carried carried_by(const double *weight, int64_t size) {
+    const double nothing = 1e-26;
+    Carried at = {0, size};
+    while (at.low < at.high && fabs(weight[at.low]) < nothing)
+        at.low++;
+    while (at.low < at.high && fabs(weight[at.high - 1]) < nothing)
+        at.high--;
+    return at;
+}
+
 /* log(1 + y) for 0 <= y <= 1: 2 artanh(u), a series in u^2, which is at most 1/9: so many terms are exact to rounding. */
 INLINE double log_one_more(double y) {
     double u = y / (2.0 + y), v = u * u;

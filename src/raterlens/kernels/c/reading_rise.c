@@ -2,9 +2,6 @@
 
 #include "kernels.h"
 
-/* Nodes at either end that weigh less are passed over. */
-static const double NOTHING = 1e-26;
-
 /* out[n] = sum over readings r of student n, and over nodes, of posterior ((sum of first)^2 + sum of second) / 2, sums
    over the ratings of the reading; `sums` is scratch for two rows of nodes. */
 EXPORT void KERNEL(reading_rises)(
@@ -16,11 +13,8 @@ EXPORT void KERNEL(reading_rises)(
     for (int64_t n = begin; n < end; n++) {
         const double *restrict weight = posterior + n * size;
         double total = 0.0;
-        int64_t low = 0, high = size;
-        while (low < high && fabs(weight[low]) < NOTHING)
-            low++;
-        while (low < high && fabs(weight[high - 1]) < NOTHING)
-            high--;
+        Carried at = carried_by(weight, size);
+        int64_t low = at.low, high = at.high;
         for (int64_t r = reading[n]; r < reading[n + 1]; r++) {
             for (int64_t q = low; q < high; q++)
                 one[q] = two[q] = 0.0;

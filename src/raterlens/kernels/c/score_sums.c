@@ -2,9 +2,6 @@
 
 #include "kernels.h"
 
-/* Nodes at either end that weigh less are passed over: no score comes near its inverse. */
-static const double NOTHING = 1e-26;
-
 /* Derivatives of slopes and intercepts in the parameters, a sparse matrix by rows: of slopes of contexts first. */
 typedef struct {
     const int64_t *indptr;
@@ -52,11 +49,8 @@ EXPORT void KERNEL(score_sums)(
     for (int64_t n = first; n < last; n++) {
         const double *restrict weight = weights + (n - first) * size;
         Sums sums = {place, 0, parameter, value};
-        int64_t low = 0, high = size;
-        while (low < high && fabs(weight[low]) < NOTHING)
-            low++;
-        while (low < high && fabs(weight[high - 1]) < NOTHING)
-            high--;
+        Carried at = carried_by(weight, size);
+        int64_t low = at.low, high = at.high;
         double whole = 0.0, centre = 0.0;
         for (int64_t q = low; q < high; q++) {
             tilted[q] = weight[q] * points[q];
