@@ -225,7 +225,7 @@ class CellMarginal(FacetsMarginal):
         cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
         arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=model.pieces)
         asked = "cells", model.contexts.codes, response.n_categories, model.smooth
-        self.engine = arrange() if client else _arranged(ratings, model, asked, arrange)
+        self.engine = _arranged(ratings, asked, arrange, kept=client is None and not model.pieces)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -258,7 +258,8 @@ class EssayMarginal(FacetsMarginal):
         )
         arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=model.pieces)
         asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, model.smooth
-        self.engine, self.kinds = arrange() if client else _arranged(ratings, model, asked, arrange)
+        kept = client is None and not model.pieces
+        self.engine, self.kinds = _arranged(ratings, asked, arrange, kept=kept)
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
@@ -307,11 +308,11 @@ class EssayMarginal(FacetsMarginal):
 
 
 def _arranged(
-    ratings: Ratings, model: FacetsModel, asked: tuple[object, ...], arrange: Callable[[], Arranged]
+    ratings: Ratings, asked: tuple[object, ...], arrange: Callable[[], Arranged], *, kept: bool
 ) -> Arranged:
     """Students as engines go over them, kept for those who ask the same ratings next: tests of assumptions,
     diagnostics."""
-    apart = model.pieces or isinstance(ratings, StoredRatings)
-    if apart or ratings.n_ratings > IN_MEMORY or not large_fit(ratings.n_ratings):
-        return arrange()
-    return latest_with(ratings, "students", digest(*asked), arrange)
+    small = not isinstance(ratings, StoredRatings) and ratings.n_ratings <= IN_MEMORY
+    if kept and small and large_fit(ratings.n_ratings):
+        return latest_with(ratings, "students", digest(*asked), arrange)
+    return arrange()
