@@ -22,7 +22,7 @@ from typing import Any
 from audit.subject import Case
 from audit.subjects import SUBJECTS
 from audit.worker import UNDER_WAY, try_case
-from raterlens.text import counted
+from raterlens.base.text import counted
 
 WORKER = (sys.executable, "-m", "audit.worker")
 ENDLESS = 1 << 60

@@ -22,7 +22,7 @@ from audit.damaged_files import FRAME, KINDS, changes, edited, whole
 from audit.small_designs import OPTIONS, designs, table
 from audit.subject import LONGEST_MESSAGE, Case, Subject
 from raterlens.app.cli.main import main
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 
 DONE, FAILED, AT_FAULT, GATE_FAILED = 0, 1, 2, 3
 PAIRS = "student,rater\ns0,r0\ns1,r1\ns2,r0\n"

@@ -17,7 +17,7 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from tests.support.facets_files import DATA, HEAD, LABELS, MODEL
 from tests.support.reading_files import FILES
 

@@ -14,7 +14,7 @@ TOO_LONG = 240
 NEAR = {
     "engine": ("tests/engine", "tests/estimation/test_latent_estimate.py"),
     "capability": ("tests/capability", "tests/diagnostics/test_verdicts.py"),
-    "uncertainty": ("tests/uncertainty",),
+    "inference": ("tests/inference",),
 }
 LONG = (
     "test_coverage_in_a_normal_world",

@@ -13,9 +13,9 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
+from raterlens.base.errors import RaterlensError
 from raterlens.config import CovarianceKind, HaloKind, LinkName, Method, Prior, Scale, SharedKind
 from raterlens.config.fit_config import AbilityKind
-from raterlens.errors import RaterlensError
 from raterlens.models.registry import MODELS
 
 OPTIONS: dict[str, SearchStrategy[Any]] = {

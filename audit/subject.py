@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis.strategies import SearchStrategy
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 
 Case = Any
 """Numbers, text, lists and dicts: what JSON can hold, so that a failure is a command."""

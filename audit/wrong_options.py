@@ -9,8 +9,8 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
+from raterlens.base.errors import RaterlensError
 from raterlens.config import FIT_OPTIONS, READ_OPTIONS
-from raterlens.errors import RaterlensError
 from raterlens.ratings.coded import Ratings
 
 FRAME = pl.DataFrame(

@@ -11,10 +11,10 @@ from time import process_time
 import numpy as np
 
 import raterlens as rl
+from raterlens.base.types import Array
 from raterlens.simulation.simulate import Simulated
 from raterlens.studies.bootstrap_intervals import bias_corrected, kappas, percentile
 from raterlens.studies.study_priors import CONDITIONS
-from raterlens.types import Array
 
 
 def intervals(drawn: Array, estimate: float) -> dict[str, tuple[float, float]]:

@@ -9,8 +9,8 @@ mean of these draws, and none ranks raters better than their mean rank.
 import numpy as np
 from scipy import optimize, special
 
+from raterlens.base.types import Array
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
 
 USUAL, SPREAD, SEVERITY = 1.5, 0.4, 0.7
 _ABILITY = np.linspace(-5, 5, 31)

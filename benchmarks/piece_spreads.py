@@ -11,15 +11,15 @@ import sys
 import numpy as np
 
 from benchmarks.say import say
+from raterlens.base.types import Array
 from raterlens.config import FitConfig
+from raterlens.inference.covariance import in_full
+from raterlens.inference.numerical_information import differenced_information
 from raterlens.models.facets import PIECE
 from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.steps import Run
 from raterlens.studies import study_pieces as study
-from raterlens.types import Array
-from raterlens.uncertainty.covariance import in_full
-from raterlens.uncertainty.numerical_information import differenced_information
 
 _STEP = 0.5
 """Of differences in a variance, in standard errors."""

@@ -12,9 +12,9 @@ from time import process_time
 import numpy as np
 
 import raterlens as rl
+from raterlens.base.types import Array
 from raterlens.simulation.simulate import Simulated
 from raterlens.studies.study_priors import CONDITIONS
-from raterlens.types import Array
 
 _DESIGNS = [number for number, one in enumerate(CONDITIONS) if one.name != "writing"]
 _BLUNT = 0.5

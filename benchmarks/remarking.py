@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
+from raterlens.base.types import Array, Indices
 from raterlens.grading.cuts import cuts_of
 from raterlens.models.calibration import Calibration
-from raterlens.types import Array, Indices
 
 RATERS, ITEMS, LINKED = 12, 4, 0.1
 THRESHOLDS = (-1.2, 0.0, 1.2)

@@ -16,8 +16,8 @@ from scipy import optimize, special, stats
 
 import raterlens as rl
 from benchmarks.known_prior import SEVERITY, SPREAD, USUAL, Posterior
+from raterlens.base.types import Array
 from raterlens.simulation.simulate import Simulated
-from raterlens.types import Array
 
 _DRAWS = 800
 

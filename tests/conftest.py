@@ -39,7 +39,7 @@ SLOW_PLACES = (
     "tests/kernels/",
     "tests/models/test_anchors.py::test_anchoring_everything",
     "tests/models/test_capped_log.py",
-    "tests/parallel/",
+    "tests/base/",
     "tests/report/test_models.py",
     "tests/report/test_page.py",
     "tests/result/test_saved.py",
@@ -48,10 +48,10 @@ SLOW_PLACES = (
     "tests/test_docs.py",
     "tests/test_packaging.py",
     "tests/test_sklearn.py",
-    "tests/uncertainty/test_bootstrap.py",
-    "tests/uncertainty/test_intervals.py::test_coverage",
-    "tests/uncertainty/test_profile.py",
-    "tests/uncertainty/test_sparse_covariance.py",
+    "tests/inference/test_bootstrap.py",
+    "tests/inference/test_intervals.py::test_coverage",
+    "tests/inference/test_profile.py",
+    "tests/inference/test_sparse_covariance.py",
 )
 
 # Workers take whole files: the longest come first, so that none is left alone with one of them at the end.
@@ -59,7 +59,7 @@ LONGEST = (
     "tests/test_docs.py",
     "tests/app/web/test_in_browser.py",
     "tests/audit/test_fuzzer.py",
-    "tests/uncertainty/test_ability_error.py",
+    "tests/inference/test_ability_error.py",
     "tests/studies/test_run.py",
     "tests/scenarios/test_fits_on_a_cluster.py",
 )

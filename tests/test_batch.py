@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 
 def test_each_model_is_fitted_as_if_alone(small: rl.Ratings) -> None:

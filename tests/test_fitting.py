@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from raterlens import capability, charts
+    from raterlens.base.errors import RaterlensError
     from raterlens.batch import fit_models
     from raterlens.capability.population import Window
     from raterlens.config import Anchors, FitConfig
     from raterlens.diagnostics.comparison import Comparison, compare
     from raterlens.diagnostics.replacement import Replacement, can_replace
     from raterlens.diagnostics.true_pass_rates import PassRates, pass_rate
-    from raterlens.errors import RaterlensError
     from raterlens.export.facets_tables import facets_tables
     from raterlens.export.gate import Gate, gate
     from raterlens.facade import Fit
@@ -62,7 +62,7 @@ _WHERE = {
     "NextMarks": "raterlens.planning.next_marks",
     "plan": "raterlens.planning.plan",
     "MarkingPlan": "raterlens.planning.plan",
-    "RaterlensError": "raterlens.errors",
+    "RaterlensError": "raterlens.base.errors",
     "__version__": "raterlens.version",
 }
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
+from raterlens.base.processes import side_by_side
 from raterlens.facade import Fit
 from raterlens.fitting import fit
-from raterlens.parallel.processes import side_by_side
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 

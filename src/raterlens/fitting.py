@@ -5,20 +5,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from raterlens.base.errors import OptionError
+from raterlens.base.linear_algebra import suited_to
+from raterlens.base.text import Message, Option
 from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
 from raterlens.diagnostics import ability_test, halo_test
 from raterlens.diagnostics.ability_test import AbilityTest
-from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress
 from raterlens.facade import Fit, fitted
-from raterlens.parallel.linear_algebra import suited_to
 from raterlens.pipeline.carry_out import check
 from raterlens.pipeline.request import recorded
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 from raterlens.result.saved import read_saved
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from raterlens.text import number
+from raterlens.base.text import number
 
 Point = tuple[str, float, float, float]
 """Label, value, and the ends of its interval (NaN where there is none)."""

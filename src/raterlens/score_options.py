@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from numbers import Real
 
-from raterlens.errors import OptionError
-from raterlens.text import Message, Option, between_commas
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option, between_commas
 
 
 def bands_text(bands: object, cut: float | None = None) -> str:

@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.errors import RaterlensError
+from raterlens.base.types import Array
 from raterlens.config import FIT_OPTIONS, FitConfig, ReadConfig
-from raterlens.errors import RaterlensError
 from raterlens.estimation.scoring import place
 from raterlens.facade import Fit
 from raterlens.fitting import fit
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_ratings
-from raterlens.types import Array
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin

@@ -17,7 +17,7 @@ from audit.damaged_files import KINDS, edited, whole
 from audit.damaged_files import check as check_file
 from audit.subject import Subject, refusal
 from audit.subjects import SUBJECTS
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 
 
 def test_cases_made_by_chance_show_no_fault() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens import capability
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 
 @pytest.mark.parametrize(

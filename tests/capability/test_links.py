@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from raterlens.base.errors import OptionError
 from raterlens.capability.links import LINKS, get_link
-from raterlens.errors import OptionError
 
 # A four-point difference with step h = 3e-4: rounding 1e-12 / h near 1e-8, truncation h⁴ relative to the
 # distance 0.05 from the nearest singularity (the end of the log link's support) below 1e-7.

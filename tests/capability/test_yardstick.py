@@ -7,6 +7,7 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens import capability
+from raterlens.base.errors import OptionError
 from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import (
     LARGEST_SLOPE,
@@ -16,8 +17,7 @@ from raterlens.capability.yardstick import (
     slope_of_yardstick,
     students_of,
 )
-from raterlens.errors import OptionError
-from raterlens.uncertainty.measurement import RATER_COLUMNS
+from raterlens.inference.measurement import RATER_COLUMNS
 
 NUMBERS = list(RATER_COLUMNS)
 # Computed twice from the same numbers.

@@ -7,8 +7,8 @@ import pytest
 
 import raterlens as rl
 from raterlens import capability
+from raterlens.base.errors import OptionError
 from raterlens.charts.capability_curves import curves_data, panel_data, students_data
-from raterlens.errors import OptionError
 
 
 def test_curves_are_the_index_at_each_ability(example):

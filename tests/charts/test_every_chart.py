@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError
 from raterlens.charts.palette import PALETTE
-from raterlens.errors import OptionError
 from tests.support.chart_cases import DRAWINGS
 
 LATENT_CHARTS = ("capability", "severity", "network")

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError
 from raterlens.charts.palette import PALETTE, ROLE_OF
-from raterlens.errors import OptionError
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAINTS = ("fill", "stroke")

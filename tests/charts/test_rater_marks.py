@@ -5,8 +5,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from raterlens.base.errors import OptionError
 from raterlens.charts.rater_marks import calibration_of, measurement_of, not_for, rater_name, rater_rows
-from raterlens.errors import OptionError
 
 
 def test_two_labels_that_print_alike_stay_apart(three):

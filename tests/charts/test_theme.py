@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError
 from raterlens.charts.theme import extent, values
-from raterlens.errors import OptionError
 
 
 @pytest.mark.parametrize("width", [200, 5000])

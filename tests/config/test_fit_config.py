@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError
 from raterlens.config import Anchors, EarlierScale, FitConfig, fit_config
-from raterlens.errors import OptionError
 
 
 @pytest.mark.parametrize(

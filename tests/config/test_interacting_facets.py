@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from raterlens.base.errors import OptionError
 from raterlens.config.interacting_facets import facets_of, interaction_terms
-from raterlens.errors import OptionError
 
 
 @pytest.mark.parametrize(

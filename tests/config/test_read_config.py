@@ -2,8 +2,8 @@
 
 import pytest
 
+from raterlens.base.errors import OptionError
 from raterlens.config import ReadConfig
-from raterlens.errors import OptionError
 
 
 @pytest.mark.parametrize(

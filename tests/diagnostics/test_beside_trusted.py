@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError
 from raterlens.diagnostics.beside_trusted import (
     beside_trusted,
     has_shared_dimension,
     only,
     trusted_raters,
 )
-from raterlens.errors import InputError
 from tests.support.judge_panels import PEOPLE, panel
 
 

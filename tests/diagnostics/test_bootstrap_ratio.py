@@ -7,7 +7,7 @@ import raterlens as rl
 from raterlens.diagnostics import bootstrap_ratio
 from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
 from raterlens.diagnostics.differences import sharpness_test
-from raterlens.uncertainty import resampling
+from raterlens.inference import resampling
 
 
 def pair(slope, seed: int, students: int = 60) -> tuple[rl.Fit, rl.Fit, rl.Ratings]:

@@ -9,8 +9,8 @@ import pytest
 from scipy import special
 
 import raterlens as rl
+from raterlens.base.errors import InputError
 from raterlens.diagnostics.residuals import residuals
-from raterlens.errors import InputError
 from tests.support.facets_models import with_some_known
 from tests.support.latent_class_panels import panel
 

@@ -9,8 +9,8 @@ from scipy import stats
 
 import raterlens as rl
 from raterlens.app.cli.compare_command import compare as compare_files
+from raterlens.base.errors import InputError, OptionError
 from raterlens.diagnostics.comparison import nested
-from raterlens.errors import InputError, OptionError
 from tests.support.facets_models import ordered, with_facet
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 
 
 def test_wrong_arguments_are_answered():

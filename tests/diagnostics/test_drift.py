@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from benchmarks.planted_faults import panel
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 
 def test_periods_show_the_planted_shift():

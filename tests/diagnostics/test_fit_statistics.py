@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from benchmarks.planted_faults import diagnosed, panel
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 # Both programs maximise the same likelihood; what is left is their optimisers' last step.
 AGREES = 2e-5

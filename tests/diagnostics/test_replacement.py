@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from tests.support.judge_panels import PEOPLE, panel
 
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError
 from raterlens.diagnostics.sensitivity import sensitivity
-from raterlens.errors import InputError
 from tests.support.facets_models import ordered
 
 

@@ -8,10 +8,10 @@ import pytest
 import raterlens as rl
 from raterlens.diagnostics.shape_score import shape_score
 from raterlens.estimation.scoring import place, placed
+from raterlens.inference.covariance import covariance, in_full
+from raterlens.inference.information import observed_information
 from raterlens.models.facets import SHAPE
 from raterlens.models.redundancy import redundancy
-from raterlens.uncertainty.covariance import covariance, in_full
-from raterlens.uncertainty.information import observed_information
 from tests.support.ability_shapes import ratings_of
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 
 HUMANS, JUDGES = [f"human {n}" for n in range(4)], [f"judge {n}" for n in range(5)]
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 
 GOOD = {"a": 0.6, "b": 0.75, "c": 0.85}
 

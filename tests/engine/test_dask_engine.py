@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens.base.dask_cluster import ClusterLostError
+from raterlens.base.errors import InputError
 from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.disk_engine import Part
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Nodes, Tables
-from raterlens.errors import InputError
+from raterlens.inference.covariance import in_full
 from raterlens.models.contexts import Contexts
-from raterlens.parallel.dask_cluster import ClusterLostError
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
-from raterlens.uncertainty.covariance import in_full
 from tests.support.cluster_in_process import Cluster, Task
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 

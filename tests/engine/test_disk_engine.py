@@ -11,10 +11,10 @@ from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.disk_engine import DiskEngine, Part
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine
+from raterlens.inference.covariance import in_full
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
-from raterlens.uncertainty.covariance import in_full
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 from tests.support.packed_tables import uneven
 

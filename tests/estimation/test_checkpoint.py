@@ -11,7 +11,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 from raterlens.estimation.marginal import FacetsMarginal
 from tests.support.packed_tables import uneven
 

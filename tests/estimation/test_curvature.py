@@ -9,10 +9,10 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.curvature import as_bent, own_curvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
+from raterlens.inference.covariance import in_full
+from raterlens.inference.information import observed_information
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
-from raterlens.uncertainty.covariance import in_full
-from raterlens.uncertainty.information import observed_information
 
 
 @pytest.mark.parametrize(

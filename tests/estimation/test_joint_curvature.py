@@ -9,11 +9,11 @@ from raterlens.estimation.curvature import own_curvature
 from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
+from raterlens.inference.covariance import in_full
+from raterlens.inference.information import observed_information
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
-from raterlens.uncertainty.covariance import in_full
-from raterlens.uncertainty.information import observed_information
 
 SCALES = ["rating scale", "partial credit", "graded"]
 

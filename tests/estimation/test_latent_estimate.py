@@ -6,7 +6,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 from raterlens.estimation.latent_estimate import estimate_latent_class
 from raterlens.estimation.latent_marginal import NO_ABILITY
 from tests.support.latent_class import (

@@ -9,7 +9,7 @@ from scipy import stats
 from raterlens.engine import student_items as student_items_module
 from raterlens.estimation.latent_estimate import posterior_truth
 from raterlens.estimation.latent_information import observed_information
-from raterlens.uncertainty.covariance import in_full
+from raterlens.inference.covariance import in_full
 from tests.support.facets_models import assert_gradient, by_differences, with_some_known
 from tests.support.latent_class import (
     BOTH,

@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from tests.support.facets_models import by_hand
 
 # Marginal log-likelihoods on 161 equally spaced nodes over [-8, 8], computed apart from this package. TFM with

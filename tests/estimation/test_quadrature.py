@@ -12,10 +12,10 @@ from raterlens.estimation.grid import accuracy_for
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quadrature import _known_well
+from raterlens.inference.covariance import in_full
+from raterlens.inference.information import observed_information
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
-from raterlens.uncertainty.covariance import in_full
-from raterlens.uncertainty.information import observed_information
 from tests.support.facets_models import setting
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from tests.support.facets_models import FITS, half, ordered, with_facet
 
 # Promised: the same abilities, however the grid was chosen.

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.export.bounds import BOUNDS, Bounds
 
 

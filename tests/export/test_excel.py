@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.export import excel as workbook
 
 HOSTILE = ["=cmd()", "+1+1", "@SUM(A1)", "https://example.org", "\tx", "a\x00b"]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import raterlens.report
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.export.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
 from raterlens.report.reproduce import Reproduction
 

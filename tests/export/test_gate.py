@@ -9,8 +9,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
+from raterlens.base.errors import OptionError
 from raterlens.diagnostics.beside_trusted import only
-from raterlens.errors import OptionError
 from tests.support.judge_panels import PEOPLE, panel
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.export.bounds import Bounds
 from raterlens.export.judgement import Judgement, judged
 from tests.support.judge_panels import PEOPLE, panel

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 
 @pytest.fixture(scope="module")

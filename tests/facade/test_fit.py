@@ -5,7 +5,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.facade import Fit, fitted
 from raterlens.pipeline.steps import Run
 

@@ -3,7 +3,7 @@
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 
 def test_every_chart_of_a_fit_is_offered_and_drawn_of_it():

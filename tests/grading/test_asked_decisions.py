@@ -3,8 +3,8 @@
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError
 from raterlens.grading.asked_decisions import AskedDecisions
 
 

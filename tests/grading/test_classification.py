@@ -23,11 +23,11 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.types import Array
 from raterlens.diagnostics.expected_scores import rater_effects
 from raterlens.estimation.scoring import place
 from raterlens.grading.classification import lee, rudner, unshrunk
 from raterlens.grading.reading_totals import convolved, reading_totals
-from raterlens.types import Array
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 
 PATTERNS = [

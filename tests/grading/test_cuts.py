@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.grading.cuts import cuts_of, fair_scores, given_cuts
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.grading.cuts import cuts_of
 from raterlens.grading.decisions import decisions
 from raterlens.ratings.packed_file import open_packed

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.estimation.scoring import place
 from raterlens.grading import remarking
 from raterlens.grading.cuts import cuts_of

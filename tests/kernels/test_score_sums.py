@@ -7,8 +7,8 @@ from scipy import sparse
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal_forms import marginal
+from raterlens.inference.sandwich import summed_scores
 from raterlens.kernels.score_sums import quadratic_forms
-from raterlens.uncertainty.sandwich import summed_scores
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
 WEIGHTS = {
@@ -38,7 +38,7 @@ def test_it_does_not_matter_how_many_students_are_gone_over_at_a_time(small, mon
     x, nodes, found = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2), []
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     for students in (1000, 7):
-        monkeypatch.setattr("raterlens.uncertainty.sandwich._NEAR", students * len(nodes.points))
+        monkeypatch.setattr("raterlens.inference.sandwich._NEAR", students * len(nodes.points))
         found.append(summed_scores(problem, small, x, nodes, WEIGHTS["posterior"]).toarray())
     np.testing.assert_array_equal(*found)
 

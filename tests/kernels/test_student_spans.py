@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
+from raterlens.base.threads import spans
 from raterlens.kernels import student_spans as module
 from raterlens.kernels.student_spans import student_spans
-from raterlens.parallel.threads import spans
 
 
 @pytest.fixture(autouse=True)
 def _three_threads(monkeypatch):
-    monkeypatch.setattr("raterlens.parallel.threads.available_cores", lambda: 3)
+    monkeypatch.setattr("raterlens.base.threads.available_cores", lambda: 3)
     monkeypatch.setattr(module, "spans", lambda size: spans(size, 1))
 
 

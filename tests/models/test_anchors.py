@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.models.effects import Linear
 from raterlens.models.registry import MODELS

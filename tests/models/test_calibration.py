@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.result.saved import encoded
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError, OptionError
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.errors import InputError, OptionError
 from raterlens.estimation.marginal import CellMarginal
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build

@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import raterlens as rl
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from tests.support.facets_models import with_some_known
 
 

@@ -4,8 +4,8 @@ import pytest
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.marginal_forms import marginal
-from raterlens.uncertainty.covariance import in_full
-from raterlens.uncertainty.information import observed_information
+from raterlens.inference.covariance import in_full
+from raterlens.inference.information import observed_information
 from tests.support.facets_models import SHIFTED, by_differences, make, ordered, somewhere, with_facet
 
 

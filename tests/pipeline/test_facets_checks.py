@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError, OptionError
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT
 from raterlens.config import Anchors, EarlierScale, FitConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.pipeline.facets_checks import (
     check_scores,
     check_together,

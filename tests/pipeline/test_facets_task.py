@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError
 from raterlens.facade import fitted
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.steps import Run

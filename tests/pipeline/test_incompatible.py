@@ -2,9 +2,9 @@
 
 import pytest
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Option
 from raterlens.pipeline.incompatible import refuse_together
-from raterlens.text import Option
 
 
 def test_the_first_that_is_given_is_named_with_its_value():

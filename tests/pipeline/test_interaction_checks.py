@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.pipeline import interaction_checks
 from tests.support.facets_models import with_some_known
 from tests.support.interaction_ratings import planted

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError
 from raterlens.config import FitConfig
-from raterlens.errors import InputError
 from raterlens.pipeline.latent_class_task import LatentClassTask
 from raterlens.pipeline.steps import Run
 

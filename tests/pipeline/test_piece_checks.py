@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError, RaterlensError
+from raterlens.base.errors import InputError, RaterlensError
 from raterlens.estimation.scoring import place
 from tests.support.piece_ratings import ratings_of, table_of
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from tests.support.shared_panels import panel
 
 

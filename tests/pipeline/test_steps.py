@@ -2,8 +2,8 @@
 
 import pytest
 
+from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError
 from raterlens.pipeline.steps import Run
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.planning.assignment import Scheme, assign
 
 NONE = np.zeros((0, 2), np.int64)

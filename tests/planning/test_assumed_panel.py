@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.planning.assumed_panel import DEFINITIVE_SLOPE, Spreads, estimated, stated
 
 

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from raterlens.base.types import Array
 from raterlens.planning import expected_information
 from raterlens.planning.assumed_panel import AssumedPanel, Spreads, stated
 from raterlens.planning.expected_information import design_information
-from raterlens.types import Array
 
 STUDENT = np.repeat(np.arange(3), 2)
 RATER = np.array([0, 1, 0, 2, 1, 2])

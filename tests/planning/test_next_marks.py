@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.planning.assumed_panel import estimated
 from raterlens.planning.next_marks import _Search, _State
 

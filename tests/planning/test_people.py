@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.planning.people import forbidden_pairs, raters_of, students_of
 
 

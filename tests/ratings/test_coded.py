@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.ratings.coded import Facet, Ratings, joined, used_levels
 
 

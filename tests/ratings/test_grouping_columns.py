@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 from raterlens.ratings.grouping_columns import levels_of, periods_of, set_aside, time_of, times
 from raterlens.reading.reader import read
 from raterlens.simulation.simulate import simulate

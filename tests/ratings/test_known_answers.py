@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 
+from raterlens.inference.resampling import resampled
 from raterlens.ratings.coded import joined
 from raterlens.ratings.known_answers import KnownAnswers, joined_answers, renumbered
 from raterlens.reading.reader import read
-from raterlens.uncertainty.resampling import resampled
 from tests.support.known_tables import TABLE, answers
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.ratings.packed_file import Scratch, forget, narrow, open_packed, writing
 
 

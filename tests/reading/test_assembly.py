@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.assembly import Kept, assemble, left_out
 from raterlens.reading.columns import Roles

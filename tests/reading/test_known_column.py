@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from tests.support.known_tables import TABLE, answers
 
 GOLD = pl.DataFrame({"student": ["a", "b", "c"], "item": ["i", "j", "j"], "definitive": [2, 0, 1]})

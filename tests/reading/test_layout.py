@@ -5,12 +5,12 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import worded
 from raterlens.config import ReadConfig
-from raterlens.errors import OptionError
 from raterlens.reading.formats.lazy_table import table_of
 from raterlens.reading.layout import laid_out
 from raterlens.reading.proposals.findings import Understanding
-from raterlens.text import worded
 
 FRAME = pl.DataFrame({"student": [1], "rater": [2], "reader": [3], "task": [4], "score": [1]})
 TABLE = table_of("t", FRAME)

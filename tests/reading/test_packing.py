@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError, OptionError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.reading.packing import pack_ratings
 from tests.support.packed_tables import assert_same, table
 

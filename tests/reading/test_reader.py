@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.reading.reader import read
 from tests.support.reading_tables import LONG, WIDE, assert_same, by_rows
 

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.reading.reader import read
 from tests.support.reading_tables import LONG
 

@@ -5,8 +5,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
+from raterlens.base.errors import InputError, OptionError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.reading.packing import pack_ratings
 
 

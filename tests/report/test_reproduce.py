@@ -2,9 +2,9 @@
 
 import pytest
 
+from raterlens.base.text import Option
 from raterlens.config import Anchors, FitConfig, ReadConfig
 from raterlens.report.reproduce import Request, as_flag, flag, from_python
-from raterlens.text import Option
 
 
 def test_only_what_is_not_at_its_default_is_said() -> None:

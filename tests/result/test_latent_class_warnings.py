@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.estimation.latent_estimate import estimate_latent_class
+from raterlens.inference.latent_class_covariance import LatentClassErrors
 from raterlens.result.latent_class_warnings import latent_class_warnings
-from raterlens.uncertainty.latent_class_covariance import LatentClassErrors
 from tests.support.latent_class import fitted, problem_on
 
 

@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.result.saved import encoded
 from tests.support.facets_models import ordered
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.text import worded
+from raterlens.base.text import worded
 from tests.support.facets_models import ordered
 
 

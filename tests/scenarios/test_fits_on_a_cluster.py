@@ -16,12 +16,12 @@ from polars.testing import assert_frame_equal
 import raterlens as rl
 from benchmarks.likelihood import Likelihood
 from raterlens.app.cli.main import main
+from raterlens.base.dask_cluster import ClusterLostError, addresses, check_alive, cluster_at
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.processes import ONE_THREAD
+from raterlens.base.threads import one_thread
 from raterlens.engine.dask_engine import DaskEngine, OnFile
-from raterlens.errors import InputError, OptionError
 from raterlens.models.facets import SHAPE
-from raterlens.parallel.dask_cluster import ClusterLostError, addresses, check_alive, cluster_at
-from raterlens.parallel.processes import ONE_THREAD
-from raterlens.parallel.threads import one_thread
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
 from raterlens.studies.run import run

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import DONE, main
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
 
 ESTIMATES = {"rtol": 1e-5, "atol": 1e-6}
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError
 from raterlens.capability.population import Normal
-from raterlens.errors import InputError
 
 # Both programs reach the maximum to about 1e-5.
 SAME_MAXIMUM = 0.001

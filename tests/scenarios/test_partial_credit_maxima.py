@@ -6,7 +6,7 @@ import pytest
 from scipy import optimize, special
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 
 HIGHEST = (1, 2, 4)
 N_STUDENTS, N_RATERS = 40, 2

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from raterlens.errors import InputError, OptionError, RaterlensError
+from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.simulation.simulate import simulate
 
 

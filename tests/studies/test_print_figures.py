@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 import pytest
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.studies.print_figures import BLUE, VERMILION, lines, save, two_kinds
 
 DATA = pl.DataFrame({"x": [0, 1, 0, 1], "y": [0.0, 1.0, 1.0, 0.5], "kind": ["b", "b", "a", "a"]})

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.studies.run import Folder, run
 from raterlens.studies.study import get_study
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.studies.study import Task, get_study
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from raterlens.base.types import Array
 from raterlens.studies import study_passrates as passrates
 from raterlens.studies.study import Task
-from raterlens.types import Array
 from tests.support.replications import replicated
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.study import Task

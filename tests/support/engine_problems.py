@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.types import Array
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import CellScores, Nodes, Tables
-from raterlens.types import Array
 
 
 def random_problem(

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from raterlens.records import dataclass
-from raterlens.types import Array
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 
 LARGEST_SHAPE = (0.5, 0.5)
 """Of c₃ and c₄, in size: beyond, all students would be in one or two places."""

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from raterlens.base.types import Array
 from raterlens.capability.arguments import number, plain, positive
 from raterlens.capability.links import get_link
-from raterlens.types import Array
 
 
 def delta_approximation(sigma: ArrayLike) -> Array:

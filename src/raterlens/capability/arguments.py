@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import shortened
+from raterlens.base.types import Array
 from raterlens.capability.population import Normal
-from raterlens.errors import OptionError
-from raterlens.text import shortened
-from raterlens.types import Array
 
 
 def number(name: str, value: ArrayLike, advice: str, *, low: float = -np.inf, high: float = np.inf) -> Array:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.kernels.library import available
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices, Mask
 
 # Nodes of slope and of severity: the fewest that are close enough, row by row.
 _NODES = 12

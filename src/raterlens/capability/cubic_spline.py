@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.types import Array
+from raterlens.base.types import Array
 
 
 def spline(x: Array, y: Array, at: Array) -> Array:

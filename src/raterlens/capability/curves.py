@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.density_moments import Grid, many_steep, moments, quadrature
 from raterlens.capability.links import Link
 from raterlens.capability.pass_rates import pass_and_fail, rates_and_density, reached
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.
 _REACH = 2.0

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 ROOT_2PI = math.sqrt(2 * math.pi)
 _AT_A_TIME = 2**17

@@ -12,12 +12,12 @@ array of their common shape (a NumPy scalar where all are scalars). Integrals ar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from raterlens.base.types import Array
 from raterlens.capability.arguments import normal_students, number, plain, positive
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.density_moments import highest
 from raterlens.capability.index import Gradient
 from raterlens.capability.links import get_link
-from raterlens.types import Array
 
 __all__ = [
     "best_severity",

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.perfect_rater import (
@@ -20,8 +22,6 @@ from raterlens.capability.perfect_rater import (
     standard_of,
 )
 from raterlens.capability.population import Normal, Population, over_readings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # A slope that stands for 0 where its best severity is looked for.
 _FLAT = 1e-6

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.errors import choose
-from raterlens.records import dataclass
-from raterlens.types import Array
+from raterlens.base.errors import choose
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 

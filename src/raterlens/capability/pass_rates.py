@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from raterlens.base.types import Array
 from raterlens.capability.density_moments import (
     CLOGLOG_GRID,
     LOGISTIC_MIXTURE,
@@ -23,7 +24,6 @@ from raterlens.capability.density_moments import (
 )
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.types import Array
 
 # What readable code does for each component of a mixture is like going over so many numbers.
 _PER_NUMBER = 10

@@ -19,11 +19,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from raterlens.base.types import Array
 from raterlens.capability.arguments import normal_students, number, plain
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal, Population
-from raterlens.types import Array
 
 # Of a central difference, relative: truncation and rounding are both below 1e-8.
 _STEP = 1e-4

@@ -14,16 +14,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import special
 
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.cubic_spline import spline
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.density_moments import blocks, highest, moments
 from raterlens.capability.peak import MOST_LOOKS, peaks
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
-from raterlens.types import Array
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
 # Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are

@@ -6,11 +6,11 @@ from difflib import get_close_matches
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.base.types import Array, Mask
 from raterlens.capability.population import Histogram, Normal, Population, Window
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, listed, shortened
-from raterlens.types import Array, Mask
 
 Reference = str | float
 Origin = str | float

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from raterlens.errors import missing_charts
+from raterlens.base.errors import missing_charts
 
 if TYPE_CHECKING:
     from raterlens.charts.capability_curves import curves

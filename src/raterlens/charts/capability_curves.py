@@ -9,14 +9,14 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import listed, printable
+from raterlens.base.types import Array
 from raterlens.capability.population import Histogram, Normal
 from raterlens.charts.encodings import line_scales
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import measurement_of, not_for, population_of, rater_name
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
-from raterlens.errors import OptionError
-from raterlens.text import listed, printable
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted
+from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
 from raterlens.charts.label_placement import placed_names, severity_title
@@ -15,8 +17,6 @@ from raterlens.charts.rater_marks import population_of, rater_rows
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.models.registry import is_latent_class
-from raterlens.text import counted
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from raterlens.text import counted, number, printable
+from raterlens.base.text import counted, number, printable
 
 if TYPE_CHECKING:
     from raterlens.grading.decisions import Decisions

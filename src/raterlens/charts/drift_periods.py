@@ -9,12 +9,12 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import counted, number, printable
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import calibration_of, not_for, rater_name
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, values
-from raterlens.errors import OptionError, choose
 from raterlens.ratings.grouping_columns import time_of
-from raterlens.text import counted, number, printable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

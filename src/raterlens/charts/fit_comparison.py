@@ -9,12 +9,12 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted, distinct, number
 from raterlens.charts.encodings import point_scales
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, extent, finished, outlined, values
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.text import counted, distinct, number
 
 HEIGHT = 400
 _MARGIN = 76

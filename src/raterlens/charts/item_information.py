@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.text import distinct, number
+from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.charts.encodings import ROLES, line_scales
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import calibration_of, not_for
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
-from raterlens.text import distinct, number
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.models.calibration import Calibration

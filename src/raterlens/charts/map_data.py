@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted, distinct, number
+from raterlens.base.types import Array
 from raterlens.charts.rater_marks import calibration_of, not_for
 from raterlens.models.registry import facets_spec
-from raterlens.text import counted, distinct, number
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -8,13 +8,13 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted, distinct, number
 from raterlens.charts.diagnosis_tables import diagnosis_table
 from raterlens.charts.encodings import point_scales
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
-from raterlens.text import counted, distinct, number
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

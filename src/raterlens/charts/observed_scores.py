@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
+from raterlens.base.text import counted, number, printable
 from raterlens.charts.diagnosis_tables import diagnosis_table
 from raterlens.charts.label_placement import legend_columns
 from raterlens.charts.palette import light
@@ -19,7 +20,6 @@ from raterlens.charts.theme import (
     tooltips,
     values,
 )
-from raterlens.text import counted, number, printable
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

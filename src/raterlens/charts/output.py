@@ -20,9 +20,9 @@ from xml.etree import ElementTree
 import vl_convert
 from markupsafe import Markup
 
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import OptionError, choose
 from raterlens.charts.palette import PALETTE, ROLE_OF, THEMES, Theme
-from raterlens.drafts import write_whole
-from raterlens.errors import OptionError, choose
 
 _SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", _SVG)

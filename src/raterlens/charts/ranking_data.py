@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted, number
 from raterlens.charts.label_placement import placed_names
 from raterlens.charts.rater_marks import rater_rows
-from raterlens.text import counted, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from raterlens.base.errors import OptionError
+from raterlens.base.memo import kept_with
+from raterlens.base.text import distinct, interval, listed, number, shortened
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
 from raterlens.charts.verdict_marks import MARKS, mark
 from raterlens.diagnostics.panel_summary import judged
-from raterlens.errors import OptionError
-from raterlens.memo import kept_with
+from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.models.facets import SHAPE
 from raterlens.models.registry import is_latent_class
-from raterlens.text import distinct, interval, listed, number, shortened
-from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 if TYPE_CHECKING:
     from raterlens.models.calibration import Calibration

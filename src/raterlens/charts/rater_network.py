@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted, distinct
 from raterlens.charts.encodings import ROLES
 from raterlens.charts.label_placement import legend_columns, placed_names
 from raterlens.charts.palette import light
@@ -21,7 +22,6 @@ from raterlens.charts.theme import (
 )
 from raterlens.diagnostics.network import MOST_LINKS, Network
 from raterlens.diagnostics.network import network as laid_out
-from raterlens.text import counted, distinct
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import number, printable
 from raterlens.charts.label_placement import severity_title
 from raterlens.charts.palette import light
 from raterlens.charts.rater_marks import not_for, rater_name
@@ -21,7 +22,6 @@ from raterlens.charts.theme import (
     values,
 )
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.text import number, printable
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

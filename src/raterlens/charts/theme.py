@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError
 from raterlens.charts.palette import light
-from raterlens.errors import OptionError
 
 DEFAULT_WIDTH, PHONE_WIDTH = 640, 380
 """In pixels; a phone shows the second without scrolling."""

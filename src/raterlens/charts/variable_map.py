@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
+from raterlens.base.text import printable
 from raterlens.charts.map_data import (
     HEIGHT,
     STUDENTS,
@@ -19,7 +20,6 @@ from raterlens.charts.map_data import (
 )
 from raterlens.charts.palette import light
 from raterlens.charts.theme import DEFAULT_WIDTH, check_width, finished, values
-from raterlens.text import printable
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

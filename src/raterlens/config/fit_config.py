@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option
 from raterlens.config.anchored import Anchors
 from raterlens.config.interacting_facets import interaction_terms
 from raterlens.config.option_checks import check_names, check_number, check_switch, check_whole, given_options
-from raterlens.errors import OptionError, choose
-from raterlens.text import Message, Option
 
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from raterlens.errors import OptionError
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
 
 _RATER = "rater"
 

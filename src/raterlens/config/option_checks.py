@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
-from raterlens.errors import OptionError, choose
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

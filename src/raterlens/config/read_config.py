@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 from numbers import Real
 from typing import Any, Self
 
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, shortened
 from raterlens.config.option_checks import check_names, check_switch, check_text, given_options
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
 from raterlens.score_options import bands_text, map_text, pairs
-from raterlens.text import Message, Option, shortened
 
 Columns = str | Sequence[str] | None
 """A column, several that are combined, or one to be recognised."""

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from raterlens.base.meanwhile import meanwhile
+from raterlens.base.types import Array
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.engine.protocol import Moments, Nodes
@@ -16,9 +18,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.known_rows import KnownModel, answered_items, known_part
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.shared_dimension import SharedResponse
-from raterlens.parallel.meanwhile import meanwhile
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array
 
 # Of each student's averages, relative.
 _ACCURACY = 1e-8

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
@@ -20,9 +22,7 @@ from raterlens.estimation.scoring import placed
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.records import dataclass
 from raterlens.result.record import Result
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

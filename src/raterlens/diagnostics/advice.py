@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
 from raterlens.capability.peak import peaks
 from raterlens.diagnostics.verdicts import verdicts_of
-from raterlens.errors import OptionError, choose
+from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.ratings.backend import as_came
 from raterlens.result.record import Result
-from raterlens.text import Message, Option
-from raterlens.types import Array
-from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 _ABILITIES = np.linspace(-3.0, 3.0, 121)
 # Severities beyond this fail or pass nearly everybody.

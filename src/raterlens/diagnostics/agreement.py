@@ -12,11 +12,11 @@ import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.diagnostics.grouping import Groups, large
 from raterlens.diagnostics.rating_pairs import PairedRatings
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 DRAWS = 400
 """Samples of students behind an interval."""

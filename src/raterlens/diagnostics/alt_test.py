@@ -19,10 +19,10 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
-from raterlens.errors import choose
+from raterlens.base.errors import choose
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 EPSILON = 0.2
 """For experts; the authors suggest 0.15 for skilled annotators and 0.1 for crowd workers."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from raterlens.text import Message, Option
+from raterlens.base.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import AVERAGE, CORRECTED, MAX, Measure, slope_of_yardstick
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
-from raterlens.errors import InputError
+from raterlens.inference.intervals import measure, rater_estimates, standards
+from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, counted
-from raterlens.uncertainty.intervals import measure, rater_estimates, standards
-from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.estimation.scoring import place
-from raterlens.uncertainty.resampling import redrawn
+from raterlens.inference.resampling import redrawn
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.formulas import hrm
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.models.registry import is_latent_class
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

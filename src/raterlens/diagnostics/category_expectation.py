@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.student_items import as_known, known_categories
-from raterlens.errors import InputError
 from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.estimation.scoring import places_of
 from raterlens.models.contexts import Contexts
@@ -29,8 +31,6 @@ from raterlens.models.responses import Adjacent, Linked, Predictor
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
-from raterlens.text import Message, Option
-from raterlens.types import Array, Indices
 
 # Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
 _BLOCK = 2**19

@@ -19,12 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import large, order_of_two
 from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 STEPS = 100
 """A rater's ratings in time go into so many steps, between which a change could have come."""

@@ -12,11 +12,11 @@ import polars as pl
 import polars.selectors as cs
 from scipy import stats
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option, counted, listed
 from raterlens.notebook import Point, intervals, lines, shown, table
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, counted, listed
 
 # Movers named in the summary.
 _NAMED = 5

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted
 from raterlens.diagnostics.expected_scores import Panel, panel_of
 from raterlens.ratings.coded import Ratings
-from raterlens.text import counted
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.linear_algebra import suited_to
+from raterlens.base.meanwhile import meanwhile
+from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.diagnostics import ability_test
 from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.capability_scale import unit_of
@@ -27,16 +31,12 @@ from raterlens.diagnostics.rating_pairs import rater_pairs
 from raterlens.diagnostics.reliability import Fair, fair_raters, fair_shares, fair_students, reliability
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.shared_flags import shared
-from raterlens.errors import OptionError, choose
 from raterlens.estimation.scoring import places_of
 from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.parallel.linear_algebra import suited_to
-from raterlens.parallel.meanwhile import meanwhile
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, listed, shortened
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from scipy import linalg, special
 
+from raterlens.base.types import Array, Mask
 from raterlens.config.option_checks import check_whole
 from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
 from raterlens.diagnostics.score_tests import LEVEL, adjusted
 from raterlens.ratings.backend import Backend, as_came
-from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions

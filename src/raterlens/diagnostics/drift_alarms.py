@@ -22,10 +22,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.change import in_common, stretches
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 LEVEL = 0.05
 """Chance of any false alarm over a whole exam."""

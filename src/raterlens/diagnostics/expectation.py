@@ -8,13 +8,13 @@ its context (rater, item, further facets) alone.
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.diagnostics.grouping import Groups
 from raterlens.engine.protocol import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

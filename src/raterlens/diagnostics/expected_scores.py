@@ -11,6 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_blocks
+from raterlens.base.types import Array, Indices
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import over_readings
 from raterlens.engine.protocol import Nodes
@@ -19,10 +22,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets
 from raterlens.models.registry import facets_spec
-from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from raterlens.base.linear_algebra import suited_to
+from raterlens.base.meanwhile import meanwhile
+from raterlens.base.records import dataclass
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
-from raterlens.parallel.linear_algebra import suited_to
-from raterlens.parallel.meanwhile import meanwhile
-from raterlens.records import dataclass
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.monitoring import Monitoring

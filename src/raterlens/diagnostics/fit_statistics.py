@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.types import Array
 from raterlens.diagnostics.grouping import large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
-from raterlens.types import Array
 
 UNEXPECTED = 0.05
 """A score that had at most this probability is unexpected."""

@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import shortened
+from raterlens.base.types import Array
 from raterlens.diagnostics.change import GRADUAL, SUDDEN
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
 from raterlens.ratings.grouping_columns import moment_words
-from raterlens.records import dataclass
-from raterlens.text import shortened
-from raterlens.types import Array
 
 MATTERS = {
     "random": 0.67,

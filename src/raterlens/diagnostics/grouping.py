@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Indices
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.records import dataclass
-from raterlens.types import Indices
 
 # Numbers that readable diagnostics go over for each rating: several per node of ability.
 _PER_RATING = 300

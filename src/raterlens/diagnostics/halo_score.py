@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
+from raterlens.base.memo import kept_with
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
+from raterlens.inference.sandwich import Posteriors, student_scores
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.memo import kept_with
 from raterlens.models.responses import Adjacent, Graded, Predictor, Response, shift_information, shift_scores
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
-from raterlens.uncertainty.sandwich import Posteriors, student_scores
 
 # Relative, of what is left.
 _ACCURACY = 1e-6

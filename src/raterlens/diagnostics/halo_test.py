@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
@@ -25,8 +27,6 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import grouped, large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted, two_sided
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 # Five or so ratings of middling work. With less, one rating alone would decide.
 _LEAST_INFORMATION = 1.0

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from raterlens.base.types import Array
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
-from raterlens.types import Array
 
 MISFIT = 0.1
 FLAT, STEEP = 2 / 3, 3 / 2

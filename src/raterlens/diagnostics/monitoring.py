@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import counted, shortened
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.drift_alarms import Earlier, drift_alarms
 from raterlens.diagnostics.earlier_fit import changes, in_words, nested
 from raterlens.diagnostics.residuals import residuals
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import moment_words, time_of
-from raterlens.records import dataclass
 from raterlens.result.record import Result
-from raterlens.text import counted, shortened
 
 COMPARED = ("standard", "sharpness")
 

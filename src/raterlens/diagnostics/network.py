@@ -12,11 +12,11 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
 from scipy.spatial import cKDTree
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
-from raterlens.records import dataclass
 from raterlens.result.record import Result
-from raterlens.types import Array, Indices
 
 MOST_LINKS = 2_000
 """Beyond this lines hide each other."""

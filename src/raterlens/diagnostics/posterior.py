@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import large
 from raterlens.engine.protocol import Nodes
 from raterlens.models.responses import Adjacent, Predictor, Response
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from raterlens.kernels import residual_sweep

@@ -11,12 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import large, order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 FEWEST = 8
 """Students below which a rater's responsiveness is not judged: its standard error comes from their scatter."""

@@ -5,10 +5,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import Groups, grouped, large, order_of
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 MOST_PAIRS = 20_000_000
 """Pairs of ratings of the same work, beyond which they are not looked at one by one."""

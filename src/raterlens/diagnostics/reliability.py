@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.types import Array
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.scoring import places_of
 from raterlens.models.calibration import Calibration
-from raterlens.types import Array
 
 _COLUMNS = ("true_sd", "mean_error", "separation", "strata", "reliability", "chi_square", "p")
 

@@ -21,20 +21,20 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted, listed, number
+from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT, Measure, Yardstick
 from raterlens.diagnostics.alt_test import EPSILON, AltTest, alt_test
 from raterlens.diagnostics.beside_trusted import ALONE, only
-from raterlens.errors import OptionError, choose
+from raterlens.inference.intervals import measure, rater_estimates, standards
+from raterlens.inference.measurement import measured_fit
+from raterlens.inference.panel_draws import Measured
 from raterlens.models.panel import Panel
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, counted, listed, number
-from raterlens.types import Array
-from raterlens.uncertainty.intervals import measure, rater_estimates, standards
-from raterlens.uncertainty.measurement import measured_fit
-from raterlens.uncertainty.panel_draws import Measured
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

@@ -13,6 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.meanwhile import meanwhile
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.ability_expectation import of_abilities
 from raterlens.diagnostics.category_expectation import of_categories
 from raterlens.diagnostics.expectation import Expectation
@@ -21,12 +25,8 @@ from raterlens.diagnostics.posterior import Block, Pass, Tables, averages_for, s
 from raterlens.diagnostics.rating_pairs import PairedRatings, paired_ratings
 from raterlens.engine.protocol import Moments
 from raterlens.models.contexts import Contexts
-from raterlens.parallel.meanwhile import meanwhile
-from raterlens.parallel.threads import in_threads
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
 from raterlens.result.record import Result
-from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 LEVEL = 0.05
 """Share of false flags among all flags of a kind (Benjamini-Hochberg)."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
+from raterlens.base.errors import OptionError
 from raterlens.config import FitOptions
-from raterlens.errors import OptionError
 from raterlens.estimation.scoring import places_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of

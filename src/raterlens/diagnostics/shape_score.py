@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raterlens.base.types import Array
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.marginal import SHAPE_RIDGE
 from raterlens.estimation.scoring import Placed
+from raterlens.inference.covariance import covariance, in_full
+from raterlens.inference.information import observed_information
 from raterlens.models.redundancy import redundancy
-from raterlens.types import Array
-from raterlens.uncertainty.covariance import covariance, in_full
-from raterlens.uncertainty.information import observed_information
 
 # Of a central difference in c: what it leaves out is of its square.
 _STEP = 1e-4

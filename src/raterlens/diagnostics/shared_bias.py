@@ -22,18 +22,18 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.text import Message, Option, counted, listed
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.score_tests import adjusted
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.protocol import Nodes
-from raterlens.errors import InputError, OptionError, choose
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, counted, listed
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions

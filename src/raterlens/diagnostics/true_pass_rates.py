@@ -14,16 +14,16 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from raterlens.errors import InputError, OptionError, choose
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.text import Message, Option, counted, interval, listed, number, shortened
+from raterlens.base.types import Indices
 from raterlens.estimation.prevalence import UNKNOWN, PrevalenceProblem
 from raterlens.estimation.prevalence_estimate import NORMAL, PrevalenceEstimate
+from raterlens.inference.ranks import each_pair
 from raterlens.notebook import Point, intervals, lines, shown, table
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, counted, interval, listed, number, shortened
-from raterlens.types import Indices
-from raterlens.uncertainty.ranks import each_pair
 
 ENTERS = 0.01
 """Level at which errors that raters share enter the model. Letting them in for nothing costs width, not truth."""

@@ -28,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.memo import kept_with
+from raterlens.base.memo import kept_with
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -5,9 +5,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 # Students are merged where fewer than this share of them are different: looking a student up has its price, too.
 _WORTH = 0.8

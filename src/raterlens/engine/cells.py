@@ -8,14 +8,14 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.contexts import Contexts
-from raterlens.parallel.threads import in_blocks
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
 from raterlens.ratings.pieces import by_piece
 from raterlens.ratings.repeats import occurrence
-from raterlens.records import dataclass
 
 
 def rating_cells(

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import available_cores, in_threads, spans
+from raterlens.base.types import Array
 from raterlens.engine.arrangement import Arrangement, taken
 from raterlens.engine.nested_nodes import NestedNodes, weights_between
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
@@ -23,9 +26,6 @@ from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.parallel.threads import available_cores, in_threads, spans
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20

@@ -18,13 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.drafts import reason
-from raterlens.engine.cells import CellsOf, Kinds, KindsOf
-from raterlens.engine.disk_engine import Part, add, among, cell_part, kinds_part
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
-from raterlens.errors import InputError, RaterlensError
-from raterlens.models.contexts import Contexts
-from raterlens.parallel.dask_cluster import (
+from raterlens.base.dask_cluster import (
     ClusterLostError,
     addresses,
     check_alive,
@@ -34,11 +28,17 @@ from raterlens.parallel.dask_cluster import (
     result,
     share,
 )
-from raterlens.parallel.threads import one_thread
+from raterlens.base.drafts import reason
+from raterlens.base.errors import InputError, RaterlensError
+from raterlens.base.threads import one_thread
+from raterlens.base.types import Array, Indices
+from raterlens.engine.cells import CellsOf, Kinds, KindsOf
+from raterlens.engine.disk_engine import Part, add, among, cell_part, kinds_part
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings, part_edges
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from distributed import Client, Future

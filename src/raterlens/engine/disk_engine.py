@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import available_cores
+from raterlens.base.types import Array, Indices
 from raterlens.engine.arrangement import Arrangement, taken
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.compiled_engine import DENSE, CompiledEngine, full_covariance, full_totals
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.models.contexts import Contexts
-from raterlens.parallel.threads import available_cores
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget
 from raterlens.ratings.stored import StoredRatings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from math import comb
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 STENCIL = 24
 """Nodes that what lies between them is interpolated from, as in `kernels/posterior_pass.py`, which may be missing."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.types import Array
 from raterlens.engine.nested_nodes import NestedNodes
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.score_expansion import expanded_covariance
-from raterlens.types import Array
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18

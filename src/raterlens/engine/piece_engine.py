@@ -17,10 +17,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.ratings.coded import Codes
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 STEP = 0.75
 """Nodes are at most so many omegas apart: the kernel is then off by 2e-12."""

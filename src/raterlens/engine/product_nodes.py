@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import MOST_NODES, Nodes
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

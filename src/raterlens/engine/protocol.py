@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.ratings.long_columns import looked_up
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 Matrix: TypeAlias = Array | sparse.csr_array
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 # Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
 STEP = 0.8

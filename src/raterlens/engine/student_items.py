@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Engine
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 # Students of a part. Patterns are shared within a part only: with many raters nearly every student-item has its
 # own, and a table over all of them would be gone through once for every block of students.

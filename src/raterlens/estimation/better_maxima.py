@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from raterlens.base.types import Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task
 from raterlens.estimation.optimiser import Search, maximise
 from raterlens.estimation.several_starts import (
@@ -22,7 +23,6 @@ from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.facets import NO_SLOPE, SHAPE
 from raterlens.ratings.design import connected_groups
-from raterlens.types import Mask
 
 Method: TypeAlias = Callable[[Task], FacetsEstimate]
 """A way from a task to its estimates, one climb."""

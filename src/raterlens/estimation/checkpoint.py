@@ -25,12 +25,12 @@ from pathlib import Path
 
 import numpy as np
 
-from raterlens.drafts import reason
+from raterlens.base.drafts import reason
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
-from raterlens.errors import InputError, OptionError
 from raterlens.estimation.quasi_newton import Value
-from raterlens.text import Message, Option
-from raterlens.types import Array
 
 MARK = b"\x89RLCKPT\n"
 VERSION = 1

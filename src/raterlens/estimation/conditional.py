@@ -6,13 +6,13 @@ Shared by the Laplace approximation and hierarchical likelihood, which need no g
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.engine.cells import rating_cells
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Linked, Predictor
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 _NEWTON_STEPS = 100
 _LONGEST_STEP = 1.0

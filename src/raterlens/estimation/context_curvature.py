@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.models.responses import Adjacent, Graded, Predictor, Response
-from raterlens.types import Array
 
 
 def context_curvature(

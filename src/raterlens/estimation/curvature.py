@@ -10,12 +10,12 @@ with f the expected score, the variance of f is at least that of ability times t
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.marginal import Derivatives, FacetsMarginal
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.models.responses import shift_information
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9

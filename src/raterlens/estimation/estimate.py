@@ -2,11 +2,11 @@
 
 from typing import Generic, TypeVar
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.estimation.quasi_newton import Value
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 Problem = TypeVar("Problem")
 

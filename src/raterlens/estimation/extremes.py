@@ -6,11 +6,11 @@ in the familiar half-count correction of a proportion. Nobody is dropped, everyb
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response, counted_scores
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 HALF_A_RATING = 0.5
 PSEUDO_NODES = Nodes.equally_spaced(-6.0, 6.0, 0.4)

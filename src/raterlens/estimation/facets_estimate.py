@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
@@ -16,8 +18,6 @@ from raterlens.estimation.several_starts import Maximum
 from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.models.facets import FacetsModel
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from raterlens.base.threads import in_blocks
+from raterlens.base.types import Array
 from raterlens.engine.nested_nodes import NARROWEST, STENCIL, NestedNodes, error_between
 from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
-from raterlens.parallel.threads import in_blocks
-from raterlens.types import Array
 
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9

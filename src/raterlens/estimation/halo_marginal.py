@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.cells import Kinds, KindsOf, readings
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.selection import kind_engine
@@ -26,8 +28,6 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -13,14 +13,14 @@ from functools import partial
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import NO_SLOPE, FacetsModel
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 ALTERNATION = "alternation with projected L-BFGS"
 """How it is maximised, in the record."""

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy import sparse, special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Matrix
 from raterlens.models.facets import FacetsModel
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,12 +9,12 @@ little more than an evaluation. Near the optimum each rater's block is replaced 
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.curvature import OwnCurvature
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.models.facets import FacetsModel
-from raterlens.types import Array
 
 # Parameters up to which a full matrix is worth its eigenvectors.
 _MOST_PARAMETERS = 600

@@ -8,12 +8,12 @@ theta* follows the parameters: with d theta* = -h'_p / h'', the gradient is
 
 import numpy as np
 
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.facets import FacetsModel
-from raterlens.types import Array
 
 
 class Laplace:

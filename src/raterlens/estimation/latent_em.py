@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.student_items import as_known
 from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
 from raterlens.models.signal_detection import LARGEST_SIGMA
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 STEPS = 40
 _NODES = Nodes.equally_spaced(-5.0, 5.0, 0.25)

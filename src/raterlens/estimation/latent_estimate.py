@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import counted
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.grid import ROUGH_ACCURACY, finer, first_nodes
@@ -20,9 +23,6 @@ from raterlens.estimation.optimiser import USUAL, Optimum, Search, Space, maximi
 from raterlens.estimation.quadrature import Grid
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.text import counted
-from raterlens.types import Array
 
 # Two starts with log-likelihoods this close have reached the same maximum.
 SAME_MAXIMUM = 0.1

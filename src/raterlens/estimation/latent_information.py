@@ -16,11 +16,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Nodes, Tables
 from raterlens.engine.student_items import Part
 from raterlens.estimation.latent_marginal import LatentClassMarginal, Mixture
 from raterlens.models.signal_detection import LatentClassModel
-from raterlens.types import Array, Indices
 
 # Numbers gathered at a time.
 _BLOCK = 2**21

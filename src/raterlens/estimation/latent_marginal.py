@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
 from raterlens.engine.student_items import Part, as_known, pool, split, student_items
 from raterlens.estimation.quasi_newton import Value
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 # Dawid-Skene has one ability for all: a single node with all the weight.
 NO_ABILITY = Nodes(np.zeros(1), np.zeros(1))

@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.grid import reached
 from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
 from raterlens.models.capped_log import CORNER, Capped
-from raterlens.types import Array
 
 # Nodes within the corner of the steepest context, roughly at first and finally.
 _ROUGHLY, _FINALLY = 0.5, 4.0

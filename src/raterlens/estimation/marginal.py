@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.memo import latest_with
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of
 from raterlens.engine.protocol import Engine, Expected, Matrix, Moments, Nodes, Tables
@@ -18,14 +21,11 @@ from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.interaction_prior import InteractionPrior
 from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quasi_newton import Value
-from raterlens.memo import latest_with
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response, summed_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import IN_MEMORY, StoredRatings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.errors import OptionError
 from raterlens.estimation.better_maxima import (
     Method,
     best_of_several,
@@ -35,8 +37,6 @@ from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response, steepness
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     pass

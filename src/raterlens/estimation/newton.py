@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
+from raterlens.base.types import Array
 from raterlens.estimation.optimiser import TOLERANCE, USUAL, Optimiser, Optimum, Progress, Search, Space
 from raterlens.estimation.quasi_newton import Value
-from raterlens.types import Array
 
 _DAMPING = 1e-3
 _LEAST_DAMPING = 1e-9

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.estimation.quasi_newton import News, Point, Value, climb
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
 TOLERANCE = 3e-6

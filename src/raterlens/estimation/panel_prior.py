@@ -21,12 +21,12 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Matrix
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 FREEDOM = 3.0
 """ν where nothing else is learnt: tails so heavy that one rater unlike the others is hardly drawn to them."""

@@ -15,8 +15,8 @@ With tails heavier than the raters', most raters would be drawn to the usual one
 import numpy as np
 from scipy import special
 
+from raterlens.base.types import Array
 from raterlens.estimation.panel_prior import FREEDOM, PanelPrior
-from raterlens.types import Array
 
 _MOST_ROUNDS = 500
 _SETTLED = 1e-5

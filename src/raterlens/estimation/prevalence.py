@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 from scipy import sparse, special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.engine.student_items import StudentItems, student_items
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.quasi_newton import Value
 from raterlens.models.contexts import Blocks
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices, Mask
 
 UNKNOWN = -1
 _HALF_A_RATING = 0.5

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.estimation.prevalence import PrevalenceProblem
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 NORMAL = float(special.ndtri(0.975))
 """Half the width of a 95 % interval, in standard errors."""

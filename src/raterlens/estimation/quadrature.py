@@ -8,6 +8,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.curvature import OwnCurvature, as_bent, own_curvature
 from raterlens.estimation.grid import accuracy_for, first_nodes, midway, nested, nodes_for
@@ -19,8 +21,6 @@ from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
 from raterlens.estimation.quasi_newton import News, Value
 from raterlens.estimation.starting_values import information_of_halo
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1

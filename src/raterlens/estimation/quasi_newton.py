@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from raterlens.records import dataclass
-from raterlens.types import Array
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 
 _MEMORY = 20
 # Of what the gradient promises a step brings the first share at least; of the gradient it leaves the other at most.

@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.memo import kept_with, latest_with
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, listed
+from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
 from raterlens.engine.protocol import Matrix, Moments, Nodes
-from raterlens.errors import InputError
 from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.grid import first_nodes, nested, nodes_for
@@ -17,7 +21,6 @@ from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
-from raterlens.memo import kept_with, latest_with
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
@@ -30,9 +33,6 @@ from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.level_tables import level_table
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, listed
-from raterlens.types import Array, Indices
 
 _MOST_ROUNDS = 8
 # Error of the log-likelihood per student, on average, that a test does not notice.

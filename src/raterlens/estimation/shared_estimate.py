@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.types import Array, Mask
 from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.optimiser import TOLERANCE, Search, Space
@@ -14,7 +15,6 @@ from raterlens.models.known_rows import known_part
 from raterlens.models.redundancy import centre
 from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array, Mask
 
 # Of the ridge: raters around each other, and biases around 0.
 _RATERS, _BIASES = 0.7, 2.0

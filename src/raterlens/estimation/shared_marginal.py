@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.product_nodes import ProductNodes
@@ -21,8 +23,6 @@ from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response, counted_scores
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.
 _DENSE, _LARGEST = 0.05, 2**26

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.records import dataclass
+from raterlens.base.records import dataclass
 
 LEVEL = 0.05
 REPLICATES = 39

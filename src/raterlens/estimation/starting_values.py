@@ -3,13 +3,13 @@
 import numpy as np
 from scipy import special
 
+from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
 from raterlens.ratings.long_columns import looked_up
-from raterlens.types import Array
 
 _SLOPE = 1.0
 # Between graded thresholds, at least.

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from math import inf
 
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

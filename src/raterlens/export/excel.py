@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from raterlens.base.errors import OptionError
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.errors import OptionError
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings

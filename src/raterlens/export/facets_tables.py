@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raterlens.drafts import draft_folder, reason, remove_abandoned
-from raterlens.errors import OptionError
-from raterlens.parallel.meanwhile import meanwhile
+from raterlens.base.drafts import draft_folder, reason, remove_abandoned
+from raterlens.base.errors import OptionError
+from raterlens.base.meanwhile import meanwhile
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings

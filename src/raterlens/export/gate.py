@@ -9,18 +9,18 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted
+from raterlens.base.types import Array
 from raterlens.diagnostics.beside_trusted import BesideTrusted, beside_trusted, trusted_raters
 from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
-from raterlens.errors import OptionError, choose
 from raterlens.export.bounds import Bounds
 from raterlens.export.gate_files import junit, markdown
 from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, counted
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

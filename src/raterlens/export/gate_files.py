@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from raterlens.text import MISSING, number, printable
+from raterlens.base.text import MISSING, number, printable
 
 if TYPE_CHECKING:
     from raterlens.export.gate import Gate

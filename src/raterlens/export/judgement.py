@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted, interval, listed, number, worded
+from raterlens.base.types import Array
 from raterlens.diagnostics.beside_trusted import has_shared_dimension, trusted_raters
 from raterlens.diagnostics.replacement import Replacement, can_replace
 from raterlens.diagnostics.true_pass_rates import PassRates, known_of_ratings
 from raterlens.diagnostics.verdicts import FAIR
-from raterlens.errors import OptionError, choose
 from raterlens.export.bounds import Bounds
 from raterlens.export.gate import NORMAL, Gate, as_judged, judge
 from raterlens.export.gate_files import cell
 from raterlens.pipeline.shared_checks import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
 from raterlens.report.reproduce import as_flag
 from raterlens.result.record import Result
-from raterlens.text import Message, Option, counted, interval, listed, number, worded
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

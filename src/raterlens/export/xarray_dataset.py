@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.result.record import Result
 
 if TYPE_CHECKING:

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from raterlens.base.drafts import write_whole
+from raterlens.base.text import counted, sentence
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
-from raterlens.drafts import write_whole
+from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
 from raterlens.models.panel import PanelSpread
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import as_came
 from raterlens.result.record import Result
 from raterlens.result.saved import to_json
 from raterlens.result.summary import summary
-from raterlens.text import counted, sentence
-from raterlens.uncertainty.measurement import RATER_COLUMNS, measured_fit
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from raterlens.diagnostics.advice import WhatIf
     from raterlens.facade.plots import Plots
-    from raterlens.uncertainty.rater_comparison import RaterComparison
+    from raterlens.inference.rater_comparison import RaterComparison
 
 
 class Estimates(Result):
@@ -123,7 +123,7 @@ class Estimates(Result):
         >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
         ['AM:Sport', 'AM:Work']
         """
-        from raterlens.uncertainty.rater_comparison import compare_raters  # loads scipy.stats
+        from raterlens.inference.rater_comparison import compare_raters  # loads scipy.stats
 
         return compare_raters(self, k=k, alpha=alpha, target_se=target_se)
 

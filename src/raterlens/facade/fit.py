@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from raterlens.base.drafts import write_whole
 from raterlens.config import FitConfig, FitOptions, ReadConfig
-from raterlens.drafts import write_whole
 from raterlens.estimation.scoring import score
 from raterlens.facade.assumption_tests import AssumptionTests
 from raterlens.pipeline.carry_out import carry_out
@@ -20,6 +20,7 @@ from raterlens.result.saved import read_saved
 if TYPE_CHECKING:
     from distributed import Client
 
+    from raterlens.base.resumable import OnDone
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
-    from raterlens.parallel.resumable import OnDone
-    from raterlens.uncertainty.bootstrap import Bootstrap
-    from raterlens.uncertainty.profile import Profiles
+    from raterlens.inference.bootstrap import Bootstrap
+    from raterlens.inference.profile import Profiles
 
 
 def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
@@ -102,7 +102,7 @@ class Fit(AssumptionTests):
         self, ratings: Ratings, raters: str | Sequence[str] | None = None, *, level: float = 0.95
     ) -> "Profiles":
         """Of the rater in that place."""
-        from raterlens.uncertainty.profile import profile  # loads scipy.stats
+        from raterlens.inference.profile import profile  # loads scipy.stats
 
         return profile(self, ratings, raters, level=level)
 
@@ -153,7 +153,7 @@ class Fit(AssumptionTests):
         >>> again.raters().columns
         ['rater', 'kappa', 'bias', 'se', 'replicates']
         """
-        from raterlens.uncertainty.bootstrap import Plan, bootstrap  # loads scipy.stats
+        from raterlens.inference.bootstrap import Plan, bootstrap  # loads scipy.stats
 
         plan = Plan(ratings, self, kind, seed, replicates)
         return bootstrap(plan, workers=workers, client=client, folder=folder, progress=progress)
@@ -332,7 +332,7 @@ class Fit(AssumptionTests):
         >>> fit.worth_knowing(ratings, 3)["worth"].is_sorted(descending=True)
         True
         """
-        from raterlens.uncertainty.worth_knowing import worth_knowing  # a fit alone does without
+        from raterlens.inference.worth_knowing import worth_knowing  # a fit alone does without
 
         return as_came(worth_knowing(self, ratings, n), self.backend)
 

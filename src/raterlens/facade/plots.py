@@ -5,8 +5,8 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from raterlens import charts
+from raterlens.base.errors import choose
 from raterlens.charts.chart_names import CHARTS
-from raterlens.errors import choose
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError
 from raterlens.grading.cuts import given_cuts
 from raterlens.models.registry import is_latent_class
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

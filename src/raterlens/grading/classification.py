@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
-from raterlens.types import Array, Indices
 
 # How far an estimate without a population may go from its mean, in standard deviations: as R's cacIRT has it.
 FARTHEST = 4.0

@@ -10,11 +10,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import category_probabilities, predictor_at, rater_effects
-from raterlens.errors import OptionError, choose
 from raterlens.models.calibration import Calibration
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 On = Literal["score", "ability"]
 Cut = float | Sequence[float] | str

@@ -13,20 +13,20 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import counted
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Moments
-from raterlens.errors import OptionError
 from raterlens.estimation.scoring import Placed, place
 from raterlens.grading.classification import rudner, unshrunk
 from raterlens.grading.cuts import Cut, Cuts, On, cuts_of, fair_scores
 from raterlens.grading.marking_sets import consistency_of_sets, repeat_chances
 from raterlens.grading.posterior_grades import Graded, Grid, graded
+from raterlens.inference.ability_error import MOST_RATINGS
 from raterlens.models.calibration import Calibration
 from raterlens.models.shared_dimension import BIAS
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.text import counted
-from raterlens.types import Array, Indices
-from raterlens.uncertainty.ability_error import MOST_RATINGS
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -7,6 +7,7 @@ reading held out agrees with it: its predictions are right if raters agree as of
 import numpy as np
 import polars as pl
 
+from raterlens.base.types import Array, Mask
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.estimation.scoring import place
@@ -16,7 +17,6 @@ from raterlens.grading.marking_sets import Marking, grade_chances
 from raterlens.grading.posterior_grades import Grid
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
-from raterlens.types import Array, Mask
 
 
 def held_out_agreement(known: Calibration, ratings: Ratings, cuts: Cuts, which: int = 0) -> pl.DataFrame:

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Indices
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Indices
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 

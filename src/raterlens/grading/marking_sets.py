@@ -5,6 +5,8 @@ from dataclasses import field
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import places_of
@@ -16,8 +18,6 @@ from raterlens.grading.reading_totals import convolved, reading_totals
 from raterlens.models.calibration import Calibration
 from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 MOST_PATTERNS, MOST_SETS = 200, 500
 """Patterns of items, the most frequent, and sets of raters, drawn at random, that are looked at."""

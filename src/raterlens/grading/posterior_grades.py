@@ -15,13 +15,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.grading.cuts import Cuts, fair_scores
 from raterlens.models.calibration import Calibration
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 _LEVELS = 8
 """Values of v."""

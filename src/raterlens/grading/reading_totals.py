@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from raterlens.base.types import Array
 from raterlens.capability.population import READINGS
 from raterlens.diagnostics.expected_scores import RaterEffects, category_probabilities, predictor_at
 from raterlens.models.calibration import Calibration
-from raterlens.types import Array
 
 # Numbers in the table of one block of raters: 64 MB.
 _BLOCK = 2**23

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
-from raterlens.errors import OptionError, choose
 from raterlens.estimation.scoring import place, places_of
 from raterlens.grading.cuts import Cut
 from raterlens.grading.decisions import Decisions, decisions, extra_variance
@@ -30,8 +32,6 @@ from raterlens.grading.reading_totals import reading_totals
 from raterlens.models.shared_dimension import BIAS
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, counted
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

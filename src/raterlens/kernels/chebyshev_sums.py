@@ -5,10 +5,10 @@ The same numbers as in `capability/chebyshev_table.py`, where its readable twin 
 
 import numpy as np
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import LANE
 from raterlens.kernels.library import Doubles, Integer, Longs, inside, kernel, refuse_unless, same
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array, Indices
 
 _chebyshev_sums = kernel(
     "chebyshev_sums", *[Integer] * 2, Longs, *[Integer] * 3, *[Doubles] * 5, *[Integer] * 3, *[Doubles] * 2

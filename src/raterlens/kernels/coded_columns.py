@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Bytes,
     Doubles,
@@ -24,8 +26,6 @@ from raterlens.kernels.library import (
     same,
 )
 from raterlens.kernels.student_spans import student_spans
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array, Indices
 
 # Rows of a student up to which each is compared with each.
 _MOST = 256

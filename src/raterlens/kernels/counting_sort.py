@@ -8,8 +8,8 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.types import Indices
 from raterlens.kernels.library import Integer, Ints, Longs, begin_within, inside, kernel, refuse_unless, same
-from raterlens.types import Indices
 
 _sort_rows = kernel("sort_rows", Ints, Integer, Integer, Longs, Longs, Longs)
 _is_sorted = kernel("is_sorted", Ints, Ints, Integer, returns=ctypes.c_int32)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Bytes,
     Doubles,
@@ -23,7 +24,6 @@ from raterlens.kernels.library import (
     refuse_unless,
     same,
 )
-from raterlens.types import Array, Indices
 
 _add_successive = kernel(
     "add_successive", Integer, Ints, Ints, Shorts, Longs, Doubles, Integer, Doubles, Integer, *[Doubles] * 6

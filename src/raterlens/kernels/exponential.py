@@ -1,7 +1,7 @@
 """Exponentials and logarithms of whole arrays, in vectors of the processor (`c/exponential.c`)."""
 
+from raterlens.base.types import Array
 from raterlens.kernels.library import Doubles, Integer, Real, kernel
-from raterlens.types import Array
 
 # Arrays are padded to whole vectors of the processor, unrolled.
 LANE = 16

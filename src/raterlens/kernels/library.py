@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 
 Integer, Real = ctypes.c_int64, ctypes.c_double
 _address, _begin = ctypes.addressof, ctypes.c_char.from_buffer

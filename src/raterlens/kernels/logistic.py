@@ -7,12 +7,12 @@ its readable twin.
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Ints, Longs, kernel, refuse_unless, same
 from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 _ROWS = (Integer, Integer, Longs, Ints, Doubles)
 _essay_logs = kernel("essay_logs", *_ROWS, *[Doubles] * 3, Integer, *[Doubles] * 2)

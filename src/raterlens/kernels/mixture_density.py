@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array
 from raterlens.kernels.library import Doubles, Integer, kernel, refuse_unless, same
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array
 
 _mean_density, _mean_tail = (
     kernel(name, Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3)

@@ -5,10 +5,10 @@ The same averages as in `capability/density_moments.py` and `capability/pass_rat
 
 import numpy as np
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless, same
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array
 
 _normal_averages = kernel(
     "normal_averages", *[Integer] * 3, *[Doubles] * 2, Real, Real, Integer, Doubles, Integer, Doubles, Doubles

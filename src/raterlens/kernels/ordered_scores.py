@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array
 from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array
 
 _graded = *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, Doubles
 _graded_log_prob = kernel("graded_log_prob", *_graded, Doubles)

@@ -16,12 +16,12 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Real, kernel, refuse_unless, same
 from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # Numbers of tables that are worth a thread of their own: it takes a tenth of a millisecond to wake.
 _LEAST = 2**17

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,
@@ -16,7 +17,6 @@ from raterlens.kernels.library import (
     refuse_unless,
     same,
 )
-from raterlens.types import Array, Indices
 
 _count_meetings = kernel("count_meetings", Integer, Longs, Longs, Ints, Longs)
 _sort_meetings = kernel(

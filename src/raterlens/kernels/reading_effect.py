@@ -14,6 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,
@@ -24,9 +27,6 @@ from raterlens.kernels.library import (
     refuse_unless,
     same,
 )
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 _average_readings = kernel(
     "average_readings",

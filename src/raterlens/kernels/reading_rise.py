@@ -6,6 +6,8 @@ The same numbers as `_rises` of `diagnostics/halo_score.py`, its readable twin.
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,
@@ -16,8 +18,6 @@ from raterlens.kernels.library import (
     kernel,
     refuse_unless,
 )
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array, Indices
 
 _reading_rises = kernel(
     "reading_rises", Integer, Integer, Longs, Longs, Ints, *[Doubles] * 3, Integer, *[Doubles] * 2

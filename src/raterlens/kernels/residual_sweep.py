@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,
@@ -18,7 +19,6 @@ from raterlens.kernels.library import (
     refuse_unless,
     same,
 )
-from raterlens.types import Array, Indices
 
 Codes = NDArray[np.integer]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from raterlens.base.types import Array
 from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless
-from raterlens.types import Array
 
 _row_ends = kernel("row_ends", *[Integer] * 4, Real, Doubles, Doubles)
 

@@ -8,6 +8,8 @@ import ctypes
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import LANE, padded
 from raterlens.kernels.library import (
     Doubles,
@@ -21,8 +23,6 @@ from raterlens.kernels.library import (
     same,
 )
 from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,
@@ -22,8 +24,6 @@ from raterlens.kernels.library import (
     same,
 )
 from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.types import Array, Indices
 
 Codes = NDArray[np.integer]
 

@@ -2,9 +2,9 @@
 
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import Doubles, Ints, Longs, begin_within, inside, refuse_unless, same
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Bytes,
     Doubles,
@@ -27,9 +30,6 @@ from raterlens.kernels.library import (
     same,
 )
 from raterlens.kernels.student_spans import student_spans
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 Codes = NDArray[np.int32]
 Keys = NDArray[np.uint64]

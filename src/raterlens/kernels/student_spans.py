@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.parallel.threads import spans
+from raterlens.base.threads import spans
 
 
 def student_spans(student: NDArray[np.int32]) -> list[tuple[int, int]]:

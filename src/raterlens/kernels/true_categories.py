@@ -7,11 +7,11 @@ probability of a student-item's ratings at an ability is a mixture of two number
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Longs, Real, inside, kernel, refuse_unless, same
-from raterlens.parallel.threads import in_threads, spans
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 _expected_truths = kernel(
     "expected_truths", *[Integer] * 2, *[Longs] * 3, *[Doubles] * 4, Integer, Doubles, Integer, *[Doubles] * 4,

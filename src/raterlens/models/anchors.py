@@ -7,14 +7,14 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.base.types import Array, Indices
 from raterlens.config import Anchors, EarlierScale
-from raterlens.errors import OptionError, choose
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, listed, shortened
-from raterlens.types import Array, Indices
 
 Value = TypeVar("Value")
 

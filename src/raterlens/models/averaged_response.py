@@ -3,10 +3,10 @@
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.population import READINGS
 from raterlens.models.responses import Predictor, Response
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.config import HaloKind
 from raterlens.models.capped_log import Capped
@@ -14,8 +16,6 @@ from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.spec import FacetsSpec
 from raterlens.models.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)

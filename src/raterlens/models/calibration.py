@@ -11,14 +11,14 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
+from raterlens.base.errors import choose
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
-from raterlens.errors import choose
 from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
 from raterlens.models.registry import facets_spec
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500

@@ -8,10 +8,10 @@ S, the corner is round and the likelihood smooth enough for the optimiser and fo
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Linked, Predictor
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 CORNER = 0.02
 """Stretch of S over which the corner is rounded. Rounding moves estimates by some hundredths of a standard error at

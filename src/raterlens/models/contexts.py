@@ -6,10 +6,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.parallel.threads import in_blocks
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_blocks
+from raterlens.base.types import Array, Indices
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import listed, shortened
+from raterlens.base.types import Array
 from raterlens.reading.rater_table import read_rater_table
-from raterlens.records import dataclass
-from raterlens.text import listed, shortened
-from raterlens.types import Array
 
 RATER, INTERCEPT = "rater", "intercept"
 

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 
 
 class Effect(Protocol):

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.contexts import Blocks, Contexts
@@ -25,8 +27,6 @@ from raterlens.models.responses import Predictor
 from raterlens.models.sparse_parts import placed, stacked, symmetric
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
 from raterlens.ratings.components import components
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 SMALLEST_COMMON_SLOPE = 0.01
 # Slopes below it change no probability that could be seen: they are 0 within rounding.

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.models.contexts import Contexts
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 ITEM = "item"
 _BLOCK = "interaction "

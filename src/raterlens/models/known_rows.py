@@ -16,6 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.extended_model import ExtendedModel
@@ -23,8 +25,6 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.thresholds import SMALLEST_GAP, Thresholds
 from raterlens.ratings.coded import Facet, Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices, Mask
 
 KNOWN = "known"
 

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices, Mask
 
 
 class Covarying(Protocol):

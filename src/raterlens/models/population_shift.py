@@ -13,11 +13,11 @@ from dataclasses import fields
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 POPULATION = "population"
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.models.facets import FacetsModel
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # Logits beyond which a probability would be 0 in doubles.
 _FAR = 700.0

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from raterlens.base.types import Array, Indices
 from raterlens.models.responses import Adjacent, Graded, Predictor, Response
-from raterlens.types import Array, Indices
 
 
 class Term(NamedTuple):

@@ -11,13 +11,13 @@ from dataclasses import field, fields
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.contexts import Blocks
 from raterlens.models.extended_model import ExtendedModel
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
-from raterlens.records import dataclass
-from raterlens.types import Array, Mask
 
 BIAS = "bias"
 

@@ -20,10 +20,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.models.contexts import Blocks
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 # The slope of a rater who never errs has no finite estimate. At these the error rates of such a rater are below
 # 0.04 %, and data cannot tell slopes apart.

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.types import Array
+from raterlens.base.types import Array
 
 
 def stacked(

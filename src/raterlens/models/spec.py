@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, fields
 from typing import TYPE_CHECKING, get_args
 
+from raterlens.base.records import dataclass
 from raterlens.config import FitConfig, LinkName, Method
-from raterlens.records import dataclass
 
 if TYPE_CHECKING:
+    from raterlens.base.types import Array
     from raterlens.models.effects import Effect
-    from raterlens.types import Array
 
 COMMON = frozenset({"model", "method", "link", "starts", "seed", "standard_errors", "max_iterations"})
 """Options that every model takes."""

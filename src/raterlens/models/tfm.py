@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from raterlens.models.spec import FacetsSpec
 
 if TYPE_CHECKING:
+    from raterlens.base.types import Array
     from raterlens.models.effects import Effect
-    from raterlens.types import Array
 
 
 def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":

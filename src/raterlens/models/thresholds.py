@@ -11,9 +11,9 @@ Thresholds are written as a first one and increments for graded scores, so that 
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.models.contexts import Contexts
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices, Mask
 
 # Graded thresholds stay this far apart, so that every score keeps a probability.
 SMALLEST_GAP = 1e-4

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.linear_algebra import suited_to
+from raterlens.base.memory_pages import usual_pages
+from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError, choose
 from raterlens.kernels.break_even import missed
 from raterlens.models.registry import MODELS
 from raterlens.models.spec import COMMON, FacetsSpec
-from raterlens.parallel.linear_algebra import suited_to
-from raterlens.parallel.memory_pages import usual_pages
 from raterlens.pipeline.facets_checks import check_together
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.steps import Run, Task
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
-from raterlens.text import Message, Option
 
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:

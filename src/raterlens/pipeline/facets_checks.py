@@ -3,17 +3,17 @@
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.text import Message, Option, listed
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.interacting_facets import facets_of
 from raterlens.engine.cells import readings_in
-from raterlens.errors import InputError, OptionError, choose
+from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
 from raterlens.models.build import Options
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, listed
-from raterlens.uncertainty.covariance_kinds import EXPECTED, OBSERVED, check_kind
 
 
 def check_together(config: FitConfig) -> None:

@@ -7,12 +7,15 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
+from raterlens.base.errors import OptionError
+from raterlens.base.meanwhile import meanwhile
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.engine.symmetric import averaged
-from raterlens.errors import OptionError
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
 from raterlens.estimation.marginal import FacetsMarginal
@@ -23,6 +26,23 @@ from raterlens.estimation.scoring import keep_placed, placed_estimate, with_scor
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
+from raterlens.inference.ability_error import ability_errors
+from raterlens.inference.covariance import Covariance
+from raterlens.inference.covariance import covariance as inverted
+from raterlens.inference.covariance_kinds import OBSERVED, covariance_of
+from raterlens.inference.information import observed_information
+from raterlens.inference.interaction_spread import (
+    item_variance,
+    over_interactions,
+    spread_table,
+    with_marginal,
+)
+from raterlens.inference.measurement import check_measurable, largest_of, measured
+from raterlens.inference.numerical_information import differenced_information
+from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
+from raterlens.inference.resampling import redrawn
+from raterlens.inference.shared_information import shared_information
+from raterlens.inference.slope_limits import Reach, slope_limits
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
@@ -33,7 +53,6 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part, lengthened
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
-from raterlens.parallel.meanwhile import meanwhile
 from raterlens.pipeline.facets_checks import (
     check_known,
     check_readings,
@@ -48,27 +67,8 @@ from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
-from raterlens.records import dataclass
 from raterlens.result.tables import tabulate
 from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
-from raterlens.types import Array, Mask
-from raterlens.uncertainty.ability_error import ability_errors
-from raterlens.uncertainty.covariance import Covariance
-from raterlens.uncertainty.covariance import covariance as inverted
-from raterlens.uncertainty.covariance_kinds import OBSERVED, covariance_of
-from raterlens.uncertainty.information import observed_information
-from raterlens.uncertainty.interaction_spread import (
-    item_variance,
-    over_interactions,
-    spread_table,
-    with_marginal,
-)
-from raterlens.uncertainty.measurement import check_measurable, largest_of, measured
-from raterlens.uncertainty.numerical_information import differenced_information
-from raterlens.uncertainty.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
-from raterlens.uncertainty.resampling import redrawn
-from raterlens.uncertainty.shared_information import shared_information
-from raterlens.uncertainty.slope_limits import Reach, slope_limits
 
 # Parameters from which on a matrix takes longer to invert than a test on one thread to be made beside it.
 _LONG_TO_INVERT = 500
@@ -231,7 +231,7 @@ class FacetsTask:
             return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
         information = self._information(estimate.problem, parameters, estimate.nodes)
         if large:
-            from raterlens.uncertainty.sparse_covariance import large_covariance  # most fits do without
+            from raterlens.inference.sparse_covariance import large_covariance  # most fits do without
 
             return large_covariance(information, redundant, held, model)
         if not compiled_code_pays(self.ratings.n_ratings):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from raterlens.errors import OptionError
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
 
 
 def refuse_together(asked: Option, others: Iterable[tuple[Option, bool]]) -> None:

@@ -2,15 +2,15 @@
 
 import numpy as np
 
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.text import Message, Option, counted
 from raterlens.config import FitConfig
 from raterlens.config.interacting_facets import facets_of
-from raterlens.errors import InputError, OptionError, choose
 from raterlens.models.contexts import Contexts
 from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.pipeline.incompatible import refuse_together
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
-from raterlens.text import Message, Option, counted
 
 MOST_CELLS = 3_000
 """Their information is a matrix that is inverted some thirty times."""

@@ -2,23 +2,23 @@
 
 import numpy as np
 
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
-from raterlens.errors import InputError
 from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
 from raterlens.estimation.optimiser import Search
+from raterlens.inference.covariance import Covariance
+from raterlens.inference.latent_class_covariance import LatentClassErrors, latent_class_covariance
 from raterlens.models.registry import latent_class_spec
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
-from raterlens.records import dataclass
 from raterlens.result.latent_class import latent_class_tables
 from raterlens.result.latent_class_warnings import latent_class_warnings
-from raterlens.text import Message, Option
-from raterlens.uncertainty.covariance import Covariance
-from raterlens.uncertainty.latent_class_covariance import LatentClassErrors, latent_class_covariance
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,13 +1,13 @@
 """Pieces of work: whether they can be told apart, and what goes with them."""
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
-from raterlens.errors import InputError
+from raterlens.inference.covariance_kinds import OBSERVED
 from raterlens.pipeline.incompatible import refuse_together
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.pieces import one_each, read_once
-from raterlens.text import Message, Option
-from raterlens.uncertainty.covariance_kinds import OBSERVED
 
 ONCE = Message(
     "each piece is read by one rater, so what differs between a student's pieces cannot be told from what raters see "

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError
 from raterlens.capability.population import Histogram, Normal
 from raterlens.capability.yardstick import PERFECT, STANDARD
 from raterlens.config import Anchors, EarlierScale, FitConfig
-from raterlens.errors import OptionError
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
 from raterlens.models.facets import SHAPE

@@ -3,14 +3,14 @@
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted
+from raterlens.base.types import Mask
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError
 from raterlens.pipeline.incompatible import refuse_together
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, counted
-from raterlens.types import Mask
 
 FEWEST, FEWEST_SHARING = 5, 3
 """Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""

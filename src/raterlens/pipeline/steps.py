@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
+from raterlens.base.dask_cluster import check_client
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.capability.yardstick import Yardstick
-from raterlens.errors import OptionError
 from raterlens.estimation.optimiser import OnProgress, Optimiser
 from raterlens.models.calibration import Calibration
-from raterlens.parallel.dask_cluster import check_client
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -7,10 +7,10 @@ import polars as pl
 from numpy.random import default_rng
 from scipy import special
 
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
-from raterlens.types import Array
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
 from raterlens.planning.reading_tables import ReadingTables, reading_tables, sum_variance
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices
 
 MOST_OUTCOMES = 1_300
 """Combinations of sums that are enumerated per student."""

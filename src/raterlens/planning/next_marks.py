@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import counted, number
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.engine.protocol import Nodes
-from raterlens.errors import OptionError
 from raterlens.estimation.scoring import with_scores
+from raterlens.inference.covariance import in_full
+from raterlens.inference.measurement import measured_fit
+from raterlens.inference.resampling import check_same
 from raterlens.planning.assumed_panel import AssumedPanel, estimated
 from raterlens.planning.people import People, forbidden_pairs, raters_of
 from raterlens.planning.reading_tables import ReadingTables, reading_tables
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count
-from raterlens.text import counted, number
-from raterlens.types import Array, Indices, Mask
-from raterlens.uncertainty.covariance import in_full
-from raterlens.uncertainty.measurement import measured_fit
-from raterlens.uncertainty.resampling import check_same
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import listed, shortened
+from raterlens.base.types import Array, Indices
 from raterlens.reading.rater_table import read_rater_table
-from raterlens.records import dataclass
 from raterlens.simulation.designs import numbered
-from raterlens.text import listed, shortened
-from raterlens.types import Array, Indices
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

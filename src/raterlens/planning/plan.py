@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 from numpy.random import default_rng
 
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted, number
 from raterlens.capability.yardstick import PERFECT, Reference
-from raterlens.drafts import write_whole
-from raterlens.errors import OptionError, choose
 from raterlens.planning.assignment import KINDS, SCHEMES, Assignment, Scheme, assign
 from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, stated
 from raterlens.planning.people import People, forbidden_pairs, raters_of, students_of
 from raterlens.planning.precision import Precision, precision
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count, written
-from raterlens.text import Message, Option, counted, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -4,15 +4,15 @@ import numpy as np
 import polars as pl
 from scipy import linalg
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices, Mask
 from raterlens.capability.yardstick import PERFECT, Reference, Yardstick
+from raterlens.inference.covariance import covariance, in_full
+from raterlens.inference.measurement import measured
 from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import Redundancy
 from raterlens.planning.assumed_panel import AssumedPanel
 from raterlens.planning.expected_information import DesignInformation, design_information
-from raterlens.records import dataclass
-from raterlens.types import Array, Indices, Mask
-from raterlens.uncertainty.covariance import covariance, in_full
-from raterlens.uncertainty.measurement import measured
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

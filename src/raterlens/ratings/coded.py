@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
+from raterlens.base.text import counted, shortened
+from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import inside
 from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.backend import Backend
 from raterlens.ratings.known_answers import KnownAnswers, joined_answers, renumbered
 from raterlens.ratings.long_columns import distinct, distinct_counts, run_starts, run_sums
-from raterlens.text import counted, shortened
 
 T = TypeVar("T")
 Codes = NDArray[np.int32]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from raterlens.parallel.threads import BLOCK
-from raterlens.types import Indices
+from raterlens.base.threads import BLOCK
+from raterlens.base.types import Indices
 
 
 def components(size: int, one: Indices, other: Indices) -> tuple[int, Indices]:

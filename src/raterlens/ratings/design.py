@@ -4,12 +4,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import counted, listed, shortened
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.long_columns import distinct, run_starts
-from raterlens.records import dataclass
-from raterlens.text import counted, listed, shortened
 
 FEW = 10
 """A rater with fewer ratings than this says little, whatever the model."""

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.errors import InputError, choose
+from raterlens.base.errors import InputError, choose
+from raterlens.base.text import counted, shortened
 from raterlens.ratings.coded import Ratings
-from raterlens.text import counted, shortened
 
 MOST_PERIODS = 12
 PERIODS = 4

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.records import dataclass
-from raterlens.types import Indices
+from raterlens.base.records import dataclass
+from raterlens.base.types import Indices
 
 Codes = NDArray[np.int32]
 

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from raterlens.base.types import Array
 from raterlens.ratings.coded import Tally
-from raterlens.types import Array
 
 
 def level_table(labels: pl.Series, tally: Tally, estimates: dict[str, Array]) -> pl.DataFrame:

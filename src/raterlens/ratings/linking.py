@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import counted, listed, shortened
+from raterlens.base.types import Indices
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.design import connected_groups
 from raterlens.ratings.long_columns import distinct
-from raterlens.records import dataclass
-from raterlens.text import counted, listed, shortened
-from raterlens.types import Indices
 
 TARGET_SE = 0.3
 """Of a severity, in logits: a 95 % interval of +-0.6, the difference between 50 and 65 % passes."""

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from raterlens.parallel.threads import in_blocks
+from raterlens.base.threads import in_blocks
 
 Number = TypeVar("Number", bound=np.generic)
 

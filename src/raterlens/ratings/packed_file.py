@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 
 MARK = b"\x89RLPACK\n"
 VERSION = 2

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import distinct_counts
 from raterlens.ratings.packed_file import AnyArray, forget, narrow, writing
-from raterlens.records import dataclass
 
 Counts = NDArray[np.int64]
 

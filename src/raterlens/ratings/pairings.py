@@ -8,10 +8,10 @@ odd ring, such as three raters who each meet the other two, settles it.
 
 import numpy as np
 
+from raterlens.base.text import counted, listed
+from raterlens.base.types import Mask
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
-from raterlens.text import counted, listed
-from raterlens.types import Mask
 
 
 def only_products(ratings: Ratings) -> Mask:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from raterlens.base.types import Indices
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.types import Indices
 
 
 class ByPiece(NamedTuple):

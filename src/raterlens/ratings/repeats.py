@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.types import Indices
 from raterlens.ratings.long_columns import run_starts
-from raterlens.types import Indices
 
 
 def occurrence(

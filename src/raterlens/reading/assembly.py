@@ -7,8 +7,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.errors import InputError
-from raterlens.parallel.threads import in_blocks
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.base.threads import in_blocks
+from raterlens.base.types import Mask
 from raterlens.ratings.coded import Codes, Facet, Ratings
 from raterlens.ratings.known_answers import KnownAnswers, renumbered
 from raterlens.reading.columns import Roles
@@ -25,9 +28,6 @@ from raterlens.reading.repeated_rows import Whole, repeated_rows
 from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.trusted_column import marked_raters
 from raterlens.reading.value_labels import labelled
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, counted, listed, shortened
-from raterlens.types import Mask
 
 ONE_ITEM = "all"
 

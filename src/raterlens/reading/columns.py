@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.reading.patterns import likely_pattern
 from raterlens.reading.proposals.role_detection import Recognised
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, listed, shortened
 
 
 @dataclass(frozen=True, slots=True)

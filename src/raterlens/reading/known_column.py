@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.known_answers import Codes, KnownAnswers
 from raterlens.reading.columns import Roles, those
@@ -16,7 +17,6 @@ from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.levels import combine
 from raterlens.reading.scores import ScoreCoding, parse_scores
-from raterlens.text import Message, Option, counted, listed, shortened
 
 Place = Callable[[int], str]
 

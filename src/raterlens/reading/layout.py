@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from raterlens.base.text import Option
 from raterlens.config import BESIDES, ROW, ReadConfig
 from raterlens.reading.columns import Roles, as_told, assign_roles
 from raterlens.reading.formats.lazy_table import Rows, Table
@@ -14,7 +15,6 @@ from raterlens.reading.proposals.rater_content import rater_by_content
 from raterlens.reading.proposals.role_detection import Look, Recognised, recognise
 from raterlens.reading.proposals.spread_columns import Spread, one_per_item, one_per_rater
 from raterlens.reading.wide import to_long
-from raterlens.text import Option
 
 
 def laid_out(table: Table, understanding: Understanding) -> tuple[Table, Roles]:

@@ -6,13 +6,13 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from raterlens.errors import InputError
-from raterlens.parallel.threads import BLOCK
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import counted, listed, shortened
+from raterlens.base.threads import BLOCK
+from raterlens.base.types import Indices
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.small_numbers import SmallNumbers
-from raterlens.records import dataclass
-from raterlens.text import counted, listed, shortened
-from raterlens.types import Indices
 
 # Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
 MANY = 10_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.types import Mask
+from raterlens.base.types import Mask
 
 
 def everywhere(*shape: int) -> Mask:

@@ -13,10 +13,12 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.memory_pages import usual_pages
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.config import Columns, ReadConfig
-from raterlens.drafts import write_whole
-from raterlens.errors import InputError, OptionError
-from raterlens.parallel.memory_pages import usual_pages
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.long_columns import looked_up
 from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
@@ -36,8 +38,6 @@ from raterlens.reading.proposals.score_scales import understood_scale
 from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.reader import checked
 from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 # Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
 LARGE, CHUNK = 5_000_000, 2**21

@@ -6,9 +6,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.memory_pages import usual_pages
+from raterlens.base.text import Message, Option
 from raterlens.config import COLUMN_ROLES, Columns, ReadConfig
-from raterlens.errors import InputError, OptionError
-from raterlens.parallel.memory_pages import usual_pages
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import SUFFIX, open_packed
 from raterlens.ratings.stored import open_ratings
@@ -16,7 +17,6 @@ from raterlens.reading.assembly import assemble
 from raterlens.reading.formats.file_formats import located, open_table, unreadable
 from raterlens.reading.layout import laid_out
 from raterlens.reading.proposals.findings import Proposal, Understanding
-from raterlens.text import Message, Option
 
 
 def read(

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.text import counted
+from raterlens.base.threads import BLOCK, in_threads
+from raterlens.base.types import Mask
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.parallel.threads import BLOCK, in_threads
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.masks import is_everywhere
-from raterlens.text import counted
-from raterlens.types import Mask
 
 Whole = NDArray[np.integer[Any]]
 

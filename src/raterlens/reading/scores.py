@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.errors import InputError
-from raterlens.parallel.threads import in_threads
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, shortened
+from raterlens.base.threads import in_threads
 from raterlens.reading.proposals.score_words import MISSING, VERDICTS
-from raterlens.records import dataclass
 from raterlens.score_options import map_text
-from raterlens.text import Message, Option, shortened
 
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.records import dataclass
+from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.parallel.threads import BLOCK, in_blocks
 from raterlens.ratings.coded import Codes
-from raterlens.records import dataclass
 
 _NUMBERED = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import polars as pl
 
+from raterlens.base.text import listed, shortened
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.text import listed, shortened
 
 
 def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:

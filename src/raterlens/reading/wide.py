@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import pattern_fields
-from raterlens.errors import InputError
 from raterlens.reading.columns import those
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.patterns import Split, split_names
 from raterlens.reading.proposals.score_words import is_score_word
-from raterlens.text import Message, Option, counted, listed, shortened
 
 SCORE = "{score}"
 MOST_WORDS = 30

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
+from raterlens.base.types import Array
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.models.facets import SHAPE
 from raterlens.report import english as words
 from raterlens.report.drawing import Plot, scale
-from raterlens.types import Array
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

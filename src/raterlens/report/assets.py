@@ -11,10 +11,10 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
+from raterlens.base.text import counted, interval, number, sentence
 from raterlens.charts.palette import css
 from raterlens.charts.verdict_marks import MARKS
 from raterlens.report import english as words
-from raterlens.text import counted, interval, number, sentence
 
 FOLDER = Path(__file__).parent / "templates"
 

@@ -4,7 +4,7 @@ from dataclasses import field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from raterlens.records import dataclass
+from raterlens.base.records import dataclass
 from raterlens.report import english as words
 
 if TYPE_CHECKING:

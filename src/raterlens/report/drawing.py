@@ -12,9 +12,9 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 
+from raterlens.base.types import Array
 from raterlens.charts.label_placement import TYPE, legend_columns, text_width
 from raterlens.charts.verdict_marks import MARKS, Mark
-from raterlens.types import Array
 
 PADDING, TICK, LABEL, TITLE = 6, 5, TYPE, 12
 """In pixels: around the plot, of a tick, and the sizes of type."""

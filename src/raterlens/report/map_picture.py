@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
+from raterlens.base.text import printable
 from raterlens.charts import map_data
 from raterlens.charts.rater_marks import TOLD
 from raterlens.report import english as words
 from raterlens.report.drawing import Axis, Plot, cut, scale
-from raterlens.text import printable
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

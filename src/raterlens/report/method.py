@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from raterlens.base.text import counted, number
 from raterlens.diagnostics.differences import p_words
 from raterlens.report import english as words
 from raterlens.report.reproduce import Reproduction, from_python
-from raterlens.text import counted, number
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import counted, interval, number, sentence
 from raterlens.charts.verdict_marks import MARKS
 from raterlens.diagnostics.earlier_fit import changes
 from raterlens.diagnostics.panel_summary import attention, headline, shared_fault
 from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.report import english as words
-from raterlens.text import counted, interval, number, sentence
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.consequences import Consequences

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from raterlens.base.meanwhile import meanwhile
 from raterlens.diagnostics.findings import Findings, find
 from raterlens.diagnostics.panel_summary import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
-from raterlens.parallel.meanwhile import meanwhile
 from raterlens.ratings.linking import TARGET_SE, Linking, examine_links
 from raterlens.report import english as words
 from raterlens.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.advice import advice
 from raterlens.diagnostics.capability_scale import Scale
+from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.report import english as words
 from raterlens.report.encode import coded, rounded, thousandths
-from raterlens.uncertainty.measurement import Measurement, measured_fit
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from raterlens.base.text import sentence
 from raterlens.charts.verdict_marks import mark
 from raterlens.diagnostics.panel_summary import judged
-from raterlens.text import sentence
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

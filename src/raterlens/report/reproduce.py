@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.records import dataclass
-from raterlens.text import Option
 
 IMPORT = "import raterlens as rl"
 SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"

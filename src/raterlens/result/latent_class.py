@@ -11,14 +11,14 @@ from raterlens import capability
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import LatentClassEstimate, posterior_truth
 from raterlens.estimation.latent_marginal import NO_ABILITY
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.level_tables import level_table
-from raterlens.uncertainty.latent_class_covariance import (
+from raterlens.inference.latent_class_covariance import (
     LatentClassErrors,
     no_errors_seen,
     passes,
     sharpness_of_raters,
 )
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.level_tables import level_table
 
 # Fine enough to average even the steepest prevalence (sigma at its limit) over the population.
 _POPULATION = Nodes.equally_spaced(-8.0, 8.0, 0.05)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from raterlens.base.text import Message, Option, counted, listed
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, SAME_MAXIMUM, LatentClassEstimate
+from raterlens.inference.latent_class_covariance import LatentClassErrors, no_errors_seen, one_sided
 from raterlens.models.signal_detection import LARGEST_SIGMA
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, counted, listed
-from raterlens.uncertainty.latent_class_covariance import LatentClassErrors, no_errors_seen, one_sided
 
 # A sigma below this moves no probability by more than a quarter of a percent.
 _NO_SPREAD = 0.01

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from raterlens.base.types import Array
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.models.responses import Predictor
-from raterlens.types import Array
 
 
 def misled(found: FacetsEstimate) -> dict[str, Array]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import OptionError, choose
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError, choose
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.backend import Backend, as_came

@@ -10,15 +10,15 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
+from raterlens.base.drafts import reason
+from raterlens.base.errors import InputError, RaterlensError
+from raterlens.base.text import shortened
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
-from raterlens.drafts import reason
-from raterlens.errors import InputError, RaterlensError
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.calibration import Calibration
 from raterlens.result.record import Result
 from raterlens.result.summary import summary
-from raterlens.text import shortened
 
 _FORMAT, _VERSION = "raterlens fit", 2
 _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}

@@ -1,9 +1,9 @@
 """A result in a few lines of text."""
 
+from raterlens.base.text import counted
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.panel import PanelSpread
 from raterlens.result.record import Result
-from raterlens.text import counted
 
 
 def summary(result: Result) -> str:

@@ -6,10 +6,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.types import Array
 from raterlens.engine.piece_engine import PieceEngine
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.inference.covariance import Covariance, in_full
+from raterlens.inference.halo_interval import halo_estimates
+from raterlens.inference.intervals import RaterEstimates, Standards
+from raterlens.inference.measurement import RATER_COLUMNS
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.interaction_terms import ITEM, Interaction
@@ -19,11 +24,6 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.ratings.pieces import by_piece
 from raterlens.result.misled_students import misled
-from raterlens.types import Array
-from raterlens.uncertainty.covariance import Covariance, in_full
-from raterlens.uncertainty.halo_interval import halo_estimates
-from raterlens.uncertainty.intervals import RaterEstimates, Standards
-from raterlens.uncertainty.measurement import RATER_COLUMNS
 
 NORMAL_95 = 1.959964
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"

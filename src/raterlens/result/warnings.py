@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.capability.yardstick import (
     CORRECTED,
     LARGEST_EFFECT,
@@ -17,12 +18,11 @@ from raterlens.capability.yardstick import (
 from raterlens.engine.protocol import MOST_NODES
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import sharp_nodes
+from raterlens.inference.covariance import Covariance
 from raterlens.models.calibration import Calibration
 from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import POPULATION
 from raterlens.ratings.coded import Ratings
-from raterlens.text import Message, Option, listed, shortened
-from raterlens.uncertainty.covariance import Covariance
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
 _SHIFTED = 0.1

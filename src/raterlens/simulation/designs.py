@@ -8,10 +8,10 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import shortened
 from raterlens.reading.levels import Levels, code
-from raterlens.records import dataclass
-from raterlens.text import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, shortened
+from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.config import Scale
-from raterlens.errors import OptionError, choose
-from raterlens.records import dataclass
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.truth import LATENT_CLASS, Truth
-from raterlens.text import Message, Option, shortened
-from raterlens.types import Array
 
 # What each model calls its raters' two parameters: how well they tell students apart, and where they draw the line.
 _RATER_PARAMETERS = {

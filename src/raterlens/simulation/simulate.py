@@ -6,14 +6,14 @@ from typing import Any
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import shortened
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
 from raterlens.simulation.designs import Plan, crossed, linked, written
 from raterlens.simulation.draws import RESPONSES
 from raterlens.simulation.parameters import Parameters
 from raterlens.simulation.truth import Truth
-from raterlens.text import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)

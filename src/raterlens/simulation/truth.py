@@ -5,11 +5,11 @@ from dataclasses import field
 import numpy as np
 
 from raterlens import capability
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.capability.curves import curve_of
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 LATENT_CLASS = ("hrm", "dawid-skene")
 """Models in which every student-item has a true category."""

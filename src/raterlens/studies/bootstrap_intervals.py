@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from raterlens.types import Array
-from raterlens.uncertainty.bootstrap import Bootstrap
+from raterlens.base.types import Array
+from raterlens.inference.bootstrap import Bootstrap
 
 _TAILS = np.array([0.025, 0.975])
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from raterlens.records import dataclass
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.paper_designs import simulate_study1, simulate_writing
-from raterlens.types import Array
 
 
 @dataclass(frozen=True, slots=True)

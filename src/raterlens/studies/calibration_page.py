@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from raterlens.base.text import number
 from raterlens.studies.markdown import opening, table, with_error
 from raterlens.studies.markdown import page as joined
-from raterlens.text import number
 
 DEFAULT = "draws (the default)"
 SANDWICH = "draws, sandwich covariance"

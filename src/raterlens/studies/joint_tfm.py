@@ -7,9 +7,9 @@ what the paper prints for the TFM. Only the comparison with its table uses it; `
 import numpy as np
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array
 from raterlens.ratings.coded import Ratings
-from raterlens.records import dataclass
-from raterlens.types import Array
 
 _STEPS = 50
 _SETTLED = 1e-9

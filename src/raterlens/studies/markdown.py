@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from raterlens.text import number
+from raterlens.base.text import number
 
 
 def with_error(value: float, error: float, digits: int = 3) -> str:

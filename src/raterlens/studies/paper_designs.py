@@ -2,12 +2,12 @@
 
 from functools import cache
 
+from raterlens.base.types import Array
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies import paper_tables as paper
-from raterlens.types import Array
 
 
 def simulate_study1(

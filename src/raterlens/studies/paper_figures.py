@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from raterlens import capability
+from raterlens.base.types import Array
 from raterlens.charts.theme import extent
 from raterlens.studies.print_figures import BLUE, lines
-from raterlens.types import Array
 
 ABILITY: Array = np.linspace(-10, 10, 401)
 SEVERITY: Array = np.linspace(-6, 6, 241)

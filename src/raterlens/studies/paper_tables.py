@@ -6,7 +6,7 @@ the other errata. The table of the writing assessment is in `raterlens.simulatio
 
 import numpy as np
 
-from raterlens.types import Array
+from raterlens.base.types import Array
 
 REPLICATIONS = 200
 """In each of the paper's simulation studies."""

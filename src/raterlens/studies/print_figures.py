@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from raterlens.drafts import write_whole
+from raterlens.base.drafts import write_whole
 
 # Okabe and Ito (2008): distinct for any kind of colour vision, and in grey by the dashes that go with them.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (

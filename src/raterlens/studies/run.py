@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from raterlens.drafts import write_whole
-from raterlens.parallel.resumable import OnDone, Parts, Workers, work_through
-from raterlens.records import dataclass
+from raterlens.base.drafts import write_whole
+from raterlens.base.records import dataclass
+from raterlens.base.resumable import OnDone, Parts, Workers, work_through
 from raterlens.studies.study import Study, Task, get_study
 from raterlens.version import __version__
 

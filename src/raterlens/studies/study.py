@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from raterlens.errors import choose
-from raterlens.records import dataclass
+from raterlens.base.errors import choose
+from raterlens.base.records import dataclass
 from raterlens.studies.catalogue import STUDIES, module_of
 
 SEED = 2025

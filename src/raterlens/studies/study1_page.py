@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import number
 from raterlens.config import Method
-from raterlens.records import dataclass
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.accuracy import replications
 from raterlens.studies.markdown import opening, table, with_error
 from raterlens.studies.markdown import page as join
-from raterlens.text import number
 
 METHODS: tuple[Method, ...] = ("hl", "laplace", "mml")
 

@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 
 from raterlens import capability
+from raterlens.base.text import number
+from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method
 from raterlens.facade import fitted
 from raterlens.simulation import writing_assessment as writing
@@ -21,8 +23,6 @@ from raterlens.studies.paper_designs import simulate_writing
 from raterlens.studies.paper_tables import REPLICATIONS
 from raterlens.studies.print_figures import BLUE, VERMILION
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
-from raterlens.types import Array
 
 METHODS: tuple[Method, ...] = ("hl", "mml")
 CONFIGS = {method: FitConfig(method=method, standard_errors=False) for method in METHODS}

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.types import Array
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
@@ -24,7 +25,6 @@ from raterlens.studies.accuracy import label_rows
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
-from raterlens.types import Array
 
 STUDENTS = 500
 ITEMS = (1, 2, 4)

@@ -9,9 +9,11 @@ import polars as pl
 from scipy import special, stats
 
 from raterlens import capability
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig
 from raterlens.facade import Fit, fitted
-from raterlens.records import dataclass
+from raterlens.inference.profile import Profiler
 from raterlens.simulation.simulate import Simulated
 from raterlens.simulation.truth import Truth
 from raterlens.studies.bootstrap_intervals import bias_corrected, kappas, percentile
@@ -30,8 +32,6 @@ from raterlens.studies.calibration_page import (
     page,
 )
 from raterlens.studies.study import Results, Study, Task
-from raterlens.types import Array, Mask
-from raterlens.uncertainty.profile import Profiler
 
 _NORMAL = float(stats.norm.ppf(0.975))
 _DEVIANCE = float(stats.chi2.ppf(0.95, 1))

@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
@@ -17,7 +18,6 @@ from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
 
 RATERS = 40
 YEARS = np.linspace(0, 20, RATERS)

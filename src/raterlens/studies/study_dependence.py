@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.types import Array
 from raterlens.config import FitConfig, HaloKind
 from raterlens.diagnostics.halo_test import CLEAR, of_common
 from raterlens.facade import Fit, fitted
@@ -20,7 +21,6 @@ from raterlens.studies.accuracy import label_rows
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
-from raterlens.types import Array
 
 SPREADS = (0.0, 0.5, 1.0)
 """Of the reading effect that ratings are drawn with."""

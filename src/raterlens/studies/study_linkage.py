@@ -11,6 +11,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import number
+from raterlens.base.types import Array, Indices
 from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
@@ -18,8 +20,6 @@ from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
-from raterlens.types import Array, Indices
 
 RATERS, ITEMS, WORK = 8, 4, 48
 COMMON = (0, 2, 4, 8, 16, 24, 48)

@@ -13,6 +13,8 @@ import polars as pl
 from numpy.random import Generator
 from scipy import stats
 
+from raterlens.base.text import number
+from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import Simulated, simulate
@@ -20,8 +22,6 @@ from raterlens.studies.accuracy import accuracy, compare, replications
 from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
-from raterlens.types import Array
 
 RATERS = 12
 SLOPE: Array = np.tile([0.6, 1.0, 1.4, 2.0], 3)

@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from raterlens import capability
+from raterlens.base.text import number
+from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.ratings.coded import Ratings
@@ -21,8 +23,6 @@ from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import opening, page, statistic, table, with_error
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
-from raterlens.types import Array, Mask
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.4)
 EVERYONE, FEW = "all raters", "three of twelve raters"

@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.true_pass_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
-from raterlens.records import dataclass
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.print_figures import COLOURS
 from raterlens.studies.study import Results, Study, Task
-from raterlens.types import Array, Indices
 
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300

@@ -12,6 +12,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.types import Array
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
@@ -23,7 +24,6 @@ from raterlens.reading.reader import read
 from raterlens.studies.accuracy import label_rows
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.study import Results, Study, Task
-from raterlens.types import Array
 
 SIZES = (400, 1600)
 """Students; the larger panel is fitted with both effects only."""

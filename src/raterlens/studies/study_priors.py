@@ -13,17 +13,17 @@ import polars as pl
 from scipy import stats
 
 from raterlens import capability
+from raterlens.base.records import dataclass
+from raterlens.base.text import number
+from raterlens.base.types import Array
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig, Prior
 from raterlens.facade import Fit, fitted
-from raterlens.records import dataclass
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.markdown import opening, page, table, with_error
 from raterlens.studies.paper_designs import simulate_study1, simulate_writing
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
-from raterlens.types import Array
 
 PRIORS: tuple[Prior, ...] = ("none", "panel")
 QUANTITIES = {

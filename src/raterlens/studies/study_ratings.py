@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
@@ -18,7 +19,6 @@ from raterlens.studies.accuracy import accuracy, compare, label_rows, replicatio
 from raterlens.studies.markdown import opening, page, statistic, table, with_error
 from raterlens.studies.print_figures import lines
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
 
 METHODS: tuple[Method, ...] = ("hl", "laplace", "mml")
 RATERS, TOTAL, SIGMA = 20, 40_000, 1.5

@@ -9,17 +9,17 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import number
+from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.facade import Fit, fitted
-from raterlens.records import dataclass
 from raterlens.simulation.simulate import simulate
 from raterlens.simulation.truth import Truth
 from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
 from raterlens.studies.markdown import opening, page, statistic, table
 from raterlens.studies.print_figures import COLOURS, SHAPES
 from raterlens.studies.study import Results, Study, Task
-from raterlens.text import number
-from raterlens.types import Array
 
 SIZES = (200, 800, 3200)
 RATERS, ITEMS = 8, 4

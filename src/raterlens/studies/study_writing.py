@@ -12,8 +12,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.facade import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.formats.file_formats import open_table
@@ -23,7 +24,6 @@ from raterlens.studies import paper_tables as paper
 from raterlens.studies.print_figures import BLUE, two_kinds
 from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.writing_page import page
-from raterlens.text import Message, Option
 
 ITEMS = {"spe": "specificity", "coh": "coherence", "str": "structure", "gra": "grammar", "con": "content"}
 TOPICS = {"Fami": "Family", "Scho": "School", "Spor": "Sport"}

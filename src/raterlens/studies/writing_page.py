@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from raterlens.base.text import number
+from raterlens.base.types import Array, Mask
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import paper_tables as paper
 from raterlens.studies.markdown import page as join
 from raterlens.studies.markdown import table
 from raterlens.studies.study import Results
-from raterlens.text import number
-from raterlens.types import Array, Mask
 
 RATERS = writing.RATERS
 _GMF_PARAMETERS_MORE = len(RATERS) - 1

@@ -9,8 +9,8 @@ import pytest
 
 from raterlens.app.cli import main as cli
 from raterlens.app.cli.main import AT_FAULT, FAILED, main, unforeseen
-from raterlens.errors import OptionError
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
 from tests.support.command_line import RUN, Captured, small_table
 
 

@@ -18,12 +18,12 @@ from raterlens.app.cli.options import (
     read_config,
     several,
 )
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.errors import OptionError
 from raterlens.export.bounds import Bounds
 from raterlens.models.registry import MODELS
 from raterlens.report.reproduce import flag
-from raterlens.text import Option
 from tests.support.command_line import Captured
 
 

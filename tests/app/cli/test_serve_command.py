@@ -3,7 +3,7 @@
 import pytest
 
 from raterlens.app.cli.serve_command import Limits, serve
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.report.reproduce import as_flag
 
 

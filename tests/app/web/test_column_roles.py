@@ -3,8 +3,8 @@
 import pytest
 
 from raterlens.app.web.column_roles import read_config
+from raterlens.base.errors import OptionError
 from raterlens.config import ReadConfig
-from raterlens.errors import OptionError
 
 LONG = {"pupil": "student", "judge": "rater", "topic": "rater", "task": "item", "mark": "score"}
 WIDE = {"pupil": "student", "judge": "rater", "style": "score", "plot": "score", "day": "facet"}

@@ -4,8 +4,8 @@ import pytest
 
 from raterlens.app.web.fit_pages import chosen_config, chosen_decisions
 from raterlens.app.web.refusals import RefusedError
+from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.errors import OptionError
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
 
 ROLES = {f"role-{place}": role for place, role in enumerate(("student", "rater", "item", "score"))}

@@ -6,9 +6,9 @@ import pytest
 
 from raterlens.app.web.option_labels import FIELDS, label
 from raterlens.app.web.words import TABLE
+from raterlens.base.text import Option
 from raterlens.config import FIT_OPTIONS, READ_OPTIONS, LinkName, Method, Scale
 from raterlens.models.registry import MODELS
-from raterlens.text import Option
 from tests.support.web_clients import LONG, send, visiting
 
 

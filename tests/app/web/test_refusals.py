@@ -1,8 +1,8 @@
 """Errors of the package as refusals."""
 
 from raterlens.app.web.refusals import refused
-from raterlens.errors import OptionError
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
 
 
 def test_an_error_names_the_field_and_speaks_as_the_pages_do() -> None:

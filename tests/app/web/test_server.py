@@ -10,7 +10,7 @@ import pytest
 
 from raterlens.app.web.server import serve
 from raterlens.app.web.settings import Settings
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from tests.support.web_servers import serving
 
 

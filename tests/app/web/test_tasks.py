@@ -10,7 +10,7 @@ import pytest
 from raterlens.app.web.column_roles import read_config
 from raterlens.app.web.option_labels import label
 from raterlens.app.web.tasks import check, compare, fit, preview
-from raterlens.errors import InputError, OptionError, RaterlensError
+from raterlens.base.errors import InputError, OptionError, RaterlensError
 
 ROLES = {name: name for name in ("student", "rater", "item", "score")}
 

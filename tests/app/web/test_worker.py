@@ -3,8 +3,8 @@
 from typing import Any
 
 from raterlens.app.web.worker import _do
-from raterlens.errors import InputError
-from raterlens.text import Message, Option
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
 
 REMEDY = Message("give ", Option("cut", 3))
 

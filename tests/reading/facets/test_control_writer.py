@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import OptionError
+from raterlens.base.errors import OptionError
 from raterlens.reading.facets.control_writer import write_facets
 from raterlens.reading.reader import read
 

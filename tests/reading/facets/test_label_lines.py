@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.facets.label_lines import FacetLabels, read_facet
 from raterlens.reading.facets.syntax import lines_of
 from raterlens.reading.reader import read

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.facets.model_lines import Model, RatingScale, read_model, read_scale
 from raterlens.reading.facets.syntax import Line, lines_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.facets.syntax import Line, fields, lines_of, name_of, numbers, span, values
 
 

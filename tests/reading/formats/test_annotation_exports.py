@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.annotation_exports import (
     argilla,
     doccano,

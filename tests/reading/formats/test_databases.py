@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.reader import read
 from tests.support.reading_files import FILES
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 from raterlens.reading.reader import read
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.evaluation_exports import deepeval, lm_eval, promptfoo, refuse_aggregates
 from raterlens.reading.reader import read
 from tests.reading.corpus import exports

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.export_rows import Export, Row
 
 

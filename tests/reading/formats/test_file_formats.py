@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.file_formats import FORMATS, SUFFIXES, is_control_file, located
 from raterlens.reading.reader import read
 from tests.support.reading_files import FILES

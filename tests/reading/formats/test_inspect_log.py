@@ -13,7 +13,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, main
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 
 DATA = Path(__file__).parents[2] / "data"
 LOGS = ["inspect.eval", "inspect.json.gz"]

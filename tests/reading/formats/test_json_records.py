@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.reader import read
 
 

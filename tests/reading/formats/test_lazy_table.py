@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from raterlens.base.errors import InputError, OptionError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.reading.formats.lazy_table import (
     Table,
     choice,

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.reader import read
 from tests.support.reading_files import FILES
 

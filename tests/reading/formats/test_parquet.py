@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.parquet import read_folder, read_parquet
 from raterlens.reading.reader import read
 

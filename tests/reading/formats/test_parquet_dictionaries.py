@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats import parquet_dictionaries
 from raterlens.reading.formats.parquet_dictionaries import numbered_texts
 from raterlens.reading.reader import read

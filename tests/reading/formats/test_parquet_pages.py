@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.parquet import read_parquet
 from raterlens.reading.formats.parquet_pages import check_pages
 

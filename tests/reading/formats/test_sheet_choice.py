@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.proposals.findings import UncertainError
 from raterlens.reading.reader import read
 from tests.reading.corpus.truth import workbook

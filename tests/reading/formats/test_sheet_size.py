@@ -7,7 +7,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.sheet_size import check_size
 from raterlens.reading.reader import read
 

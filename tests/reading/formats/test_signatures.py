@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.file_formats import FORMATS
 from raterlens.reading.formats.signatures import OLE, format_of
 

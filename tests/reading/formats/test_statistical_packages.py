@@ -8,7 +8,7 @@ import pytest
 import rdata
 from pyreadstat import write_sav
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.statistical_packages import whole
 from raterlens.reading.reader import read
 from tests.support.reading_files import FILES

@@ -10,7 +10,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.streams import plain_file
 from tests.support.reading_files import FILES
 

@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
+from raterlens.base.text import Option, worded
 from raterlens.config import ReadConfig
 from raterlens.reading.proposals.findings import Finding, UncertainError, Understanding
-from raterlens.text import Option, worded
 
 SURE = Finding("4 sheets", "read together", (Option("table", "*"),))
 ASKED = Finding(

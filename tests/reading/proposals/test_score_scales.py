@@ -5,8 +5,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.proposals.score_scales import scale_of
 from raterlens.reading.scores import parse_scores
 

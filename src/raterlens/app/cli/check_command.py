@@ -23,12 +23,12 @@ from raterlens.app.cli.options import (
 )
 from raterlens.app.cli.progress import watching
 from raterlens.app.cli.writing import print_json
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.errors import OptionError
 from raterlens.export.bounds import Bounds
-from raterlens.records import dataclass
 from raterlens.report.reproduce import Request
-from raterlens.text import Message, Option
 
 PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
 
@@ -63,7 +63,7 @@ class GateOutput:
 
 def write_text(path: Path, text: str, option: str) -> None:
     """A file that appears when it is whole."""
-    from raterlens.drafts import write_whole  # not before it is needed
+    from raterlens.base.drafts import write_whole  # not before it is needed
 
     write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
 

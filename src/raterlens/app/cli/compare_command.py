@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from raterlens.app.cli.writing import print_json
-from raterlens.errors import OptionError
-from raterlens.text import counted
+from raterlens.base.errors import OptionError
+from raterlens.base.text import counted
 
 
 def compare(

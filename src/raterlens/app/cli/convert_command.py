@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config
-from raterlens.drafts import write_whole
-from raterlens.errors import OptionError, choose
-from raterlens.text import counted
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import counted
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings

@@ -26,10 +26,10 @@ from raterlens.app.cli.options import (
 )
 from raterlens.app.cli.progress import Watch, watching
 from raterlens.app.cli.writing import print_json
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.report.reproduce import CONTROL_FILE_OPTIONS, Request
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig
@@ -115,12 +115,12 @@ def _with_command(error: InputError, request: Request) -> InputError:
 def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable[[], None]:
     """What `fit` does once everything was checked that can be checked without the data; it returns what shows it."""
     # heavy, so not before it is needed
+    from raterlens.base.dask_cluster import cluster_at
+    from raterlens.base.meanwhile import meanwhile
     from raterlens.diagnostics.findings import find
     from raterlens.export.folder import write_results
     from raterlens.fitting import fit_as_clear, load
     from raterlens.grading.asked_decisions import AskedDecisions
-    from raterlens.parallel.dask_cluster import cluster_at
-    from raterlens.parallel.meanwhile import meanwhile
     from raterlens.pipeline.steps import Run
 
     previous = None if output.previous is None else load(output.previous)

@@ -25,10 +25,10 @@ from raterlens.app.cli.options import (
 )
 from raterlens.app.cli.progress import watching
 from raterlens.app.cli.writing import print_json
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.report.reproduce import Request
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.export.bounds import Bounds

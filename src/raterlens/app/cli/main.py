@@ -15,7 +15,7 @@ from cyclopts import CycloptsError
 from raterlens.app.cli.commands import app
 from raterlens.app.cli.lighter_polars import lighten_polars
 from raterlens.app.cli.writing import abandon_stdout
-from raterlens.errors import RaterlensError, missing_charts
+from raterlens.base.errors import RaterlensError, missing_charts
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 

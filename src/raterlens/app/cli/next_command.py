@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config
-from raterlens.drafts import write_whole
+from raterlens.base.drafts import write_whole
 
 if TYPE_CHECKING:
     from raterlens.facade import Fit

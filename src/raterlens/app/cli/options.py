@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import CovarianceKind, FitConfig, LinkName, Method, ReadConfig, Scale
-from raterlens.errors import OptionError
 from raterlens.export.bounds import Bounds
 from raterlens.models.registry import MODELS
-from raterlens.text import Message, Option, between_commas
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)

@@ -8,8 +8,8 @@ from cyclopts import Group, Parameter
 from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import one_of
 from raterlens.app.cli.writing import print_json
-from raterlens.records import dataclass
-from raterlens.text import counted
+from raterlens.base.records import dataclass
+from raterlens.base.text import counted
 
 if TYPE_CHECKING:
     from raterlens.planning.plan import MarkingPlan

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, ReadOptions, read_config, several
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.charts.chart_names import CHARTS, Needs
-from raterlens.errors import InputError, OptionError, choose
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from raterlens.errors import OptionError
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 """What the extra `web` brings."""

@@ -7,12 +7,12 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.convert_command import Kind, Target, kind_of, write_ratings
 from raterlens.app.cli.options import one_of
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.config import LinkName
-from raterlens.drafts import write_whole
-from raterlens.errors import OptionError
 from raterlens.models.registry import MODELS
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from raterlens.drafts import write_whole
-from raterlens.errors import OptionError, choose
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted
 from raterlens.export.folder import check_folder
-from raterlens.records import dataclass
 from raterlens.studies.catalogue import FIGURES, STUDIES
-from raterlens.text import Message, Option, counted
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -66,7 +66,7 @@ def study(
         )
     check_folder(runs.out)
     # heavy, so not before it is needed
-    from raterlens.parallel.dask_cluster import cluster_at
+    from raterlens.base.dask_cluster import cluster_at
 
     with cluster_at(runs.cluster) as client:
         if name == FIGURES:
@@ -77,7 +77,7 @@ def study(
 
 def _study(name: str, runs: Runs, client: "Client | None") -> None:
     # heavy, so not before it is needed
-    from raterlens.parallel.resumable import replace_text
+    from raterlens.base.resumable import replace_text
     from raterlens.studies.print_figures import save
     from raterlens.studies.run import Folder, run
     from raterlens.studies.study import get_study

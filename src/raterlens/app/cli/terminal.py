@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from raterlens.app.cli.writing import abandon_stdout
+from raterlens.base.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 from raterlens.report.reproduce import as_flag
-from raterlens.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from dataclasses import field
 
 from raterlens.app.web.option_labels import label
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import sentence, worded
 from raterlens.config import ROW, ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.patterns import likely_pattern
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.role_detection import Look, recognise
 from raterlens.reading.proposals.spread_columns import score_columns, swapped_pattern
 from raterlens.reading.reader import understood
-from raterlens.records import dataclass
-from raterlens.text import sentence, worded
 
 TYPED = ("cut", "bands", "map")
 """What is said of scores in fields of the page."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from raterlens.base.errors import OptionError
+from raterlens.base.text import listed
 from raterlens.config import ROW, ReadConfig
-from raterlens.errors import OptionError
-from raterlens.text import listed
 
 ROLES = ("student", "rater", "item", "score", "facet")
 """A table whose rows have several scores has several columns with the role `score`: each is an item."""

@@ -15,8 +15,8 @@ from raterlens.app.web.sessions import Fitted, Session
 from raterlens.app.web.state import AppState, app_state
 from raterlens.app.web.table_pages import reading, take_choices
 from raterlens.app.web.words import WORDS
+from raterlens.base.errors import choose
 from raterlens.config import FitConfig
-from raterlens.errors import choose
 from raterlens.models.registry import MODELS
 
 FILES = {

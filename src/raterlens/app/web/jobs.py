@@ -15,7 +15,7 @@ from typing import Any
 from raterlens.app.web.option_labels import FIELDS
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import GIGABYTE
-from raterlens.parallel.processes import ONE_THREAD
+from raterlens.base.processes import ONE_THREAD
 
 LOOK = 0.25
 """Seconds between two looks at the memory of a process."""

@@ -1,8 +1,8 @@
 """Options that a message mentions, in the words of the pages: fields and choices there, not arguments of Python."""
 
 from raterlens.app.web.words import TABLE
+from raterlens.base.text import Option
 from raterlens.report.reproduce import as_flag
-from raterlens.text import Option
 
 _CHOICES = {"method": "methods", "link": "links", "scale": "scales", "prior": "priors"}
 _TYPED = ("cut", "wide", "bands", "map", "decide")

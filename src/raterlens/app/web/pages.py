@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.state import app_state
 from raterlens.app.web.words import TABLE, WORDS
+from raterlens.base.text import counted, number, sentence
 from raterlens.models.registry import MODELS
-from raterlens.text import counted, number, sentence
 from raterlens.version import __version__
 
 HERE = Path(__file__).parent

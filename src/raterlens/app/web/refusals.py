@@ -1,7 +1,7 @@
 """What a visitor is told when something is refused."""
 
 from raterlens.app.web.option_labels import FIELDS, label
-from raterlens.errors import RaterlensError
+from raterlens.base.errors import RaterlensError
 
 
 class RefusedError(Exception):

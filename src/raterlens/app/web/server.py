@@ -23,9 +23,9 @@ from raterlens.app.web.refusals import RefusedError, refused
 from raterlens.app.web.security import Guard
 from raterlens.app.web.settings import LOOPBACK, Settings
 from raterlens.app.web.state import AppState
-from raterlens.errors import OptionError, RaterlensError
+from raterlens.base.errors import OptionError, RaterlensError
+from raterlens.base.text import Message, Option
 from raterlens.report.assets import script, style
-from raterlens.text import Message, Option
 
 KINDS = {".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
 

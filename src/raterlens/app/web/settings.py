@@ -3,8 +3,8 @@
 import os
 from dataclasses import field
 
-from raterlens.parallel.threads import available_cores
-from raterlens.records import dataclass
+from raterlens.base.records import dataclass
+from raterlens.base.threads import available_cores
 
 MEGABYTE = 1_000_000
 GIGABYTE = 1_000_000_000

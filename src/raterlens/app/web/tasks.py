@@ -10,13 +10,14 @@ from typing import Any
 
 from raterlens.app.web.column_guesses import TYPED, guess
 from raterlens.app.web.option_labels import label
+from raterlens.base.errors import InputError, OptionError, RaterlensError
+from raterlens.base.text import Message, counted, listed, sentence, worded
 from raterlens.charts.fit_comparison import compared
 from raterlens.charts.output import svg
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
-from raterlens.errors import InputError, OptionError, RaterlensError
 from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.export.excel import check_excel
 from raterlens.export.folder import write_results
@@ -34,7 +35,6 @@ from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read as read_ratings
 from raterlens.report.document import Document
 from raterlens.report.reproduce import Request
-from raterlens.text import Message, counted, listed, sentence, worded
 
 Say = Callable[[dict[str, Any]], None]
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import MEGABYTE, Settings
-from raterlens.records import dataclass
+from raterlens.base.records import dataclass
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

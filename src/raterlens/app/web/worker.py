@@ -51,8 +51,8 @@ def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
     # With the tasks, after the first page.
     from raterlens.app.cli.main import unforeseen
     from raterlens.app.web.option_labels import label
-    from raterlens.errors import RaterlensError
-    from raterlens.text import worded
+    from raterlens.base.errors import RaterlensError
+    from raterlens.base.text import worded
 
     try:
         result = tasks[task["task"]](**task["arguments"], progress=lambda seen: say({"progress": seen}))

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import counted, listed
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.facets.observations import Observations, observe
 from raterlens.reading.facets.specification import Control, parse_control
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.proposals.role_words import usual_role
-from raterlens.text import counted, listed
 
 SCORE = "score"
 RATINGS_ONLY = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from raterlens.drafts import write_whole
-from raterlens.errors import choose
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import choose
 from raterlens.ratings.coded import Ratings
 
 _SEPARATORS = str.maketrans({",": " ", "=": " ", ";": " ", "\t": " ", "\n": " ", "\r": " ", '"': "'"})

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, listed
 from raterlens.config import Anchors, Columns, ReadConfig
-from raterlens.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.assembly import assemble
 from raterlens.reading.columns import Roles
@@ -14,8 +16,6 @@ from raterlens.reading.facets.control_table import RATINGS_ONLY, TERMS_ONLY, con
 from raterlens.reading.layout import laid_out
 from raterlens.reading.proposals.findings import Understanding
 from raterlens.reading.reader import checked
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, listed
 
 COMMON_SLOPE = "tfm"
 """The model of FACETS itself: every rater has the same slope."""

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import shortened
 from raterlens.reading.facets.syntax import END, MOST, Line, fields, span
-from raterlens.records import dataclass
-from raterlens.text import shortened
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import takewhile
 
+from raterlens.base.records import dataclass
+from raterlens.base.text import shortened
 from raterlens.reading.facets.syntax import END, Line, fields, span
-from raterlens.records import dataclass
-from raterlens.text import shortened
 
 _CODE = re.compile(r"([DRBPM])(\d*)(K?)", re.IGNORECASE)
 HIGHEST = 9

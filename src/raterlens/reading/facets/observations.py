@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from raterlens.base.text import counted, shortened
 from raterlens.reading.facets.specification import Control
 from raterlens.reading.facets.syntax import Line, span, values
-from raterlens.text import counted, shortened
 
 
 @dataclass(slots=True)

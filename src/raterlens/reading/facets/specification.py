@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from raterlens.drafts import reason
-from raterlens.errors import InputError
+from raterlens.base.drafts import reason
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.reading.facets.label_lines import FacetLabels, read_facet
 from raterlens.reading.facets.model_lines import Model, RatingScale, read_model, read_scale
 from raterlens.reading.facets.syntax import END, Line, fields, lines_of, name_of, numbers
-from raterlens.text import Message, Option, listed, shortened
 
 _FACETS = re.compile(r"^[ \t]*fac[a-z ]*=\s*\d", re.IGNORECASE | re.MULTILINE)
 _REST = re.compile(r"^[ \t]*(data|models?|labels?)[a-z ]*[=,]", re.IGNORECASE | re.MULTILINE)

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import NoReturn
 
-from raterlens.errors import InputError
-from raterlens.records import dataclass
-from raterlens.text import shortened
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import shortened
 
 END = "*"
 MOST = 1_000_000

@@ -6,7 +6,7 @@ Each export is a list of records about one task; its annotators are raters, its 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.export_rows import Export, Record, Row
 
 _BOOKKEEPING = (

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import polars as pl
 
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Rows, Table, choice, rows_of, series_of
 from raterlens.reading.formats.optional_packages import require
 

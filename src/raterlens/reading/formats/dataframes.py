@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
+from raterlens.base.text import shortened
 from raterlens.ratings.backend import Backend
 from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of, series_of
-from raterlens.text import shortened
 
 if TYPE_CHECKING:
     import narwhals as nw

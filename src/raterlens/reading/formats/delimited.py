@@ -18,15 +18,15 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.headers import is_upper, joined, named
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.formats.quotes import has_quotes, swallowed, well_quoted
 from raterlens.reading.formats.surroundings import Text, separator_of, trimmed
 from raterlens.reading.formats.text_encodings import encoding_of
 from raterlens.reading.proposals.role_words import is_identifier, is_other, usual_role
-from raterlens.text import Message, Option, counted, listed, shortened
 
 PEEK = 1 << 16
 LONGEST = 1 << 30

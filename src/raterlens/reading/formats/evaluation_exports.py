@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.export_rows import Export, Record, Row
 
 _UNREAD = ("could not extract", "could not parse", "no output", "api error", "failed to parse", "no grading")

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import listed
 from raterlens.reading.formats.lazy_table import Table, rows_of, series_of
 from raterlens.reading.proposals.findings import Finding
-from raterlens.records import dataclass
-from raterlens.text import listed
 
 Record = Mapping[str, Any]
 

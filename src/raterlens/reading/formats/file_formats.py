@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
+from raterlens.base.drafts import reason
+from raterlens.base.errors import InputError, choose
+from raterlens.base.text import Message, Option, shortened
 from raterlens.config import ReadConfig
-from raterlens.drafts import reason
-from raterlens.errors import InputError, choose
 from raterlens.ratings.packed_file import SUFFIX as PACKED
 from raterlens.reading.formats.lazy_table import Table, suffix_of
 from raterlens.reading.formats.openers import (
@@ -26,7 +27,6 @@ from raterlens.reading.formats.openers import (
 from raterlens.reading.formats.parquet import read_folder, read_parquet
 from raterlens.reading.formats.signatures import OLE, Format, format_of
 from raterlens.reading.formats.streams import STANDARD_INPUT, plain_file
-from raterlens.text import Message, Option, shortened
 
 _ZIP = b"PK\x03\x04"
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")

@@ -9,15 +9,15 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.annotation_exports import ANNOTATION_TOOLS
 from raterlens.reading.formats.evaluation_exports import DOCUMENTS, EVALUATION_TOOLS, refuse_aggregates
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
 from raterlens.reading.formats.lazy_table import Table, table_of
 from raterlens.reading.formats.text_encodings import encoding_of
 from raterlens.reading.proposals.findings import Finding
-from raterlens.text import Message, Option
 
 _TOOLS = (
     '"annotations"',

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.errors import InputError, choose
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, listed
+from raterlens.base.types import Mask
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError, choose
 from raterlens.ratings.backend import Backend
 from raterlens.reading.proposals.findings import Finding
-from raterlens.records import dataclass
-from raterlens.text import Message, Option, listed
-from raterlens.types import Mask
 
 if TYPE_CHECKING:
     from raterlens.reading.formats.parquet_dictionaries import NumberedTexts

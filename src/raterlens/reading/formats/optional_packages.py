@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 
 
 def require(package: str, extra: str, file: str) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of
 from raterlens.reading.formats.parquet_dictionaries import NumberedTexts, numbered_texts
 from raterlens.reading.formats.parquet_pages import check_pages

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.threads import in_threads, spans
+from raterlens.base.types import Indices
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.parallel.threads import in_threads, spans
 from raterlens.ratings.coded import Codes
 from raterlens.reading.formats.compact_protocol import Fields, Record
 from raterlens.reading.formats.parquet_pages import TAIL
-from raterlens.types import Indices
 
 # Fields of parquet's records, by their numbers (parquet.thrift), and what is understood here.
 _SCHEMA, _GROUPS, _COLUMNS, _GROUP_ROWS, _ABOUT = 2, 4, 1, 3, 3

@@ -6,12 +6,12 @@ from itertools import accumulate
 
 import polars as pl
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, listed
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, like_item, like_rater
 from raterlens.reading.proposals.role_words import is_identifier, mentions, tier
-from raterlens.text import Message, Option, listed
 
 ALL_SHEETS = "*"
 """What is asked for where sheets are to be read together."""

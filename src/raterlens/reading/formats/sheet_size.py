@@ -11,8 +11,8 @@ from posixpath import join, normpath
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from raterlens.errors import InputError
-from raterlens.text import Message, Option, counted
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted
 
 MOST = 30_000_000
 """Cells up to the last one, blanks included, that any sheet may have: 26 columns of all the rows that Excel knows."""

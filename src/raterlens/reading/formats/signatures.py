@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.lazy_table import Table
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """Old Excel workbooks begin like this, and new ones that are protected by a password."""

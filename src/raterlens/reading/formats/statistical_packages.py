@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.dataframes import read_frame
 from raterlens.reading.formats.lazy_table import Rows, Table, choice, rows_of, suffix_of
 from raterlens.reading.formats.optional_packages import require
-from raterlens.text import Message, Option
 
 END_OF_STATA = b"</stata_dta>"
 _ZSAV, _ZLIB_AT_MOST = b"$FL3", 1_032

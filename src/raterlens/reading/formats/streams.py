@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
-from raterlens.errors import InputError
+from raterlens.base.errors import InputError
 from raterlens.reading.formats.optional_packages import require
 
 STANDARD_INPUT = "-"

@@ -8,9 +8,9 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from raterlens.base.text import counted, listed
 from raterlens.reading.formats.headers import header_row
 from raterlens.reading.proposals.findings import Finding
-from raterlens.text import counted, listed
 
 SEPARATORS = (",", ";", "\t", "|")
 PEEK = 1 << 16

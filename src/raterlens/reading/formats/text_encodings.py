@@ -3,8 +3,8 @@
 import codecs
 from pathlib import Path
 
+from raterlens.base.text import Option
 from raterlens.reading.proposals.findings import Finding
-from raterlens.text import Option
 
 PIECE = 1 << 20
 WINDOWS = "cp1252"

@@ -6,15 +6,15 @@ from typing import Any
 
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.formats.headers import header_row, is_upper, joined, named
 from raterlens.reading.formats.lazy_table import Rows, Table, choice
 from raterlens.reading.formats.optional_packages import require
 from raterlens.reading.formats.sheet_choice import ALL_SHEETS, chosen_sheet, joined_sheets
 from raterlens.reading.formats.sheet_size import check_size
 from raterlens.reading.proposals.findings import Finding
-from raterlens.text import Message, Option, counted, listed
 
 PEEK = 20
 """Rows among which the header is looked for."""

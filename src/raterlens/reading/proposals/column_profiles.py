@@ -6,10 +6,10 @@ from typing import Literal
 
 import polars as pl
 
+from raterlens.base.records import dataclass
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.proposals.score_words import MISSING, is_score_word
 from raterlens.reading.scores import stripped
-from raterlens.records import dataclass
 
 ROWS = 4_000
 """Looked at, spread over the table."""

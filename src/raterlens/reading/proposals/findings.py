@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
-from raterlens.records import dataclass
-from raterlens.text import Message, Option
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import Option, counted, shortened
 from raterlens.reading.levels import Levels
 from raterlens.reading.proposals.findings import Finding
-from raterlens.text import Option, counted, shortened
 
 SHOWN = 3
 """Groups of spellings that a note names."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from raterlens.base.text import Option, listed
 from raterlens.reading.proposals.column_profiles import depends
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, like_rater
 from raterlens.reading.proposals.role_detection import Look, Recognised
 from raterlens.reading.proposals.role_words import is_other
-from raterlens.text import Option, listed
 
 FEW = 0.5
 """Share of the rows that a rater's labels may be at most."""

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import polars as pl
 
+from raterlens.base.text import Option, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.proposals.column_profiles import Profile, profiles, sampled
@@ -24,7 +25,6 @@ from raterlens.reading.proposals.role_words import (
     stems,
     tier,
 )
-from raterlens.text import Option, shortened
 
 ROLES = ("student", "rater", "item", "score")
 

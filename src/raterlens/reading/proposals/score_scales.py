@@ -7,15 +7,15 @@ from typing import Any
 
 import polars as pl
 
+from raterlens.base.errors import InputError
+from raterlens.base.text import Option, counted, listed
 from raterlens.config import ReadConfig
-from raterlens.errors import InputError
 from raterlens.reading.proposals.findings import Finding, Understanding
 from raterlens.reading.proposals.role_words import known, stems
 from raterlens.reading.proposals.score_bands import suggested_bands, suggested_cut
 from raterlens.reading.proposals.score_words import MISSING, ladder, leading_numbers, letters, stars, verdict
 from raterlens.reading.scores import HIGHEST, ScoreCoding, stripped
 from raterlens.score_options import map_text
-from raterlens.text import Option, counted, listed
 
 Tally = dict[str | float, int]
 """How often each text or number occurs."""

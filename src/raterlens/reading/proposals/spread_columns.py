@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from raterlens.base.text import Option, listed
 from raterlens.reading.formats.headers import JOINT
 from raterlens.reading.patterns import FIELDS, Split, is_grid, split_names
 from raterlens.reading.proposals.column_profiles import depends
@@ -13,7 +14,6 @@ from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, like_item, like_rater, sides
 from raterlens.reading.proposals.role_detection import Look
 from raterlens.reading.proposals.role_words import USUAL, is_other, known, plain, tier
-from raterlens.text import Option, listed
 
 _JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
 _FRAMES = ("{} ({})", "{} [{}]")

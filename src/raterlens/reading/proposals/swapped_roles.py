@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
+from raterlens.base.text import Option
 from raterlens.reading.columns import Roles
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.role_words import tier
-from raterlens.text import Option
 
 FEW, MANY = 5, 8
 """Up to 5 students, and 8 times as many of something else."""

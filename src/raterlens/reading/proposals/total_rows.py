@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
+from raterlens.base.text import Option, listed, shortened
+from raterlens.base.types import Mask
 from raterlens.reading.levels import Levels
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, total_pattern
-from raterlens.text import Option, listed, shortened
-from raterlens.types import Mask
 
 
 def total_rows(

@@ -1,0 +1,220 @@
+"""A Dask cluster: finding it, making sure that its workers can do the work, and giving them tasks."""
+
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.threads import one_thread
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+# Seconds to wait for a scheduler, and for its first worker.
+SCHEDULER, WORKERS = 10, 60
+# Workers with another release of these would misread what they are sent, or compute something else.
+_SAME = ("raterlens", "distributed")
+
+
+class ClusterLostError(ConnectionError):
+    """Nobody is left to do the work."""
+
+
+@contextmanager
+def cluster_at(
+    address: str | None, scheduler_timeout: float = SCHEDULER, workers_timeout: float = WORKERS
+) -> "Iterator[Client | None]":
+    """A client of the scheduler at `address`, closed at the end; None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client  # an optional package
+    except ImportError as error:
+        raise OptionError(
+            "a cluster needs the package distributed",
+            "run: pip install 'raterlens[cluster]'",
+            value=address,
+            option="cluster",
+        ) from error
+    try:
+        with warnings.catch_warnings():
+            # Told as an error below, in one line, where it matters.
+            warnings.filterwarnings("ignore", message="Mismatched versions")
+            client = Client(address, timeout=scheduler_timeout)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address!r} ({error})",
+            "start one with: dask scheduler, and workers with: dask worker ADDRESS",
+            value=address,
+            option="cluster",
+        ) from error
+    with client:
+        _wait_for_workers(client, address, workers_timeout)
+        check_versions(client)
+        yield client
+
+
+def _wait_for_workers(client: "Client", address: str, timeout: float) -> None:
+    if client.scheduler_info(n_workers=-1)["workers"]:
+        return
+    start = f"start some with: dask worker {address}"
+    print(
+        f"raterlens: the Dask scheduler at {address} has no workers yet; waiting {timeout} s for one ({start})",
+        file=sys.stderr,
+    )
+    try:
+        client.wait_for_workers(1, timeout=timeout)
+    except TimeoutError as error:
+        raise InputError(
+            f"the Dask scheduler at {address!r} has no workers after {timeout} s",
+            start,
+            value=address,
+            option="cluster",
+        ) from error
+
+
+def check_client(client: object) -> None:
+    """Raise where it is not a client of a Dask cluster."""
+    if not hasattr(client, "submit") or not hasattr(client, "scatter"):
+        raise OptionError(
+            f"client is a {type(client).__name__}",
+            "give a distributed.Client, which pip install 'raterlens[cluster]' brings",
+            value=client,
+            option="client",
+        )
+
+
+def check_versions(client: "Client") -> None:
+    """Raise where a worker has no Raterlens, or another release of what must be the same everywhere."""
+    from importlib.metadata import version  # only with a cluster
+
+    here = {name: version(name) for name in _SAME} | {"python": _minor(platform.python_version())}
+    found = client.get_versions(packages=["raterlens"])
+    everyone = {f"the worker at {address}": about for address, about in found["workers"].items()}
+    for who, about in ({"the scheduler": found["scheduler"]} | everyone).items():
+        there = about["packages"] | {"python": _minor(about["packages"]["python"])}
+        for name, wanted in here.items():
+            if there.get(name) != wanted:
+                seen = f"no {name}" if there.get(name) is None else f"{name} {there[name]}"
+                raise InputError(
+                    f"{who} has {seen}, where here it is {wanted}",
+                    "install the same everywhere, for example with: "
+                    f"pip install 'raterlens[cluster]=={here['raterlens']}'",
+                    value=there.get(name),
+                    option="cluster",
+                )
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def on_cluster(
+    work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task], client: "Client"
+) -> Generator[tuple[Task, Result], None, None]:
+    """Each task with `work(shared, task)`, in the order in which they get ready; those of a worker that dies go on
+    elsewhere."""
+    if not tasks:
+        return
+    sent = share(client, shared)
+    waiting = dict(zip(client.map(_work, tasks, work=work, shared=sent, pure=False), tasks, strict=True))
+    try:
+        for future in _ready(client, waiting):
+            yield waiting.pop(future), future.result()
+    finally:
+        with suppress(Exception):  # of a cluster that is gone
+            client.cancel(list(waiting))
+
+
+def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]":
+    """Tasks as they get ready, until none is waiting any more."""
+    from distributed import as_completed  # an optional package
+
+    while waiting:
+        try:
+            yield from as_completed(list(waiting), timeout=WORKERS)
+        except TimeoutError:
+            check_alive(client)
+
+
+def addresses(client: "Client") -> frozenset[str]:
+    """Of the workers that take tasks: one that is only starting would have them done by others."""
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    return frozenset(at for at, about in workers.items() if about["status"] == "running")
+
+
+def homes(client: "Client", n: int) -> list[dict[str, Any]]:
+    """For each of `n` pieces, as options of a task, where to keep it: neighbours together, as what is added up should
+    not travel. Where that worker is gone, another will do."""
+    threads = {at: about["nthreads"] for at, about in client.scheduler_info(n_workers=-1)["workers"].items()}
+    places = [at for at in sorted(threads) for _ in range(threads[at])]
+    if not places:
+        return [{}] * n
+    return [
+        {"workers": [places[which * len(places) // n]], "allow_other_workers": True} for which in range(n)
+    ]
+
+
+def result(client: "Client", future: "Future") -> Any:
+    """What a task came to, as long as there are workers."""
+    while True:
+        try:
+            return future.result(timeout=WORKERS)
+        except TimeoutError:
+            if future.status == "error":
+                raise
+            check_alive(client)
+
+
+def check_alive(client: "Client", timeout: float = WORKERS) -> None:
+    """Raise where no worker is there, nor comes."""
+    try:
+        client.wait_for_workers(1, timeout=timeout)
+    except Exception as error:
+        raise ClusterLostError(
+            f"the Dask cluster is gone: no worker for {timeout} s ({error}); start it again, and where the fit has a "
+            "checkpoint, go on with resume"
+        ) from error
+
+
+def share(client: "Client", value: Any) -> "Future":
+    """A value for all workers, as the result of a task.
+
+    What a dead worker had of it is then computed again by the scheduler. Scattered data would be lost, and scattering
+    to a worker that has just died does not end.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return client.submit(itself, value, pure=False)
+
+
+def lost(error: BaseException) -> bool:
+    """Whether it is the cluster that failed, not the work."""
+    # An optional package.
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    known = (CancelledError, KilledWorker, CommClosedError, TimeoutError, OSError)
+    # Named differently by different releases: data whose only holder is gone.
+    return isinstance(error, known) or type(error).__name__ in ("FutureCancelledError", "NoSuchTaskError")
+
+
+# --------------------------------------------------------------------------------------------- on a worker
+
+
+def itself(value: Any) -> Any:
+    return value
+
+
+def _work(task: Task, work: Callable[[Any, Task], Result], shared: Any) -> Result:
+    with one_thread():
+        return work(shared, task)

@@ -1,0 +1,159 @@
+"""Standard errors of abilities that know that raters and items are estimated, too.
+
+A student's posterior is taken at the estimates. They have errors of their own, which move its mean: by
+
+    d E[θ] / d x = Cov(θ, d log p(ratings | θ) / d x)
+
+over the posterior, so that with V the covariance of the estimates x the variance of an ability is that of its posterior
+plus (d E / d x) V (d E / d x)'. With five raters of sixty students, the posterior alone leaves out a third of it.
+
+Slopes that ran to a limit have no variance in V. How far they could be from it is known by profile likelihood, and
+with it what means and variances of abilities are there.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.base.types import Array
+from raterlens.engine.product_nodes import ProductNodes
+from raterlens.engine.protocol import Matrix, MovesMeans
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.halo_marginal import HaloMarginal
+from raterlens.estimation.marginal import EssayMarginal
+from raterlens.estimation.methods import on_scale
+from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.inference.cell_scores import cell_scores, few_kinds
+from raterlens.inference.covariance import Covariance, in_full
+from raterlens.inference.halo_information import halo_scores
+from raterlens.inference.sandwich import summed_scores
+from raterlens.inference.shared_information import ability_gradient
+from raterlens.inference.slope_limits import Reach
+from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.models.known_rows import as_modelled
+from raterlens.models.population_shift import POPULATION, population_of
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.stored import StoredRatings
+
+# Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
+MOST_RATINGS = 100_000
+_BLOCK = 4_096
+# In standard errors.
+_STEP = 0.1
+# How far a slope is from the limit that it ran to, on average and in standard errors: E|z|.
+_USUALLY = np.sqrt(2 / np.pi)
+
+
+def ability_errors(
+    found: FacetsEstimate, ratings: Ratings, spread: Covariance | None, reach: Reach | None = None
+) -> Array:
+    """(students,)"""
+    posterior = found.moments.sd
+    if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
+        return posterior
+    if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
+        of_means = ability_gradient(found.problem, found.parameters, found.nodes)
+        added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
+    elif found.model.pieces or (found.model.smooth and not isinstance(found.problem, HaloMarginal)):
+        added = _along_axes(found, spread)
+    elif (by_essays := _by_essays(found, in_full(spread.matrix))) is not None:
+        added = by_essays
+    else:
+        added = _quadratic(_gradient(found, ratings), spread.matrix)
+    if reach is not None:
+        for there, fall in zip(reach.unheld, reach.falls, strict=True):
+            moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
+            added += ((moved.mean - found.moments.mean) / fall) ** 2
+            added += _USUALLY / fall * (moved.sd**2 - posterior**2)
+    total = posterior**2 + np.maximum(added, 0.0)
+    # Whoever knows nothing of a student but the population is off by no more.
+    of_all = POPULATION in found.model.blocks
+    mean, sd = population_of(found.model, found.parameters) if of_all else (0.0, 1.0)
+    most = np.maximum(posterior**2, sd**2 + (found.moments.mean - mean) ** 2)
+    return np.asarray(np.sqrt(np.minimum(total, most)))
+
+
+def _quadratic(rows: sparse.csr_array, matrix: Matrix) -> Array:
+    """(rows,): `row @ matrix @ row` of each."""
+    if isinstance(matrix, np.ndarray) and compiled_code_pays(rows.nnz * len(matrix)):
+        from raterlens.kernels.score_sums import quadratic_forms  # may be missing
+
+        return quadratic_forms(rows, matrix)
+    found = np.empty(rows.shape[0])
+    for first in range(0, len(found), _BLOCK):
+        some = rows[first : first + _BLOCK]
+        found[first : first + _BLOCK] = some.multiply(some @ matrix).sum(axis=1)
+    return found
+
+
+def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
+    """The same by differences along the axes of the covariance, where pieces differ, or the students' distribution
+    depends on parameters of its own."""
+    values, vectors = np.linalg.eigh(in_full(spread.matrix))
+    lower, upper = found.model.bounds(allow_reversed=True)
+    added = np.zeros(len(found.moments.sd))
+    for axis in (vectors * np.sqrt(np.maximum(values, 0.0))).T[values > 1e-6 * values.max()]:
+        ahead, back = (
+            found.problem.moments(
+                np.clip(found.parameters + sign * _STEP * axis, lower, upper), found.nodes
+            ).mean
+            for sign in (1, -1)
+        )
+        added += ((ahead - back) / (2 * _STEP)) ** 2
+    return added
+
+
+def _by_essays(found: FacetsEstimate, spread: Array) -> Array | None:
+    """(students,): the same from the scores of whole essays, without a gradient of each student; None where cells are
+    something else."""
+    problem, x, nodes = found.problem, found.parameters, found.nodes
+    plain = isinstance(problem, EssayMarginal) and POPULATION not in found.model.blocks
+    if not plain or not isinstance(problem.engine, MovesMeans) or not few_kinds(problem, nodes):
+        return None
+    scores = cell_scores(problem, x, nodes)
+    return problem.engine.mean_variances(
+        problem.tables(x, nodes), nodes, scores, np.ascontiguousarray(spread)
+    )
+
+
+def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
+    """(students, parameters): of the posterior means."""
+    t = found.nodes.points
+
+    def about_mean(posterior: Array) -> Array:
+        deviation = t - (posterior @ t)[:, None]
+        deviation *= posterior
+        return deviation
+
+    if isinstance(found.problem, HaloMarginal):
+        gradient = _of_readings(found, found.problem, ratings, about_mean)
+    else:
+        gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
+    if POPULATION not in found.model.blocks:
+        return gradient
+    # θ = mean + sd z, with the mean and log sd among the parameters.
+    mean, sd = population_of(found.model, found.parameters)
+    place = found.model.blocks[POPULATION].start
+    own = np.zeros((len(found.moments.mean), found.model.blocks.size))
+    own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean
+    return sparse.csr_array(sd * gradient + own)
+
+
+def _of_readings(
+    found: FacetsEstimate, problem: HaloMarginal, ratings: Ratings, weighted: Callable[[Array], Array]
+) -> sparse.csr_array:
+    """(students, parameters): the scores of each student's readings, summed over nodes with these weights."""
+    model, x, nodes = problem.model, found.parameters, found.nodes
+    counts = problem.grouped(as_modelled(ratings, model), model.contexts).counts
+    scores = halo_scores(problem, x, nodes)
+    parts = []
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(x, nodes), nodes):
+        own, weight = counts[rows].tocoo(), weighted(posterior)
+        length = np.diff(scores.first)[own.col]
+        student, times = np.repeat(own.row, length), np.repeat(own.data, length)
+        row = np.arange(len(student)) + np.repeat(scores.first[own.col] - np.cumsum(length) + length, length)
+        value = times * np.einsum("eq,eq->e", weight[student], scores.table[row])
+        shape = len(posterior), model.blocks.size
+        parts.append(sparse.csr_array((value, (student, scores.parameter[row])), shape=shape))
+    return sparse.csr_array(sparse.vstack(parts, format="csr"))

@@ -1,0 +1,164 @@
+"""A calibrated panel on a yardstick: what `fit.raters` shows, and what `fit.capability` restates."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.base.errors import OptionError
+from raterlens.base.memo import kept_with
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option
+from raterlens.base.types import Array
+from raterlens.capability.index import Index
+from raterlens.capability.yardstick import (
+    ABSOLUTE,
+    AVERAGE,
+    CORRECTED,
+    MAX,
+    PERFECT,
+    Measure,
+    Yardstick,
+    severity_of_origin,
+    slope_of_yardstick,
+    students_of,
+)
+from raterlens.inference.intervals import (
+    RaterEstimates,
+    Standards,
+    curve_estimates,
+    estimates_and_standards,
+    measure,
+    rater_estimates,
+    standards,
+)
+from raterlens.inference.largest_slope import corrected_largest, expected_largest, likely_largest
+from raterlens.inference.panel_draws import Measured
+from raterlens.models.calibration import MOST_RATERS, Calibration
+from raterlens.models.facets import SHAPE
+from raterlens.models.panel import Panel
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
+
+RATER_COLUMNS = (
+    *("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"),
+    *("sharpness", "sharpness_se", "sharpness_low", "sharpness_high"),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurement:
+    """Raters, where they stand on the yardstick, and the index that follows."""
+
+    panel: Panel
+    on: Measured
+    index: Index
+    sigma: Measure
+    origin: Measure
+    absolute: bool
+    """Severities are counted from none of the raters."""
+
+    def raters(self, *, with_intervals: bool = True) -> RaterEstimates:
+        return rater_estimates(self.panel, self.on, self.index, with_intervals=with_intervals)
+
+    def raters_and_standards(self) -> tuple[RaterEstimates, Standards]:
+        """Besides, how many students pass where the average rater (or the one that the origin stands for) passes
+        half."""
+        if self.absolute:
+            average = severity_of_origin(AVERAGE, len(self.panel.slope), self.panel.aside)
+            on = measure(self.panel, self.sigma, average, is_most=self.on.is_most)
+            return self.raters(), standards(on, self.index)
+        return estimates_and_standards(self.panel, self.on, self.index)
+
+    def only(self, rows: NDArray[np.int64]) -> "Measurement":
+        """Of these raters alone, with the same numbers."""
+        return replace(self, on=self.on.of(rows))
+
+    def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:
+        """kappa(theta): a row for every rater (`raters` names those that are measured) and ability."""
+        try:
+            theta = np.atleast_1d(np.asarray(abilities, np.float64))
+        except (TypeError, ValueError):
+            theta = np.empty(0)
+        if theta.ndim != 1 or not theta.size or not np.isfinite(theta).all():
+            raise OptionError(
+                Message(Option("theta", abilities)),
+                "give an ability or a list of abilities, all finite",
+                value=abilities,
+                option="theta",
+            )
+        found = curve_estimates(self.on, self.index, theta)
+        return pl.DataFrame(
+            {
+                "rater": raters.gather(np.repeat(np.arange(len(raters)), len(theta))),
+                "theta": np.tile(theta, len(raters)),
+                "kappa": found.kappa.ravel(),
+                "kappa_low": found.low.ravel(),
+                "kappa_high": found.high.ravel(),
+            }
+        )
+
+
+def measured(
+    calibration: Calibration, yardstick: Yardstick, ability: Array, error: Array, item: str | None = None
+) -> Measurement:
+    """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
+    panel, raters = calibration.panel(item), calibration.labels["rater"]
+    students = students_of(
+        yardstick.population, ability, error, calibration.effects.get(SHAPE), calibration.piece_variance
+    )
+    sigma = _slope(yardstick, raters, panel)
+    origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
+    on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
+    index = Index(calibration.curve(item), students, yardstick.reference == PERFECT)
+    return Measurement(panel, on, index, sigma, origin, yardstick.origin == ABSOLUTE)
+
+
+def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -> Measurement:
+    """The panel of a facets fit on any yardstick: found once, for all who ask."""
+    return kept_with(fit, ("measured", yardstick, item), lambda: _measured_fit(fit, yardstick, item))
+
+
+def _measured_fit(fit: "Result", yardstick: Yardstick, item: str | None) -> Measurement:
+    calibration = fit.calibration
+    assert calibration is not None
+    has_errors = calibration.covariance is not None
+    check_measurable(yardstick, standard_errors=has_errors)
+    students = fit.table("students").select("theta", "theta_se").to_numpy()
+    return measured(calibration, yardstick, students[:, 0], students[:, 1], item)
+
+
+def _slope(yardstick: Yardstick, raters: pl.Series, panel: Panel) -> Measure:
+    """Sigma as a function of the slopes."""
+    if panel.largest is not None and yardstick.reference in (MAX, CORRECTED):
+        # Of a sample of raters the largest slope is expected to be larger than the largest of their means.
+        weights = np.zeros(len(panel.slope)) if panel.covariance is None else expected_largest(panel).weights
+        return Measure(panel.largest - float(weights @ np.abs(panel.slope)), weights)
+    many = len(raters) > MOST_RATERS and np.ptp(panel.slope) > 0
+    if many and panel.covariance is not None and yardstick.reference == MAX:
+        return likely_largest(panel)
+    slope = slope_of_yardstick(yardstick.reference, raters, panel.slope, panel.candidates)
+    if panel.covariance is not None and yardstick.follows_from_errors:
+        return corrected_largest(panel, slope)
+    return slope
+
+
+def largest_of(calibration: Calibration) -> float:
+    """The largest slope of a sample of raters, on average over what is known of all of them."""
+    panel = calibration.panel()
+    size = np.abs(panel.slope)
+    return float(size.max()) if panel.covariance is None else expected_largest(panel).of(size)
+
+
+def check_measurable(yardstick: Yardstick, *, standard_errors: bool) -> None:
+    """Raise where the yardstick needs more than there is, before any work."""
+    if yardstick.follows_from_errors and not standard_errors:
+        raise OptionError(
+            Message(Option("reference", CORRECTED), " follows from standard errors"),
+            Message("leave out ", Option("standard_errors", False)),
+            option="reference",
+        )

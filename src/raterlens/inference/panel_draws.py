@@ -1,0 +1,176 @@
+"""Normal draws of what is known of each rater: slope, severity, yardstick and reading effect, on all cores."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raterlens.base.records import dataclass
+from raterlens.base.threads import in_threads, one_thread
+from raterlens.base.types import Array
+from raterlens.capability.yardstick import LARGEST_SLOPE
+from raterlens.inference.slope_scale import between, skewed
+from raterlens.models.panel import SlopeLimits
+
+Result = TypeVar("Result")
+
+TWO_SIDED = 1.96
+FLATTEST = 1e-6
+"""A yardstick's slope in a draw; no rater's slope matters below it."""
+_DRAWS = 1_000
+# Raters whose draws are looked at together, about half of a panel on each of two cores; or as many as fit into memory.
+_FEW, _BLOCK = 25, 250
+_MANY = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """A panel on its yardstick: slope a, severity eta from the origin, and sigma."""
+
+    a: Array
+    """Slopes that ran to the limit, or of raters who are not linked to the rest, are at most those of the others."""
+    eta: Array
+    sigma: float
+    origin: float
+    joint: Array | None
+    """(raters, 3, 3): covariance of (a_r, eta_r, sigma); with a fourth, the variance of the reading effect, if any."""
+    falling: Array
+    most: float
+    """No slope is above it."""
+    is_most: bool
+    """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+    sampled: bool = False
+    """Raters were fitted as a sample of raters: slopes may be negative, and what is known of each is skewed."""
+    rival: "Rival | None" = None
+    """Whom the yardstick competes with, where it is one of the raters and the best of them."""
+    halo: Array | None = None
+    """Variances of the reading effect; None where the model has none."""
+    limits: SlopeLimits | None = None
+    """How far slopes could be from their estimates, where that was looked for."""
+
+    @property
+    def halos(self) -> Array | float:
+        return 0.0 if self.halo is None else self.halo
+
+    @property
+    def sigmas(self) -> Array:
+        return np.full_like(self.a, max(self.sigma, FLATTEST))
+
+    def of(self, rows: NDArray[np.int64]) -> "Measured":
+        """These raters alone, on the yardstick of all."""
+        rival = self.rival
+        if rival is not None:
+            place = np.flatnonzero(rows == rival.of)
+            rival = replace(rival, of=int(place[0])) if len(place) else None
+        return replace(
+            self,
+            a=self.a[rows],
+            eta=self.eta[rows],
+            joint=None if self.joint is None else self.joint[rows],
+            falling=self.falling[rows],
+            rival=rival,
+            halo=None if self.halo is None else self.halo[rows],
+            limits=None if self.limits is None else self.limits.of(rows),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """The runner-up of a panel, as the yardstick's draws see it."""
+
+    of: int
+    """The yardstick."""
+    slope: float
+    joint: Array
+    """(3, 3): covariance of the yardstick's slope and severity and the runner-up's slope."""
+
+
+class Draws(NamedTuple):
+    """Of some of the raters, each (raters, draws)."""
+
+    a: Array
+    eta: Array
+    sigma: Array
+    halo: Array | float
+
+
+def over_draws(
+    on: Measured, work: Callable[[slice, Draws], Result], *, each_by_itself: bool = True
+) -> list[Result]:
+    """`work` on the draws of some raters after the other, in order.
+
+    `each_by_itself`: it takes no tables for all of its draws together, so that few raters at a time, on all cores, cost
+    no more. How many does not depend on the machine: numbers must not.
+    """
+    drawn, n = _drawn(on), len(on.a)
+    if not each_by_itself:
+        blocks = [slice(first, min(first + _MANY, n)) for first in range(0, n, _MANY)]
+        return [work(rows, drawn(rows)) for rows in blocks]
+
+    def part(first: int) -> Result:
+        rows = slice(first, min(first + size, n))
+        with one_thread():
+            return work(rows, drawn(rows))
+
+    size = min(max(_FEW, -(-n // 2)), _BLOCK)
+    return in_threads(part, range(0, n, size))
+
+
+def _drawn(on: Measured) -> Callable[[slice], Draws]:
+    """The draws of any rows: the same normal numbers for everyone."""
+    assert on.joint is not None
+    normal = _normal(on.joint.shape[1])
+    numbers = [on.a, on.eta, on.sigmas, *(() if on.halo is None else (on.halo,))]
+    joint, centre = on.joint.copy(), np.stack(numbers, axis=1)
+    if on.rival is not None:
+        joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
+    values, vectors = np.linalg.eigh(joint)
+    root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))[:, None]).swapaxes(0, 1))
+    reversible = on.sampled or (on.a < 0).any()
+
+    def of(rows: slice) -> Draws:
+        # Each in an array of its own, without gaps: kernels would copy others.
+        slope, eta, sigma, *halos = (own[rows] @ normal for own in root)
+        for place, drawn in enumerate((slope, eta, sigma, *halos)):
+            drawn += centre[rows, place, None]
+        a = slope if reversible or on.limits is not None else np.maximum(slope, 0.0, out=slope)
+        if on.sampled:
+            a = skewed(on.a[rows, None], a)
+        elif on.limits is not None:
+            a, eta = within_limits(on, rows, slope, eta, normal[0])
+        np.abs(sigma, out=sigma)
+        if on.is_most:
+            np.maximum(sigma, np.abs(a) if reversible else a, out=sigma)
+        halo = np.maximum(halos[0], 0.0, out=halos[0]) if halos else 0.0
+        return Draws(a, eta, np.maximum(sigma, FLATTEST, out=sigma), halo)
+
+    return of
+
+
+@cache
+def _normal(dimensions: int) -> Array:
+    """(dimensions, draws): standard normal numbers, each with its opposite."""
+    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, dimensions))
+    drawn = np.ascontiguousarray(np.concatenate([half, -half]).T)
+    drawn.flags.writeable = False
+    return drawn
+
+
+def within_limits(
+    on: Measured, rows: slice, slopes: Array, severities: Array, normal: Array
+) -> tuple[Array, Array]:
+    """Slopes and severities of draws (raters, draws) that reach as far as profile likelihood says, severities following
+    slopes; a slope that is held has no error of its own, and follows the standard normal numbers instead."""
+    assert on.joint is not None
+    assert on.limits is not None
+    limits, joint, a = on.limits.of(rows), on.joint[rows], on.a[rows, None]
+    deviation = np.sqrt(np.maximum(joint[:, :1, 0], 0.0))
+    spare = np.broadcast_to(normal, slopes.shape).copy()
+    z = np.divide(slopes - a, deviation, out=spare, where=deviation > 0)
+    along = np.divide(joint[:, :1, 1], deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
+    follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / TWO_SIDED
+    return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), severities + (follows - along) * z

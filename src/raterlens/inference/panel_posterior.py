@@ -1,0 +1,351 @@
+"""What is known of a small panel's raters where the spreads of the prior are uncertain, too.
+
+On a small panel the ratings say little about how much raters differ. For each of several spreads of slopes s the mode
+is found; there the log-likelihood is nearly quadratic, so that over the spread of severities v everything is known in
+closed form. Each pair (s, v) is weighted by the likelihood marginal over all parameters (Laplace) times a density
+proportional to s v exp(-2 s - v / m), m the usual slope: neither spread collapses to 0, and neither runs away where
+raters are few. That of s is highest at half a usual slope, which is also what two raters are taken to differ by. The
+mean and covariance of this mixture are the estimates and their uncertainty.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy import linalg
+
+from raterlens.base.records import dataclass
+from raterlens.base.types import Array, Mask
+from raterlens.engine.protocol import Matrix, Nodes
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.estimation.methods import on_scale, sharp_moments
+from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
+from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
+from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.models.panel import PanelSpread
+from raterlens.models.redundancy import Redundancy, centre, redundancy
+
+# Panels for which the spreads' uncertainty matters, and can be afforded.
+MOST_RATERS, MOST_RATINGS = 50, 50_000
+# Steps of log s, in its own standard deviations and by themselves.
+_STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5
+# A spread whose weight is below exp(-4.5) of the best one's does not count.
+_NO_MATTER = 4.5
+# Spreads of severities that are looked at, from so many standard deviations of log v below to as many above.
+_SEVERITY_SPREADS, _AROUND = 9, 3.0
+# The likeliest spreads before anything is known, relative to a usual slope. Slopes of two raters are taken to have it.
+_OF_SLOPES, _OF_SEVERITIES = 0.5, 1.0
+_MOST_CLIMBS = 40
+# A step that promises less than the square of this is not worth taking.
+_ARRIVED = 1e-3
+_REFIT = 0.3
+_NOTHING = 1e-8
+_NO_MAXIMUM = 1e4
+# Of a spread about which the ratings say nothing, the interval is from a fiftieth to fifty times.
+_LEAST_KNOWN = 0.25
+# In standard errors, other parameters known: the information hardly changes over such a distance.
+_SAME = 0.5
+
+Information = Callable[[FacetsMarginal, Array, Nodes], Matrix]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _At:
+    """The mode at one spread of slopes, and the mixture over spreads of severities around it."""
+
+    prior: PanelPrior
+    mode: Array
+    inverse: Array
+    log_weight: float
+    mean: Array
+    matrix: Array
+    severity_weights: Array
+
+
+def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstimate:
+    """The estimate with what is not known about the spreads averaged out.
+
+    Parameters
+    ----------
+    information
+        Of the likelihood alone, at a problem's parameters and nodes.
+    """
+    prior = found.problem.prior
+    assert prior is not None
+    panel = _Panel(found, prior, information)
+    components = list(panel.walk(prior))
+    weights = _normalised(np.array([one.log_weight for one in components]))
+    mean, matrix = _mixed(weights, [(one.mean, one.matrix) for one in components])
+    spread = _summary(components, weights, mean)
+    mean = centre(found.model, _likely(panel, mean, components[int(np.argmax(weights))].mode), found.held)
+    if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
+        mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
+    settled = prior.at(_relative(components, weights), spread.severity)
+    problem = found.problem.under(settled)
+    moments = sharp_moments(problem, mean, problem.moments(mean, found.nodes))
+    return replace(
+        found,
+        problem=problem,
+        parameters=mean,
+        value=problem.value(mean, found.nodes),
+        moments=on_scale(found.model, mean, moments),
+        posterior=PanelPosterior(matrix, panel.first.undetermined, spread),
+    )
+
+
+def _likely(panel: "_Panel", mean: Array, mode: Array) -> Array:
+    """The mean, unless it is far less likely than the best mode: few ratings may leave slopes and difficulties that
+    multiply each other so uncertain that an average of both is unlike either."""
+    at_mean, at_mode = (panel.plain.value(x, panel.found.nodes).objective for x in (mean, mode))
+    return mean if at_mean >= at_mode - len(mean) / 2 else mode
+
+
+class _Panel:
+    """A fit, ready to be looked at under other spreads."""
+
+    def __init__(self, found: FacetsEstimate, prior: PanelPrior, information: Information) -> None:
+        self.found, self._information = found, information
+        self.bounds = lower, upper = found.model.bounds(allow_reversed=True)
+        at_bound = (found.parameters <= lower) | (found.parameters >= upper)
+        self.held: Mask = found.held | found.at_limit | at_bound
+        self.plain = found.problem.under(None)
+        self._known: list[tuple[Array, Array]] = []
+        self.first = self._inverse(found.parameters, prior)
+        """The covariance at the estimate as it is."""
+
+    def walk(self, prior: PanelPrior) -> Iterator[_At]:
+        """From the spread that was learnt upwards and downwards, until spreads do not count."""
+        start = self.found.parameters
+        first = in_full(self.first.matrix)
+        if prior.slopes is None or prior.n_raters == 2:
+            if prior.slopes is not None:
+                prior = prior.at(_OF_SLOPES, prior.severity_spread)
+            yield self._at(prior, start, first)
+            return
+        here = self._at(prior, start, first)
+        yield here
+        best, step = here.log_weight, self._step(here)
+        for direction in (1, -1):
+            there = here
+            while (
+                LEAST_SPREAD
+                <= (spread := there.prior.slope_spread * np.exp(direction * step))
+                <= LARGEST_SPREAD
+            ):
+                there = self._at(
+                    there.prior.at(float(spread), there.prior.severity_spread), there.mode, there.inverse
+                )
+                yield there
+                best = max(best, there.log_weight)
+                if there.log_weight < best - _NO_MATTER:
+                    break
+
+    def _step(self, at: _At) -> float:
+        """Of log s."""
+        assert at.prior.slopes is not None
+        own = at.prior.slope_deviation(at.mode)
+        deviation = _log_deviation(np.diag(at.matrix)[at.prior.slopes], own)
+        return float(np.clip(_STEP * deviation, _NARROWEST, _WIDEST))
+
+    def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
+        """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
+        for _ in range(3):
+            mode = self._mode(prior, start, inverse)
+            value = self.plain.value(mode, self.found.nodes)
+            quadratic = _Quadratic.at(self, prior, mode, value.gradient)
+            spreads = prior.severity_spread * _around(prior.n_raters)
+            around = [quadratic.under(float(spread)) for spread in spreads]
+            logs = np.array([one[0] for one in around])
+            weights = _normalised(logs)
+            usual = float(np.exp(weights @ np.log(spreads)))
+            start, inverse = mode, around[len(around) // 2][2]
+            if abs(np.log(usual / prior.severity_spread)) < _REFIT:
+                break
+            prior = prior.at(prior.slope_spread, usual)
+        mean, matrix = _mixed(weights, [(one[1], one[2]) for one in around])
+        top = float(logs.max())
+        height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
+        return _At(prior, mode, inverse, height, mean, matrix, weights)
+
+    def _mode(self, prior: PanelPrior, start: Array, inverse: Array) -> Array:
+        """Newton's method by the inverse information of a neighbour."""
+        problem, x, nodes = self.found.problem.under(prior), start, self.found.nodes
+        here = problem.value(x, nodes)
+        for _ in range(_MOST_CLIMBS):
+            uphill = np.where(self.held, 0.0, here.gradient)
+            step = inverse @ uphill
+            if uphill @ step <= _ARRIVED**2:
+                break
+            length = min(1.0, 2.0 / float(np.abs(step).max()))
+            moved = np.clip(x + length * step, *self.bounds)
+            there = problem.value(moved, nodes)
+            while there.objective < here.objective and length > 1e-3:
+                length /= 3
+                moved = np.clip(x + length * step, *self.bounds)
+                there = problem.value(moved, nodes)
+            if there.objective < here.objective:
+                break
+            x, here = moved, there
+        return x
+
+    def information(self, x: Array) -> Array:
+        """Of the likelihood alone, at `x` or so near that it is the same."""
+        for place, known in self._known:
+            if float(np.abs((x - place) * np.sqrt(np.abs(np.diag(known)))).max()) < _SAME:
+                return known
+        found = in_full(self._information(self.plain, x, self.found.nodes))
+        self._known.append((x, found))
+        return found
+
+    def _inverse(self, x: Array, prior: PanelPrior) -> Covariance:
+        redundant = redundancy(self.found.model, x, self.held)
+        return covariance(prior.added(self.information(x), x), redundant, self.held)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Quadratic:
+    """The log-likelihood and the prior of slopes around a mode; what severities' prior adds is known for any spread."""
+
+    prior: PanelPrior
+    mode: Array
+    uphill: Array
+    """Gradient without the prior of severities, 0 where parameters are held."""
+    information: Array
+    """The same, with the redundant directions pinned."""
+    redundant: Redundancy
+    free: Mask
+    bounds: tuple[Array, Array]
+
+    @staticmethod
+    def at(panel: "_Panel", prior: PanelPrior, mode: Array, gradient: Array) -> "_Quadratic":
+        data = panel.information(mode)
+        redundant = redundancy(panel.found.model, mode, panel.held)
+        data = data + redundant.constraints.T @ redundant.constraints
+        uphill = gradient.copy()
+        if prior.slopes is not None:
+            data[prior.slopes, prior.slopes] += prior.slope_curvature(mode)
+            uphill[prior.slopes] += prior.value(mode)[1][prior.slopes]
+        free = ~panel.held
+        return _Quadratic(prior, mode, np.where(free, uphill, 0.0), data, redundant, free, panel.bounds)
+
+    def under(self, spread: float) -> tuple[float, Array, Array]:
+        """Log weight, mean and covariance at a spread of severities."""
+        prior, own = self.prior, self.prior.severities
+        between = prior.severity_curvature()
+        off = between @ self.mode[own]
+        information, uphill = self.information.copy(), self.uphill.copy()
+        information[own, own] += between / spread**2
+        uphill[own] -= np.where(self.free[own], off, 0.0) / spread**2
+        matrix, determinant = self._inverse(information)
+        move = matrix @ uphill
+        height = (
+            float(uphill @ move) / 2
+            - float(off @ off) / (2 * spread**2)
+            - (prior.n_raters - prior.severity_means.shape[1]) * np.log(spread)
+            - determinant / 2
+            + _of_spread(spread / prior.usual_slope(self.mode), _OF_SEVERITIES)
+        )
+        return height, np.clip(self.mode + move, *self.bounds), matrix
+
+    def _inverse(self, information: Array) -> tuple[Array, float]:
+        """The covariance without the directions that centring fixes, and the logarithm of the determinant."""
+        some = np.flatnonzero(self.free)
+        u, d = self.redundant.constraints, self.redundant.directions
+        try:
+            factor = linalg.cho_factor(information[np.ix_(some, some)], lower=True)
+        except linalg.LinAlgError:  # no maximum: it counts only where there is no other
+            found = covariance(information - u.T @ u, self.redundant, ~self.free)
+            return in_full(found.matrix), _NO_MAXIMUM
+        matrix = np.zeros_like(information)
+        matrix[np.ix_(some, some)] = linalg.cho_solve(factor, np.eye(len(some)))
+        excess = np.linalg.solve(d @ u.T, d)
+        return matrix - excess.T @ excess, 2 * float(np.log(np.diag(factor[0])).sum())
+
+
+def _of_spread(relative: float, usual: float) -> float:
+    """Log density of a spread, relative to the usual slope, per unit of its logarithm; it is highest at `usual`."""
+    return float(2 * np.log(relative) - relative / usual)
+
+
+def _slope_height(prior: PanelPrior, mode: Array) -> float:
+    """What a spread of slopes adds to the logarithm of its weight."""
+    return (
+        0.0 if prior.slopes is None else prior.slope_height(mode) + _of_spread(prior.slope_spread, _OF_SLOPES)
+    )
+
+
+def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
+    """How much raters differ; on large panels with the interval of a spread that is known well."""
+    prior = found.problem.prior
+    if prior is None or found.posterior is not None:
+        return None if found.posterior is None else found.posterior.spread
+    s: tuple[float | None, float | None, float | None] = (None, None, None)
+    if prior.slopes is not None:
+        s = _known_well(prior.slope_deviation(found.parameters), spread, prior.slopes)
+    v = _known_well(prior.severity_spread, spread, prior.severities)
+    return PanelSpread(prior.mean_slope(found.parameters), *s, *v)
+
+
+def _known_well(
+    spread: float, of_raters: Covariance | None, block: slice
+) -> tuple[float, float | None, float | None]:
+    if of_raters is None:
+        return spread, None, None
+    away = np.exp(1.96 * _log_deviation(of_raters.matrix.diagonal()[block], spread))
+    return spread, float(spread / away), float(spread * away)
+
+
+def _log_deviation(variance: Array, spread: float) -> float:
+    """Standard deviation of the logarithm of a spread, where each rater is known to this variance."""
+    known = np.clip(1 - variance / spread**2, 0.0, 1.0)
+    return float(1 / np.sqrt(max(2 * float(np.sum(known**2)), _LEAST_KNOWN)))
+
+
+def _summary(components: list[_At], weights: Array, mean: Array) -> PanelSpread:
+    prior = components[0].prior
+    around = _around(prior.n_raters)
+    severities = np.concatenate([one.prior.severity_spread * around for one in components])
+    of_severities = np.concatenate(
+        [w * one.severity_weights for w, one in zip(weights, components, strict=True)]
+    )
+    v = _quantiles(severities, of_severities)
+    s: tuple[float | None, float | None, float | None] = (None, None, None)
+    if prior.slopes is not None:
+        s = _quantiles(np.array([one.prior.slope_deviation(one.mode) for one in components]), weights)
+        if len(components) == 1:  # of two raters, taken for granted
+            s = (s[0], None, None)
+    return PanelSpread(prior.mean_slope(mean), *s, *v)
+
+
+def _relative(components: list[_At], weights: Array) -> float:
+    """The usual spread of slopes, relative to the usual slope."""
+    return float(np.exp(weights @ np.log([one.prior.slope_spread for one in components])))
+
+
+def _around(n_raters: int) -> Array:
+    """Factors of a spread, as far apart as so many raters leave it uncertain."""
+    reach = min(_AROUND / np.sqrt(2 * (n_raters - 1)), 1.8)
+    return np.exp(np.linspace(-reach, reach, _SEVERITY_SPREADS))
+
+
+def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
+    """Median and 95 % limits of a distribution on a logarithmic grid, each value standing for its surroundings."""
+    order = np.argsort(values)
+    log, share = np.log(values[order]), weights[order]
+    middle, low, high = np.interp([0.5, 0.025, 0.975], np.cumsum(share) - share / 2, log)
+    return float(np.exp(middle)), float(np.exp(low)), float(np.exp(high))
+
+
+def _mixed(weights: Array, parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Mean and covariance of a mixture of parts, each with its own."""
+    means = np.array([mean for mean, _ in parts])
+    mean = weights @ means
+    off = means - mean
+    within = np.einsum("k,kpq->pq", weights, np.array([matrix for _, matrix in parts]))
+    return mean, within + np.einsum("k,kp,kq->pq", weights, off, off)
+
+
+def _normalised(logs: Array) -> Array:
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())

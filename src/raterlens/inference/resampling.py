@@ -1,0 +1,124 @@
+"""Ratings that could have been: drawn from a fitted model on the same design, or the same students drawn again."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.base.errors import InputError
+from raterlens.base.types import Array
+from raterlens.models.facets import FacetsModel
+from raterlens.models.known_rows import known_part, with_answers
+from raterlens.models.responses import Response
+from raterlens.models.shared_dimension import SharedModel
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.known_answers import renumbered
+from raterlens.ratings.pieces import by_piece
+from raterlens.ratings.repeats import readings_of
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
+
+# Ratings drawn at a time.
+_BLOCK = 2**20
+
+
+def redrawn(
+    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
+) -> Ratings:
+    """New abilities from the population, new impressions where the model has them, and new scores from
+    the model, for every rating and known answer."""
+    if known_part(model) is not None:
+        return _with_answers_redrawn(ratings, model, response, parameters, random)
+    return replace(ratings, score=_scores(ratings, model, response, parameters, random))
+
+
+def _with_answers_redrawn(
+    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
+) -> Ratings:
+    assert ratings.known is not None
+    every = with_answers(ratings)
+    drawn = _scores(every, model, response, parameters, random)
+    answered = every.rater == ratings.n_raters
+    score = np.empty(ratings.n_ratings, dtype=np.int16)
+    score[np.argsort(ratings.student, kind="stable")] = drawn[~answered]
+    return replace(ratings, score=score, known=replace(ratings.known, answer=drawn[answered]))
+
+
+def _scores(
+    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
+) -> NDArray[np.int16]:
+    """(ratings,)"""
+    ability = random.standard_normal(ratings.n_students)
+    if model.smooth:
+        ability = model.shape(parameters).at(special.ndtr(ability))
+    predictor = model.predictor(parameters)
+    score = np.empty(ratings.n_ratings, dtype=np.int16)
+    contexts = model.contexts.places(ratings)
+    impression = np.zeros(ratings.n_ratings)
+    if model.halo is not None:
+        whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
+        reading, number = readings_of(whose, ratings.rater, ratings.item)
+        spread = np.sqrt(model.halo_variances(parameters))
+        impression = spread[ratings.rater] * random.standard_normal(number)[reading]
+    if isinstance(model, SharedModel):
+        bias = model.of_contexts(parameters)[contexts]
+        impression = bias * random.standard_normal(ratings.n_students)[ratings.student]
+    ability = ability[ratings.student]
+    if model.pieces:
+        pieces = by_piece(ratings)
+        own = np.sqrt(model.piece_variance(parameters)) * random.standard_normal(len(pieces.student))
+        ability = ability + own[pieces.ratings.student]
+    for first in range(0, ratings.n_ratings, _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        context = contexts[rows]
+        reach = predictor.slope[context] * ability[rows] + impression[rows]
+        at = predictor.of_ratings(context, reach, response.lever)
+        chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
+        passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
+        score[rows] = passed.sum(axis=1)
+    return score
+
+
+def resampled(ratings: Ratings, random: Generator) -> Ratings:
+    """As many students, drawn with replacement, each with all ratings; levels that were not drawn are left out."""
+    n = ratings.n_students
+    order = np.argsort(ratings.student, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(ratings.student, minlength=n))])
+    drawn = random.integers(n, size=n)
+    size = first[drawn + 1] - first[drawn]
+    start = np.repeat(first[drawn] - np.concatenate([[0], np.cumsum(size)[:-1]]), size)
+    rows = order[start + np.arange(size.sum())]
+    known = None if ratings.known is None else ratings.known.of_students(drawn)
+    if known is not None:
+        known = known.among(np.arange(n), renumbered(ratings.item[rows], ratings.n_items))
+    return replace(
+        ratings.subset(rows),
+        student=np.repeat(np.arange(n, dtype=np.int32), size),
+        students=pl.Series("student", np.arange(n)),
+        known=known,
+    )
+
+
+def check_same(fit: "Result", ratings: Ratings) -> None:
+    """Raise where these are not the ratings that were fitted."""
+    table = fit.table("raters")
+    counts = np.bincount(ratings.rater, minlength=ratings.n_raters)
+    same = (fit.n_ratings, fit.n_students, fit.n_items) == (
+        ratings.n_ratings,
+        ratings.n_students,
+        ratings.n_items,
+    )
+    labels = ratings.raters.cast(pl.String).to_list()
+    same = same and table["rater"].cast(pl.String).to_list() == labels
+    if not same or table["n"].to_list() != counts.tolist():
+        raise InputError(
+            f"these are not the ratings that were fitted: {ratings.n_ratings:,} of {ratings.n_students:,} students, "
+            f"where the fit had {fit.n_ratings:,} of {fit.n_students:,}",
+            "give the ratings that went into rl.fit",
+            value=ratings.n_ratings,
+        )

@@ -1,1 +1,0 @@
-"""Work side by side: in threads, in processes of this machine, or on the workers of a Dask cluster."""

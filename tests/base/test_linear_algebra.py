@@ -1,0 +1,40 @@
+"""Threads of NumPy's linear algebra: one for small models, and afterwards as before."""
+
+from types import SimpleNamespace
+
+import scipy.linalg  # noqa: F401  its threads count, too
+from threadpoolctl import threadpool_info
+
+import raterlens as rl
+from raterlens.base.linear_algebra import few_waits, suited_to
+
+
+def threads() -> list[int]:
+    return [int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_small_models_take_one_thread_and_large_ones_all():
+    before = threads()
+    with suited_to(SimpleNamespace(n_raters=16, n_items=4)):
+        assert set(threads()) <= {1}
+    assert threads() == before
+    with suited_to(SimpleNamespace(n_raters=790, n_items=11)):
+        assert threads() == before
+
+
+def test_a_fit_leaves_threads_as_they_were(monkeypatch):
+    before, seen = threads(), []
+    rl.fit(
+        rl.simulate(students=40, raters=3, items=2, seed=1).ratings, progress=lambda _: seen.extend(threads())
+    )
+    assert set(seen) == {1}
+    assert threads() == before
+
+
+def test_a_second_core_is_left_alone_by_work_that_would_wait_for_it(monkeypatch):
+    before = threads()
+    for cores, expected in ((2, {1}), (16, set(before))):
+        monkeypatch.setattr("raterlens.base.linear_algebra.available_cores", lambda cores=cores: cores)
+        with few_waits(1_000):
+            assert set(threads()) == expected
+    assert threads() == before

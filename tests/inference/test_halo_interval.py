@@ -1,0 +1,136 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.methods import estimate
+from raterlens.inference import halo_interval
+from raterlens.inference.covariance import Covariance
+from raterlens.inference.halo_interval import halo_estimates
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+
+
+def fit_of(true: float, **options):
+    drawn = rl.simulate(students=150, raters=4, items=4, raters_per_student=2, halo=true, seed=4)
+    return rl.fit(drawn.ratings, **options)
+
+
+def test_a_clear_spread_has_an_interval_around_it():
+    row = fit_of(1.2, halo="common").raters.row(0, named=True)
+    assert 0.5 < row["halo_low"] < row["halo"] < row["halo_high"] < 2.2
+    assert row["halo_se"] == pytest.approx((row["halo_high"] - row["halo_low"]) / 3.92, rel=0.2)
+
+
+@pytest.mark.parametrize("true", [0.8, 1.4])
+def test_the_interval_allows_for_what_other_parameters_take_up(monkeypatch, true):
+    with_it = fit_of(true, halo="common").raters
+    assert (with_it["halo"][0] < 1) == (true < 1)
+    monkeypatch.setattr(halo_interval, "_MOST_PARAMETERS", 0)
+    without = fit_of(true, halo="common").raters
+    assert with_it["halo"][0] == without["halo"][0]
+    assert with_it["halo_high"][0] > without["halo_high"][0]
+
+
+def test_a_spread_of_0_has_a_one_sided_interval():
+    found = fit_of(0.0, halo="rater").raters
+    none = found.filter(found["halo"] == 0)
+    assert none.height > 0
+    assert (none["halo_low"] == 0).all()
+    assert (none["halo_high"] > 0).all()
+    assert np.isnan(none["halo_se"].to_numpy()).all()
+
+
+def test_without_standard_errors_there_is_no_interval():
+    found = fit_of(1.2, halo="common", standard_errors=False).raters
+    assert found["halo"][0] > 0.5
+    assert np.isnan(found["halo_low"].to_numpy()).all()
+
+
+# ------------------------------------------------------------------------------- against what it means, spelled out
+
+
+@pytest.fixture(scope="module")
+def found() -> FacetsEstimate:
+    made = rl.simulate(students=60, raters=3, items=3, raters_per_student=2, halo=1.0, seed=4)
+    link = get_link("logit")
+    model, response = build(made.ratings, Options(facets_spec("gmf"), link, "rating scale", halo="common"))
+    return estimate(made.ratings, model, response, link, "mml")
+
+
+def at_variance(found: FacetsEstimate, variance: float) -> FacetsEstimate:
+    x = found.parameters.copy()
+    x[found.model.blocks["halo"]] = variance
+    return replace(found, parameters=x)
+
+
+def known_to(found: FacetsEstimate, error: float) -> Covariance:
+    """The variance of the reading effect has this standard error."""
+    matrix = 0.01 * np.eye(found.model.blocks.size)
+    place = found.model.blocks["halo"].start
+    matrix[place, place] = error**2
+    return Covariance(matrix, np.empty(0, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("variance", "error", "low", "high"),
+    [
+        # Far from 0, of the spread: sqrt(1.1) -+ 1.96 x 1.2 x 0.2 / (2 sqrt(1.1)).
+        (1.0, 0.2, 1.1**0.5 - 1.96 * 0.12 / 1.1**0.5, 1.1**0.5 + 1.96 * 0.12 / 1.1**0.5),
+        # 0 is within a one-sided interval of the variance, which ends at 0.5 + 0.1 + 1.96 x 1.2 x 0.4.
+        (0.5, 0.4, 0.0, (0.6 + 1.96 * 0.48) ** 0.5),
+    ],
+)
+def test_an_interval_is_of_the_spread_far_from_0_and_of_the_variance_near_it(
+    found, monkeypatch, variance, error, low, high
+):
+    monkeypatch.setattr(halo_interval, "_adjustment", lambda *given: (0.1, 1.2))
+    columns = halo_estimates(at_variance(found, variance), known_to(found, error))
+    np.testing.assert_allclose(columns["halo"], variance**0.5)
+    np.testing.assert_allclose(columns["halo_se"], error / (2 * variance**0.5))
+    np.testing.assert_allclose(columns["halo_low"], low, rtol=1e-4)
+    np.testing.assert_allclose(columns["halo_high"], high, rtol=1e-4)
+
+
+@pytest.mark.parametrize("fall", [0.0, 3.0])
+def test_a_variance_of_0_could_be_as_large_as_the_likelihood_allows(found, monkeypatch, fall):
+    """It falls by g v + v² / (2 e²), of which 1.6449² / 2 is allowed."""
+    monkeypatch.setattr(halo_interval, "_adjustment", lambda *given: (0.0, 1.0))
+    at = at_variance(found, 0.0)
+    gradient = at.value.gradient.copy()
+    gradient[at.model.blocks["halo"]] = -fall
+    columns = halo_estimates(replace(at, value=replace(at.value, gradient=gradient)), known_to(found, 0.3))
+    largest = np.roots([1 / (2 * 0.3**2), fall, -(1.6449**2) / 2]).max()
+    np.testing.assert_allclose(columns["halo_high"], largest**0.5, rtol=1e-4)
+    assert (columns["halo_low"] == 0).all()
+    assert np.isnan(columns["halo_se"]).all()
+
+
+@pytest.mark.parametrize(("rise", "bend"), [(0.8, 0.6), (0.8, -0.6), (-0.8, 0.6), (40.0, 0.0)])
+def test_the_adjustment_is_a_newton_step_on_the_adjusted_profile(found, monkeypatch, rise, bend):
+    """With -log|I| / 2 added, where log|I| = -2 (rise v + bend v² / 2), and the error shrinking as exp(0.3 v)."""
+    place, error = found.model.blocks["halo"].start, 0.25
+    here = float(found.parameters[place])
+
+    def told(estimate, problem, parameters):
+        v = parameters[place] - here
+        return -2 * (rise * v + bend * v**2 / 2), -0.6 * v
+
+    monkeypatch.setattr(halo_interval, "_told", told)
+    more, factor = halo_interval._adjustment(found, known_to(found, error))
+    # The profile itself falls by v² / (2 e²); it is bent further, never less.
+    newton = rise / (1 / error**2 - min(bend, 0.0))
+    assert more == pytest.approx(np.clip(newton, 0.0, error))
+    assert factor == pytest.approx(np.exp(0.3 * more))
+
+
+def test_there_is_no_adjustment_where_nothing_follows_from_it(found, monkeypatch):
+    nothing = (0.0, 1.0)
+    assert halo_interval._adjustment(at_variance(found, 0.0), known_to(found, 0.3)) == nothing
+    assert halo_interval._adjustment(found, known_to(found, 0.0)) == nothing
+    for wrong in ((np.nan, 0.0), (0.0, -np.inf)):
+        monkeypatch.setattr(halo_interval, "_told", lambda *given, wrong=wrong: wrong)
+        assert halo_interval._adjustment(found, known_to(found, 0.3)) == nothing

@@ -1,0 +1,330 @@
+"""Intervals of kappa from draws: known coverage in a normal world, and fairness to whoever came out on top."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import raterlens as rl
+from raterlens.capability.curves import PassCurve
+from raterlens.capability.index import Index
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Normal
+from raterlens.capability.yardstick import Measure, severity_of_origin, slope_of_yardstick
+from raterlens.inference.intervals import (
+    AT_LIMIT,
+    AT_ZERO,
+    RaterEstimates,
+    curve_estimates,
+    measure,
+    rater_estimates,
+    standards,
+)
+from raterlens.inference.panel_draws import within_limits
+from raterlens.models.panel import Panel, SlopeLimits
+
+INDEX = Index(PassCurve(get_link("logit")), Normal())
+
+
+def panel_of(slope, severity, se) -> Panel:
+    variance = np.concatenate([np.full(len(slope), se**2), np.full(len(slope), (se / 2) ** 2)])
+    return Panel(np.array(slope), np.array(severity), np.diag(variance), np.zeros(len(slope)))
+
+
+def estimates(panel: Panel) -> RaterEstimates:
+    labels = pl.Series([str(r) for r in range(len(panel.slope))])
+    on = measure(
+        panel,
+        slope_of_yardstick("max", labels, panel.slope),
+        severity_of_origin("absolute", len(labels)),
+        is_most=True,
+    )
+    return rater_estimates(panel, on, INDEX)
+
+
+def test_two_raters_who_are_alike_have_the_same_interval():
+    """Only one of them can be the yardstick; which one is chance."""
+    found = estimates(panel_of([1.5, 1.5, 0.8], [0.6, 0.6, 0.0], 0.2))
+    assert found.kappa_low[0] == pytest.approx(found.kappa_low[1], abs=1e-10)
+    assert found.kappa_high[0] == pytest.approx(found.kappa_high[1], abs=1e-10)
+    certain = estimates(panel_of([1.5, 0.3, 0.3], [0.6, 0.6, 0.0], 0.2))
+    assert found.kappa_low[0] < certain.kappa_low[0] - 0.02
+
+
+def test_estimates_lie_in_their_intervals():
+    found = estimates(panel_of([1.5, 1.49, 0.0, 0.7], [0.0, 0.0, 0.1, 2.0], 0.3))
+    assert (found.kappa_low <= found.kappa).all()
+    assert (found.kappa <= found.kappa_high).all()
+    assert found.kappa[0] == found.kappa_high[0] == pytest.approx(1)
+
+
+def test_among_sampled_raters_an_interval_that_reaches_zero_is_one_sided():
+    """Near 0 what is known of a slope is normal, so that both upper limits are known."""
+    panel = replace(panel_of([0.02, 0.45, 1.5], [0.0, 0.0, 0.0], 0.15), largest=1.5)
+    found = estimates(panel)
+    slopes = [0.02 + 1.645 * 0.15, 0.45 + 1.96 * 0.15]
+    np.testing.assert_allclose(found.sharpness_high[:2], rl.capability.sharpness(slope=slopes), atol=0.02)
+    assert found.sharpness_low[0] < 0 < found.sharpness_low[1]
+
+
+def test_coverage_in_a_normal_world():
+    """Estimates drawn from the normal distribution that the panel claims: 95 % of intervals hold, also at the top."""
+    slope, severity, se = np.array([0.5, 0.8, 1.1, 1.3, 1.4]), np.array([-1.0, 0.5, 0.0, 1.0, -0.5]), 0.12
+    true = estimates(panel_of(slope, severity, se)).kappa
+    random, runs = np.random.default_rng(3), 400
+    held = np.zeros(5)
+    for _ in range(runs):
+        found = estimates(
+            panel_of(slope + random.normal(0, se, 5), severity + random.normal(0, se / 2, 5), se)
+        )
+        held += (found.kappa_low <= true) & (true <= found.kappa_high)
+    # The rater who is truly best stands on the bound rho = 1: an interval with its best tail cut off.
+    assert np.abs(held[:4] / runs - 0.95).max() < 0.03
+    assert held[4] / runs > 0.9
+
+
+def test_whoever_might_be_the_best_and_neither_strict_nor_lenient_reaches_1():
+    found = estimates(panel_of([1.4, 1.5, 1.5, 0.3], [0.2, 0.0, 0.9, 0.0], 0.3))
+    np.testing.assert_allclose(found.kappa_high[:2], 1.0, atol=1e-6)
+    # Severities are drawn with a standard deviation of 0.15: the nearest to 0 is the lower end of the interval.
+    lowest = rl.capability.gmf(rho=1.0, eta=0.9 - 1.96 * 0.15, sigma=1.5)
+    assert found.kappa_high[2] == pytest.approx(float(lowest), abs=0.01)
+    assert found.kappa_high[3] < 0.9
+
+
+def test_where_slopes_are_hardly_known_the_best_may_be_as_steep_as_its_limit():
+    """And whoever is estimated at 0 may be the best: a severity costs a steep rater less."""
+    panel = panel_of([1.4, 1.5, 1.5, 0.0], [0.2, 0.0, 0.9, 0.0], 0.3)
+    limits = SlopeLimits(np.zeros(4), np.array([4.0, 4.0, 4.0, 2.5]), np.full(4, -0.01), np.full(4, 0.01))
+    found = estimates(replace(panel, limits=limits))
+    lowest = rl.capability.gmf(rho=1.0, eta=0.9 - 1.96 * 0.15, sigma=4.0)
+    assert found.kappa_high[2] == pytest.approx(float(lowest), abs=0.01)
+    assert found.kappa_high[3] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_sharpness_and_standards_hold_in_a_normal_world():
+    """Their intervals cover, and do not depend on the yardstick's noise."""
+    slope, severity, se = np.array([0.6, 1.2, 2.0]), np.array([-1.0, 0.2, 0.8]), 0.15
+    true = estimates(panel_of(slope, severity, se)).sharpness
+    random, runs, held, standing = np.random.default_rng(5), 300, np.zeros(3), np.zeros(3)
+    share = INDEX.standard(slope, severity)
+    for _ in range(runs):
+        panel = panel_of(slope + random.normal(0, se, 3), severity + random.normal(0, se / 2, 3), se)
+        found = estimates(panel)
+        held += (found.sharpness_low <= true) & (true <= found.sharpness_high)
+        on = measure(panel, Measure(1.0, np.zeros(3)), severity_of_origin("absolute", 3), is_most=False)
+        own = standards(on, INDEX)
+        standing += (own.passes_low <= share) & (share <= own.passes_high)
+    assert np.abs(held / runs - 0.95).max() < 0.04
+    assert np.abs(standing / runs - 0.95).max() < 0.04
+
+
+@pytest.mark.parametrize(("how_often", "covered"), [(0.01, 0.95), (0.05, 0.99), (0.2, 0.999)])
+def test_of_raters_estimated_at_zero_by_bad_luck_nineteen_of_twenty_are_covered(how_often, covered):
+    """By draws of estimates around a slope that come out at 0 or below it so often: z is below 0 where they do."""
+    true = stats.norm.ppf(1 - how_often)
+    below = stats.truncnorm.rvs(-np.inf, -true, size=200_000, random_state=1) + true
+    root = np.sqrt((true - below) ** 2 - below**2)
+    assert np.mean(root <= AT_ZERO) == pytest.approx(covered, abs=0.002 + (1 - covered))
+    assert np.mean(root <= AT_ZERO) >= covered - 0.002
+
+
+def test_sharpness_of_a_flat_rater_is_one_sided_and_the_standard_is_not():
+    panel = panel_of([1.5, 0.0], [0.0, 1.0], 0.2)
+    found = estimates(panel)
+    assert found.sharpness[1] == found.sharpness_low[1] == 0
+    assert 0.1 < found.sharpness_high[1] < 0.4
+    on = measure(panel, Measure(1.0, np.zeros(2)), severity_of_origin("absolute", 2), is_most=False)
+    own = standards(on, INDEX)
+    assert 0 < own.passes_low[1] < own.passes[1] < own.passes_high[1] < 0.5
+
+
+def test_ordered_scores_of_two_raters_of_whom_neither_can_be_the_best():
+    rows = [("a", "x", 0), ("a", "x", 0), ("a", "x", 1), ("a", "x", 2), ("b", "y", 0), ("b", "y", 0)]
+    fit = rl.fit(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))
+    assert fit.raters["kappa_high"].is_finite().all()
+
+
+def test_a_rater_of_whom_nothing_is_known_takes_fewer_draws(monkeypatch):
+    """With reading effects; the others' intervals stay as they are, and its own says about the same."""
+    variance = np.array([0.04, 0.04, 0.04, 500.0**2, 0.01, 0.01])
+    covariance = np.diag(variance)
+    panel = Panel(
+        np.array([1.5, 1.0, 0.8]),
+        np.array([0.0, 0.5, -0.5]),
+        covariance,
+        np.zeros(3),
+        halo=np.full(3, 0.6),
+        halo_covariance=np.hstack([np.zeros((3, 6)), 0.01 * np.eye(3)]),
+    )
+    found = estimates(panel)
+    monkeypatch.setattr("raterlens.inference.intervals._VAGUE", np.inf)
+    every = estimates(panel)
+    for name in ("kappa_low", "kappa_high", "sharpness_low", "sharpness_high"):
+        few, all_of_them = getattr(found, name), getattr(every, name)
+        np.testing.assert_allclose(few[1:], all_of_them[1:], rtol=1e-12)
+        assert few[0] == pytest.approx(all_of_them[0], abs=0.1)
+
+
+# ------------------------------------------------------------------------------- against what it means, spelled out
+
+
+def correlated(slope=(1.4, -0.8, 0.6), *, limits: SlopeLimits | None = None) -> tuple[Any, np.ndarray]:
+    """A panel in which everything covaries with everything, and that covariance: slopes, severities, halos."""
+    n = len(slope)
+    root = 0.05 * np.random.default_rng(6).normal(size=(3 * n, 3 * n))
+    whole = root @ root.T
+    panel = Panel(
+        np.array(slope),
+        np.linspace(-0.5, 0.7, n),
+        whole[: 2 * n, : 2 * n],
+        np.zeros(n),
+        halo=np.linspace(0.3, 0.6, n),
+        halo_covariance=whole[2 * n :],
+        limits=limits,
+    )
+    return panel, whole
+
+
+def rows_of(panel: Panel, yardstick: Measure, origin: Measure, rater: int) -> np.ndarray:
+    """(4, 3 raters): slope, severity from the origin, sigma and halo as functions of the whole panel."""
+    n, unit = len(panel.slope), np.eye(3 * len(panel.slope))
+    rows = np.stack([unit[rater], unit[n + rater], np.zeros(3 * n), unit[2 * n + rater]])
+    rows[1, n : 2 * n] -= origin.weights
+    rows[2, :n] = yardstick.weights * np.sign(panel.slope)
+    return rows
+
+
+YARDSTICK, ORIGIN = Measure(0.1, np.array([0.5, 0.3, 0.2])), Measure(0.05, np.array([0.2, 0.5, 0.3]))
+
+
+def test_covariances_with_the_yardstick_and_from_the_origin():
+    panel, whole = correlated()
+    on: Any = measure(panel, YARDSTICK, ORIGIN, is_most=False)
+    for rater in range(3):
+        rows = rows_of(panel, YARDSTICK, ORIGIN, rater)
+        np.testing.assert_allclose(on.joint[rater], rows @ whole @ rows.T, atol=1e-15)
+    assert on.sigma == pytest.approx(0.1 + 0.5 * 1.4 + 0.3 * 0.8 + 0.2 * 0.6)
+    np.testing.assert_allclose(on.eta, panel.severity - 0.05 - ORIGIN.weights @ panel.severity)
+    without = measure(replace(panel, halo=None, halo_covariance=None), YARDSTICK, ORIGIN, is_most=False)
+    np.testing.assert_allclose(without.joint, on.joint[:, :3, :3])
+
+
+def test_the_rival_of_the_best_is_the_runner_up():
+    panel, whole = correlated()
+    on: Any = measure(panel, Measure(0.0, np.eye(1, 3)[0]), ORIGIN, is_most=True)
+    assert (on.rival.of, on.rival.slope) == (0, 0.8)
+    rows = rows_of(panel, Measure(0.0, np.eye(1, 3, 1)[0]), ORIGIN, 0)
+    np.testing.assert_allclose(on.rival.joint, rows @ whole @ rows.T, atol=1e-15)
+
+
+def test_standard_errors_by_differences():
+    panel, _ = correlated()
+    on: Any = measure(panel, YARDSTICK, ORIGIN, is_most=False)
+    found = rater_estimates(panel, on, INDEX, with_intervals=False)
+    at = np.stack([on.a, on.eta, on.sigmas, on.halo])
+
+    def error(value) -> np.ndarray:
+        rises = [(value(*(at + move)) - value(*(at - move))) / 2e-5 for move in 1e-5 * np.eye(4)[:, :, None]]
+        return np.sqrt(np.einsum("ir,rij,jr->r", rises, on.joint, rises))
+
+    np.testing.assert_allclose(found.rho_se, error(lambda a, eta, sigma, halo: a / sigma), rtol=1e-6)
+    np.testing.assert_allclose(found.kappa_se, error(INDEX.kappa), rtol=1e-5)
+    np.testing.assert_allclose(
+        found.sharpness_se, error(lambda a, eta, sigma, halo: INDEX.sharpness(a, eta, halo)), rtol=1e-4
+    )
+    np.testing.assert_allclose(found.eta_se, np.sqrt(on.joint[:, 1, 1]))
+    assert found.sigma_se == pytest.approx(np.sqrt(on.joint[0, 2, 2]))
+    assert found.alpha == -on.origin
+    assert np.isnan([found.kappa_low, found.kappa_high, found.sharpness_low, found.sharpness_high]).all()
+
+
+@pytest.mark.parametrize("halo", [True, False])
+@pytest.mark.parametrize("is_most", [True, False])
+def test_intervals_are_quantiles_over_draws_of_everything(is_most, halo):
+    """Against independent draws of the whole panel; of a rater with a negative slope, too."""
+    panel, whole = correlated()
+    n, ends = 4_000, [0.025, 0.975]
+    if not halo:
+        panel = replace(panel, halo=None, halo_covariance=None)
+    yardstick = Measure(0.0, np.eye(1, 3)[0]) if is_most else YARDSTICK
+    on: Any = measure(panel, yardstick, ORIGIN, is_most=is_most)
+    found, curves = rater_estimates(panel, on, INDEX), curve_estimates(on, INDEX, np.array([0.4]))
+    random = np.random.default_rng(1)
+    for rater in (1, 2):
+        rows = rows_of(panel, yardstick, ORIGIN, rater)
+        centre = np.array([on.a[rater], on.eta[rater], on.sigma, on.halo[rater] if halo else 0.0])
+        a, eta, sigma, spread = random.multivariate_normal(centre, rows @ whole @ rows.T, n).T[:, None]
+        spread = np.maximum(spread, 0.0) if halo else 0.0
+        sigma = np.maximum(np.abs(a), sigma) if is_most else sigma
+        kappa, sharpness = INDEX.kappa_and_sharpness(a, eta, sigma, spread)
+        at = INDEX.kappa_at(0.4, a, eta, sigma, spread)
+        for value, low, high in (
+            (kappa, found.kappa_low, found.kappa_high),
+            (sharpness, found.sharpness_low, found.sharpness_high),
+            (at, curves.low[:, 0], curves.high[:, 0]),
+        ):
+            close = 0.25 * value.std()  # of 1,000 draws, antithetic
+            np.testing.assert_allclose([low[rater], high[rater]], np.quantile(value, ends), atol=close)
+
+
+def sharp(slope: float, severity: float) -> float:
+    return float(INDEX.sharpness(np.array([slope]), np.array([severity]))[0])
+
+
+@pytest.mark.parametrize("falling", [0.0, 4.0])
+def test_a_slope_at_0_could_be_as_large_as_the_likelihood_allows(falling):
+    """It falls by g a + a² / (2 v), of which 3.146² / 2 is allowed."""
+    panel = replace(panel_of([1.5, 0.0, 0.2], [0.0, 0.6, 0.0], 0.2), falling=np.array([0.0, falling, 0.0]))
+    found = estimates(panel)
+    highest = np.roots([1 / (2 * 0.2**2), falling, -(3.146**2) / 2]).max()
+    assert found.sharpness_high[1] == pytest.approx(sharp(highest, 0.6), rel=1e-6)
+    expected = rl.capability.gmf(rho=highest / 1.5, eta=0.6, sigma=1.5)
+    assert found.kappa_high[1] == pytest.approx(float(expected), rel=1e-6)
+    assert (found.kappa_low[1], found.sharpness_low[1]) == (0.0, 0.0)
+
+
+def test_a_slope_at_0_is_at_most_the_largest_and_its_yardstick_at_least_as_steep():
+    panel = panel_of([0.4, 0.0], [0.0, 0.6], 0.5)
+    found = estimates(panel)
+    assert found.sharpness_high[1] == pytest.approx(sharp(0.4, 0.6), rel=1e-6)
+    on: Any = measure(panel, Measure(0.1, np.zeros(2)), Measure(0.0, np.zeros(2)), is_most=True)
+    steep = rater_estimates(panel, on, INDEX).kappa_high[1]
+    assert steep == pytest.approx(float(rl.capability.gmf(rho=1.0, eta=0.6, sigma=0.4)), rel=1e-6)
+
+
+def test_where_nobody_discriminates_anything_is_possible():
+    found = estimates(panel_of([0.0, 0.0], [0.0, 0.6], 0.3))
+    assert found.kappa_low.tolist() == [0.0, 0.0]
+    assert found.kappa_high.tolist() == [1.0, 1.0]
+    assert np.isnan([found.kappa_se, found.rho_se]).all()
+    assert np.isfinite([found.sharpness_se, found.eta_se]).all()
+
+
+def test_draws_reach_as_far_as_profile_likelihood_says():
+    """At 1.96 standard errors both ways; a slope without a standard error follows the normal numbers."""
+    limits = SlopeLimits(
+        *(np.array(part) for part in ([0.9, 0.2, 0.5], [2.5, 1.0, 10.0], [0.3, -0.2, -0.6], [0.4, 0.1, 0.0]))
+    )
+    panel, _ = correlated((1.4, 0.5, 10.0), limits=limits)
+    panel.covariance[2] = panel.covariance[:, 2] = 0.0
+    on: Any = measure(panel, YARDSTICK, ORIGIN, is_most=False)
+    z = np.array([-1.959964, 0.0, 1.959964])
+    deviation = np.sqrt(on.joint[:, 0, 0])
+    slopes = on.a[:, None] + deviation[:, None] * z
+    a, eta = within_limits(on, slice(0, 3), slopes, np.zeros((3, 3)), z)
+    np.testing.assert_allclose(a[:, 0], limits.low, rtol=1e-4)
+    np.testing.assert_allclose(a[:, 1], on.a, rtol=1e-4)
+    np.testing.assert_allclose(a[:, 2], limits.high, rtol=1e-4)
+    # What severities share with slopes by their covariance comes off: they follow the profile instead.
+    shared = np.where(deviation > 0, on.joint[:, 0, 1] / np.where(deviation > 0, deviation, 1.0), 0.0)
+    np.testing.assert_allclose(eta[:, 0], limits.severity_low + 1.96 * shared, atol=1e-4)
+    np.testing.assert_allclose(eta[:, 2], limits.severity_high - 1.96 * shared, atol=1e-4)
+    unheld = rater_estimates(panel, on, INDEX, with_intervals=False).eta_se[2]
+    assert unheld == pytest.approx(np.sqrt(on.joint[2, 1, 1] + (0.6 / AT_LIMIT) ** 2))
+    some = on.of(np.array([2, 0]))
+    np.testing.assert_array_equal(some.limits.low, limits.low[[2, 0]])
+    np.testing.assert_array_equal(some.joint, on.joint[[2, 0]])
