@@ -16,6 +16,7 @@ LAYERS = [
     ("capability",),
     ("models",),
     ("engine",),
+    ("likelihood",),
     ("estimation",),
     ("inference",),
     ("result",),

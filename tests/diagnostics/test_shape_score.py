@@ -9,7 +9,6 @@ import raterlens as rl
 from raterlens.diagnostics.shape_score import shape_score
 from raterlens.estimation.scoring import place, placed
 from raterlens.inference.covariance import covariance, in_full
-from raterlens.inference.information import observed_information
 from raterlens.models.facets import SHAPE
 from raterlens.models.redundancy import redundancy
 from tests.support.ability_shapes import ratings_of
@@ -21,7 +20,7 @@ def with_the_shape_in_the_model(known, ratings):
     problem, x, nodes = at.problem, at.parameters, at.rough_nodes
     shape = problem.model.blocks[SHAPE]
     gradient = problem.value(x, nodes).gradient[shape]
-    information = observed_information(problem, at.ratings, x, nodes)
+    information = problem.information(x, nodes)
     spread = covariance(information, redundancy(problem.model, x), np.zeros(len(x), dtype=bool))
     step = in_full(spread.matrix)[shape, shape] @ gradient
     return gradient @ step, step

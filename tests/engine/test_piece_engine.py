@@ -93,8 +93,6 @@ def test_the_grid_is_fine_and_wide_enough_for_pieces():
     assert found.step <= 0.75 * 0.3 + 1e-12
     assert found.high >= 5 * np.sqrt(1.09) - found.step
     assert fine_enough(Nodes.equally_spaced(-5.0, 5.0, 0.5), 0.01).step == 0.5
-    with pytest.raises(NotImplementedError):
-        PieceEngine(COUNTS, SUMS, STUDENT).score_covariance(None, None, None)  # type: ignore[arg-type]
 
 
 def test_weights_are_normal_densities():

@@ -12,7 +12,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import main
 from raterlens.base.errors import InputError, OptionError
-from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal
 from tests.support.packed_tables import uneven
 
 # The journal gives back the same doubles, so that the optimiser takes the same steps.
@@ -109,7 +109,7 @@ def test_checkpoints_of_something_else_are_refused(ratings, tmp_path):
 SLOW = """
 import sys, time
 from raterlens.app.cli.main import main
-from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal
 compute = FacetsMarginal._value
 FacetsMarginal._value = lambda *args: (time.sleep(0.2), compute(*args))[1]
 sys.exit(main(sys.argv[1:]))

@@ -10,7 +10,6 @@ from raterlens.estimation.curvature import as_bent, own_curvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 
@@ -46,7 +45,7 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories, 
     information = information_scale(model, found.parameters)
     own = own_curvature(found.problem, found.parameters, information, found.nodes, found.moments)
     inverse = own.inverse(information, None, found.parameters)
-    exact = in_full(observed_information(found.problem, ratings, found.parameters, found.nodes))
+    exact = in_full(found.problem.information(found.parameters, found.nodes))
     names = [name for name in ("slope", "severity") if model.blocks.sizes[name] == 15]
     for rater in range(15):
         places = [model.blocks[name].start + rater for name in names]
@@ -85,7 +84,7 @@ def test_scaled_blocks_are_the_likelihoods_own_on_average():
     information = information_scale(model, begin)
     own = own_curvature(found.problem, begin, information, found.nodes, found.moments)
     scaled = as_bent(own, found.problem, begin, found.nodes)
-    exact = in_full(observed_information(found.problem, ratings, begin, found.nodes)).diagonal()[own.own]
+    exact = in_full(found.problem.information(begin, found.nodes)).diagonal()[own.own]
     before, after = (blocks.diagonal(axis1=1, axis2=2).sum(axis=0) for blocks in (own.blocks, scaled))
     np.testing.assert_allclose(after, exact.sum(axis=0), rtol=0.05)
     assert before[0] > 1.3 * exact[:, 0].sum()

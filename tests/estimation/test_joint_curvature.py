@@ -10,7 +10,6 @@ from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
@@ -33,7 +32,7 @@ def test_most_directions_bend_as_they_should(scale):
     x, nodes, information = found.parameters, found.nodes, information_scale(model, found.parameters)
     own = own_curvature(found.problem, x, information, nodes, found.moments)
     inverse = joint_inverse(found.problem, x, information, nodes, own).toarray()
-    exact = in_full(observed_information(found.problem, ratings, x, nodes))
+    exact = in_full(found.problem.information(x, nodes))
     # Without the directions that change no probability.
     level = redundancy(model, x).constraints
     kept = np.linalg.svd(level)[2][len(level) :]

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.log_link_corner import corner_step
-from raterlens.estimation.marginal_forms import marginal
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.capped_log import CORNER
 from raterlens.models.registry import facets_spec

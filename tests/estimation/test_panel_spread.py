@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from raterlens.estimation.panel_prior import FREEDOM, PanelPrior
 from raterlens.estimation.panel_spread import LEAST_SPREAD, _height, learned
+from raterlens.likelihood.panel_prior import FREEDOM, PanelPrior
 
 
 def prior_of(n: int, *, slopes: bool = True) -> PanelPrior:

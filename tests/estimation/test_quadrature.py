@@ -8,12 +8,11 @@ from raterlens.capability.links import get_link
 from raterlens.engine.nested_nodes import NestedNodes
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.curvature import OwnCurvature
-from raterlens.estimation.grid import accuracy_for
 from raterlens.estimation.methods import estimate
-from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.quadrature import _known_well
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
+from raterlens.likelihood.grid import accuracy_for
+from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import setting
@@ -71,8 +70,7 @@ def test_scripts_that_everybody_marks_leave_the_tables_coarse(scale):
     assert found.loglik == pytest.approx(exact.loglik, abs=accuracy_for(ratings.n_students))
     np.testing.assert_allclose(exact.gradient, found.value.gradient, atol=1e-4)
     information, expected = (
-        in_full(observed_information(found.problem, ratings, found.parameters, nodes))
-        for nodes in (found.nodes, fine)
+        in_full(found.problem.information(found.parameters, nodes)) for nodes in (found.nodes, fine)
     )
     np.testing.assert_allclose(information, expected, atol=1e-6 * np.abs(expected).max())
 

@@ -5,7 +5,6 @@ import pytest
 
 from raterlens.capability.links import get_link
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.hierarchical import ratings_given_abilities
 from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.methods import estimate
@@ -14,6 +13,7 @@ from raterlens.inference.conditional_information import (
     laplace_curvature,
     stretch_of_abilities,
 )
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import somewhere

@@ -1,11 +1,10 @@
 import numpy as np
 
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
 from raterlens.inference.numerical_information import differenced_information
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.redundancy import redundancy
 from tests.support.facets_models import make, somewhere
 
@@ -14,6 +13,6 @@ def test_differences_of_the_gradient_are_near_the_exact_information(small):
     model, response = make(small, "gmf")
     problem = marginal(small, model, response, pseudo_ratings(model, 2))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
-    exact = in_full(observed_information(problem, small, x, nodes))
+    exact = in_full(problem.information(x, nodes))
     found = differenced_information(problem, x, nodes, redundancy(model, x)).toarray()
     np.testing.assert_allclose(found, exact, atol=0.02 * np.abs(exact).max())

@@ -7,10 +7,10 @@ import pytest
 from scipy import optimize, special
 
 import raterlens as rl
-from raterlens.estimation.panel_prior import FREEDOM
 from raterlens.inference import panel_posterior
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.panel_posterior import _around, _At, _Quadratic, _quantiles
+from raterlens.likelihood.panel_prior import FREEDOM
 from raterlens.models.redundancy import Redundancy
 
 

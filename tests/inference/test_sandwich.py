@@ -6,10 +6,10 @@ import pytest
 
 import raterlens as rl
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.sandwich import sandwich, student_scores
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
 

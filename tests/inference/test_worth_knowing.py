@@ -10,12 +10,10 @@ from raterlens.base.errors import RaterlensError
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
-from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.inference import worth_knowing as module
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
 from raterlens.inference.measurement import measured_fit
-from raterlens.inference.shared_information import shared_information
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.ratings.known_answers import KnownAnswers
 from tests.support.shared_panels import panel
 
@@ -42,11 +40,10 @@ def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bo
         placed = place(calibration, these)
         x, problem = placed.parameters, placed.problem
         if isinstance(problem, SharedMarginal):
-            found = shared_information(problem, x, problem.nodes_at(x, problem.rough_nodes()))
+            nodes: Nodes = problem.nodes_at(x, problem.rough_nodes())
         else:
-            found = in_full(
-                observed_information(problem, these, x, sharp_nodes(problem, x, placed.abilities()))
-            )
+            nodes = sharp_nodes(problem, x, placed.abilities())
+        found = in_full(problem.information(x, nodes))
         through = problem.model.effect_jacobian(x)[:size]
         return through @ found @ through.T
 

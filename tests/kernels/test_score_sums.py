@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.inference.sandwich import summed_scores
 from raterlens.kernels.score_sums import quadratic_forms
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
 WEIGHTS = {

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import SHIFTED, by_differences, make, ordered, somewhere, with_facet
 
 
@@ -16,5 +15,5 @@ def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
-    found = in_full(observed_information(problem, ratings, x, nodes))
+    found = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())

@@ -10,8 +10,8 @@ import polars as pl
 import raterlens as rl
 from raterlens import Ratings
 from raterlens.capability.links import get_link
-from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.starting_values import starting_values
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.population_shift import ShiftedModel

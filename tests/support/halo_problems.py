@@ -5,8 +5,8 @@ import numpy as np
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.halo_marginal import HaloMarginal
+from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import optimize
 
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.objective import Value
 
 
 def negative(function):

@@ -8,8 +8,8 @@ from scipy import special
 
 import raterlens as rl
 from raterlens import Ratings
-from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.shared_marginal import Ridge, SharedMarginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.shared import Ridge, SharedMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.known_rows import KnownModel
 from raterlens.models.registry import facets_spec

@@ -1,8 +1,11 @@
 """What is worked out once for an object, and kept as long as the object is."""
 
+import hashlib
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 Value = TypeVar("Value")
 
@@ -45,3 +48,13 @@ def latest_with(owner: object, what: str, key: Hashable, make: Callable[[], Valu
 def forget(owner: object, what: Hashable) -> None:
     """Keep it no longer."""
     _kept.get(owner, {}).pop(what, None)
+
+
+def digest(*parts: object) -> str:
+    """A short name for arrays and texts."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        content = np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else str(part).encode()
+        found.update(f"{len(content)}:".encode())
+        found.update(content)
+    return found.hexdigest()

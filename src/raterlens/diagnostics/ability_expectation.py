@@ -10,9 +10,9 @@ from raterlens.base.types import Array
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.estimation.grid import nodes_for
 from raterlens.estimation.scoring import Placed, place
-from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.likelihood.grid import nodes_for
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
 from raterlens.models.known_rows import KnownModel, answered_items, known_part

@@ -20,9 +20,9 @@ from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.halo_score import Readings, halo_score
-from raterlens.estimation.grid import nodes_for
-from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.scoring import Placed, place, placed
+from raterlens.likelihood.grid import nodes_for
+from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings

@@ -19,10 +19,9 @@ import numpy as np
 from raterlens.base.types import Array
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import SHAPE_RIDGE
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.covariance import covariance, in_full
-from raterlens.inference.information import observed_information
+from raterlens.likelihood.marginal import SHAPE_RIDGE
 from raterlens.models.redundancy import redundancy
 
 # Of a central difference in c: what it leaves out is of its square.
@@ -83,5 +82,5 @@ def _with_parameters(at: Placed, nodes: Nodes) -> Array:
 def _spread(at: Placed, nodes: Nodes) -> Array:
     """(parameters, parameters): the covariance of the estimates."""
     model, x = at.problem.model, at.parameters
-    information = observed_information(at.problem, at.ratings, x, nodes)
+    information = at.problem.information(x, nodes)
     return in_full(covariance(information, redundancy(model, x), np.zeros(len(x), dtype=bool)).matrix)

@@ -18,8 +18,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
 from raterlens.base.records import dataclass
-from raterlens.base.types import Array
+from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.score_expansion import rows_of_students
 from raterlens.ratings.coded import Codes
 
 STEP = 0.75
@@ -110,9 +111,13 @@ class Kernel:
 
     points: Array
     """(points,): of psi."""
+    variance: float
+    """omega^2"""
     weights: Weights
     by_variance: Weights
-    """Derivatives of the weights in omega^2."""
+    """Derivatives of the weights in omega^2: the weights times D, the derivative of their logarithms."""
+    by_square: Weights
+    """The weights times D^2."""
 
     def averaged(self, given: Array) -> Array:
         """(pieces, points) -> (pieces, nodes)"""
@@ -128,6 +133,16 @@ class Kernel:
         more = self.by_variance.over_points(given) - self.by_variance.totals * averaged
         return float(np.sum(at_nodes * more / self.weights.totals))
 
+    def off(self, given: Array, averaged: Array) -> Array:
+        """(rows, nodes): D, but for its mean over all points, averaged over what each row gives the points."""
+        return np.asarray(self.by_variance.over_points(given) / self.weights.totals / averaged)
+
+    @property
+    def usual(self) -> tuple[Array, Array]:
+        """(nodes,): mean and variance of D over the points alone."""
+        mean = self.by_variance.totals / self.weights.totals
+        return mean, self.by_square.totals / self.weights.totals - mean**2
+
 
 def points_of(nodes: Nodes, variance: float) -> Array:
     """Where a piece's ratings have to be known: at the nodes, or at Gauss-Hermite points around each."""
@@ -139,12 +154,13 @@ def kernel(nodes: Nodes, variance: float) -> Kernel:
     """For the pieces of students at these nodes."""
     points, variance = points_of(nodes, variance), max(variance, _LEAST_VARIANCE)
     if len(points) > len(nodes.points):
-        rise = _HERMITE_WEIGHTS * (_HERMITE**2 - 1) / (2 * variance)
-        return Kernel(points, Around(_HERMITE_WEIGHTS), Around(rise))
+        rise = (_HERMITE**2 - 1) / (2 * variance)
+        return Kernel(points, variance, *(Around(_HERMITE_WEIGHTS * rise**power) for power in (0, 1, 2)))
     z = (points - points[0]) ** 2 / variance
     density = np.exp(-0.5 * z)
     weights = ByDistance if len(points) <= MOST_IN_MATRIX else Convolution
-    return Kernel(points, weights(density), weights(density * z / (2 * variance)))
+    rise = z / (2 * variance)
+    return Kernel(points, variance, *(weights(density * rise**power) for power in (0, 1, 2)))
 
 
 def fine_enough(nodes: Nodes, variance: float) -> Nodes:
@@ -196,8 +212,27 @@ class PieceEngine:
         return Moments.joined(Moments.by(block.share(known), known.points) for block in blocks)
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        """Information comes from differences of the gradient instead."""
-        raise NotImplementedError
+        """Of what students' abilities and the worth of their pieces leave open: given ability, the covariance of a
+        piece's score over what it is worth; and over abilities, that of the sum of its pieces' expected scores. The
+        variance of pieces has the score D, and its own second derivative comes along."""
+        known = kernel(nodes, tables.piece_variance)
+        at_points = Nodes(known.points, np.zeros_like(known.points))
+        cells, table, parameter = rows_of_students(self._counts, self._sums, at_points, scores)
+        size, piece = scores.n_parameters, scores.piece
+        assert piece is not None
+        total = np.zeros((size, size))
+        for block in self._blocks(tables, nodes, known):
+            own = _rows(cells, block.pieces).tocoo()
+            keys, place = np.unique(own.row.astype(np.int64) * size + parameter[own.col], return_inverse=True)
+            of_piece, column = np.divmod(keys, size)
+            spread = sparse.csr_array((own.data, (place, own.col)), shape=(len(keys), cells.shape[1]))
+            # Constants do not matter, and a convolution wants numbers above 0.
+            score = np.asarray(spread @ table)
+            score -= score.min(axis=1, keepdims=True)
+            within = _Within(block, known, of_piece, score)
+            _add_blocks(total, within.covariances(column, piece))
+            _add_blocks(total, within.over_abilities(self._student[block.pieces], column, piece))
+        return total
 
     def _blocks(self, tables: Tables, nodes: Nodes, known: Kernel) -> "Iterator[_Block]":
         edges = np.append(self._first, len(self._student))
@@ -226,6 +261,77 @@ class PieceEngine:
             over = joint[whose] / averaged
             yield _Block(slice(start, stop), pieces, joint, highest + np.log(total), given, averaged, over)
             start = stop
+
+
+class _Within:
+    """Scores of the pieces of a block, given the abilities of their students."""
+
+    def __init__(self, block: "_Block", known: Kernel, of_piece: Indices, score: Array) -> None:
+        """`score`: (rows, points), each of a piece and one parameter, piece after piece."""
+        self._block, self._known, self._of_piece, self._score = block, known, of_piece, score
+        mean, self._variance = known.usual
+        given, averaged = block.given, block.averaged
+        off = known.off(given, averaged)
+        self._d = off - mean
+        """(pieces, nodes): expected D, the derivative of the kernel's logarithm by the variance."""
+        squares = known.by_square.over_points(given) / known.weights.totals / averaged
+        self._d_square = squares - 2 * mean * off + mean**2
+        weighed = given[of_piece] * score
+        self._mean = known.averaged(weighed) / averaged[of_piece]
+        """(rows, nodes): expected scores."""
+        self._with_d = known.off(weighed, averaged[of_piece]) - mean * self._mean
+        self._posterior = block.over * averaged
+        """(pieces, nodes): of the piece's student."""
+
+    def covariances(self, column: Indices, piece: int) -> "Iterator[tuple[Indices, Array]]":
+        """Of the scores of each piece, with the variance's own: parameters (pieces, rows), (pieces, rows, rows)."""
+        share = self._block.share(self._known)
+        posterior, d = self._posterior, self._d
+        corner = np.sum(
+            posterior * (self._d_square - d**2 - 2 * d / self._known.variance - self._variance), axis=1
+        )
+        for some, rows in _alike(self._of_piece, len(posterior)):
+            score, mean = self._score[rows], self._mean[rows]
+            found = np.zeros((len(some), rows.shape[1] + 1, rows.shape[1] + 1))
+            found[:, :-1, :-1] = (score * share[some][:, None]) @ score.transpose(0, 2, 1)
+            weighed = mean * posterior[some][:, None]
+            found[:, :-1, :-1] -= weighed @ mean.transpose(0, 2, 1)
+            beside = np.einsum("nq,nrq->nr", posterior[some], self._with_d[rows])
+            beside -= np.einsum("nrq,nq->nr", weighed, d[some])
+            found[:, -1, :-1] = found[:, :-1, -1] = beside
+            found[:, -1, -1] = corner[some]
+            yield np.concatenate([column[rows], np.full((len(some), 1), piece)], axis=1), found
+
+    def over_abilities(
+        self, student: Codes, column: Indices, piece: int
+    ) -> "Iterator[tuple[Indices, Array]]":
+        """The same of each student, over abilities, of the expected scores of all pieces."""
+        whose = student - student[0]
+        size = int(column.max(initial=piece)) + 1
+        row_student = np.concatenate([whose[self._of_piece], whose])
+        row_column = np.concatenate([column, np.full(len(whose), piece)])
+        keys, place = np.unique(row_student.astype(np.int64) * size + row_column, return_inverse=True)
+        summed = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
+        means = np.asarray(summed @ np.concatenate([self._mean, self._d]))
+        of_student, columns = np.divmod(keys, size)
+        posterior = self._block.posterior
+        for some, rows in _alike(of_student, len(posterior)):
+            off = means[rows] - means[rows] @ posterior[some][..., None]
+            weighed = off * posterior[some][:, None]
+            yield columns[rows], weighed @ off.transpose(0, 2, 1)
+
+
+def _alike(of: Indices, n: int) -> "Iterator[tuple[Indices, Indices]]":
+    """Those who have equally many rows, which stand one after the other: which, and (those, rows) their rows."""
+    first, length = np.searchsorted(of, np.arange(n)), np.bincount(of, minlength=n)
+    for size in np.unique(length[length > 0]):
+        some = np.flatnonzero(length == size)
+        yield some, first[some][:, None] + np.arange(size)
+
+
+def _add_blocks(total: Array, blocks: "Iterator[tuple[Indices, Array]]") -> None:
+    for place, found in blocks:
+        np.add.at(total, (place[:, :, None], place[:, None, :]), found)
 
 
 def _rows(of: sparse.csr_array, pieces: slice) -> sparse.csr_array:

@@ -125,6 +125,8 @@ class CellScores:
     """(sums, parameters): derivatives of the coefficient of ability; a row of zeros where there are no sums."""
     steepest: Array
     """(cells,): the steepest slope of a member, infinite where it does not tell how fast scores change."""
+    piece: int | None = None
+    """The parameter that is the variance of the piece effect, where pieces differ."""
 
     @property
     def n_parameters(self) -> int:

@@ -36,7 +36,7 @@ def expanded_covariance(
     scores: CellScores,
 ) -> sparse.csr_array:
     """(parameters, parameters)"""
-    cells, table, parameter = _rows_of_students(counts, sums, nodes, scores)
+    cells, table, parameter = rows_of_students(counts, sums, nodes, scores)
     table = table.astype(_GATHERED)
     total: Matrix = sparse.csr_array((scores.n_parameters,) * 2)
     for rows, posterior, _ in posteriors:
@@ -64,7 +64,7 @@ def _products(rows: sparse.csr_array) -> Matrix:
     return sparse.csr_array(rows.T @ rows)
 
 
-def _rows_of_students(
+def rows_of_students(
     counts: sparse.csr_array, sums: sparse.csr_array | None, nodes: Nodes, scores: CellScores
 ) -> tuple[sparse.csr_array, Array, Indices]:
     """How often each student has each row of the table, the table, and the parameters of its rows. A sum is a cell,

@@ -11,7 +11,6 @@ has, and so comes through the same steps to the same estimates, whichever the op
 A record that a crash has cut short is left out, and written again.
 """
 
-import hashlib
 import json
 import os
 import struct
@@ -27,10 +26,11 @@ import numpy as np
 
 from raterlens.base.drafts import reason
 from raterlens.base.errors import InputError, OptionError
+from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.objective import Value
 
 MARK = b"\x89RLCKPT\n"
 VERSION = 1
@@ -38,16 +38,6 @@ _SIZES = struct.Struct("<II")
 _KEY = 16
 # Seconds after which what was written is forced to the disk itself, against a loss of power.
 _SAFE = 10.0
-
-
-def digest(*parts: object) -> str:
-    """A short name for arrays and texts."""
-    found = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        content = np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else str(part).encode()
-        found.update(f"{len(content)}:".encode())
-        found.update(content)
-    return found.hexdigest()
 
 
 class Checkpoint:

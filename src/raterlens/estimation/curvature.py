@@ -13,8 +13,8 @@ from scipy import sparse
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.estimation.marginal import Derivatives, FacetsMarginal
-from raterlens.estimation.panel_prior import PanelPrior
+from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
+from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.responses import shift_information
 
 # Of the information of complete data, so much may be missing at most.

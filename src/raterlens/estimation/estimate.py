@@ -6,7 +6,7 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.optimiser import Optimiser
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.objective import Value
 
 Problem = TypeVar("Problem")
 

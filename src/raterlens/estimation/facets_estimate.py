@@ -10,12 +10,12 @@ from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.estimate import Estimate
-from raterlens.estimation.interaction_prior import InteractionTerm
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Search, Space
-from raterlens.estimation.panel_prior import PanelPosterior, PanelPrior
 from raterlens.estimation.several_starts import Maximum
 from raterlens.estimation.shared_ratio import SharedTest
+from raterlens.likelihood.interaction_prior import InteractionTerm
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior
 from raterlens.models.facets import FacetsModel
 from raterlens.ratings.coded import Ratings
 

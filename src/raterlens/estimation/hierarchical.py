@@ -17,9 +17,9 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.objective import Value
+from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import NO_SLOPE, FacetsModel
 
 ALTERNATION = "alternation with projected L-BFGS"

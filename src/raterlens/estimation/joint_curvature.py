@@ -11,9 +11,9 @@ from scipy import sparse
 
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.context_curvature import context_curvature
 from raterlens.estimation.curvature import OwnCurvature
-from raterlens.estimation.marginal import FacetsMarginal
+from raterlens.likelihood.context_curvature import context_curvature
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.models.facets import FacetsModel
 
 # Parameters up to which a full matrix is worth its eigenvectors.

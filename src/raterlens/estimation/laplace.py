@@ -11,8 +11,8 @@ import numpy as np
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.objective import Value
+from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 
 

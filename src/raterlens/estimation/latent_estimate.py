@@ -14,13 +14,13 @@ from raterlens.base.text import counted
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.estimate import Estimate
-from raterlens.estimation.grid import ROUGH_ACCURACY, finer, first_nodes
 from raterlens.estimation.latent_em import promising
 from raterlens.estimation.latent_information import observed_information
 from raterlens.estimation.latent_marginal import NO_ABILITY, Complete, LatentClassMarginal
 from raterlens.estimation.newton import newton
 from raterlens.estimation.optimiser import USUAL, Optimum, Search, Space, maximise
 from raterlens.estimation.quadrature import Grid
+from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 

@@ -14,8 +14,8 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
 from raterlens.engine.student_items import Part, as_known, pool, split, student_items
-from raterlens.estimation.quasi_newton import Value
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.objective import Value
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
 

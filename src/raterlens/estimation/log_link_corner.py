@@ -11,10 +11,10 @@ import numpy as np
 
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
-from raterlens.estimation.grid import reached
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
+from raterlens.likelihood.grid import reached
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.models.capped_log import CORNER, Capped
 
 # Nodes within the corner of the steepest context, roughly at first and finally.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.base.errors import OptionError
+from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
@@ -18,18 +19,18 @@ from raterlens.estimation.better_maxima import (
     shaped,
     upright,
 )
-from raterlens.estimation.checkpoint import Checkpoint, digest
+from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.extremes import pseudo_ratings
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
-from raterlens.estimation.grid import nodes_for, reached, step_for
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
-from raterlens.estimation.marginal import FacetsMarginal
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.quadrature import fit_mml
-from raterlens.estimation.quasi_newton import Value
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.grid import nodes_for, reached, step_for
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.objective import Value
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel

@@ -6,7 +6,8 @@ import numpy as np
 
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
-from raterlens.estimation.quasi_newton import News, Point, Value, climb
+from raterlens.estimation.quasi_newton import News, Point, climb
+from raterlens.likelihood.objective import Value
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
 TOLERANCE = 3e-6

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from raterlens.base.types import Array
-from raterlens.estimation.panel_prior import FREEDOM, PanelPrior
+from raterlens.likelihood.panel_prior import FREEDOM, PanelPrior
 
 _MOST_ROUNDS = 500
 _SETTLED = 1e-5

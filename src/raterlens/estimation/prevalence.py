@@ -21,7 +21,7 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.engine.student_items import StudentItems, student_items
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.objective import Value
 from raterlens.models.contexts import Blocks
 from raterlens.ratings.coded import Ratings
 

@@ -12,15 +12,16 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.curvature import OwnCurvature, as_bent, own_curvature
-from raterlens.estimation.grid import accuracy_for, first_nodes, midway, nested, nodes_for
 from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
-from raterlens.estimation.quasi_newton import News, Value
+from raterlens.estimation.quasi_newton import News
 from raterlens.estimation.starting_values import information_of_halo
+from raterlens.likelihood.grid import accuracy_for, first_nodes, midway, nested, nodes_for
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.objective import Value
+from raterlens.likelihood.panel_prior import PanelPrior
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
+from raterlens.likelihood.objective import Value
 
 _MEMORY = 20
 # Of what the gradient promises a step brings the first share at least; of the gradient it leaves the other at most.
@@ -22,18 +23,6 @@ _MOST_TRIALS = 25
 # flat, or rises for ever, the next point would be one where a grid of abilities can no longer follow.
 _FURTHEST, _LONGEST = 4.0, 8.0
 _ROUNDING = 50 * float(np.finfo(float).eps)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An objective at its parameters."""
-
-    loglik: float
-    """Of the data alone."""
-    objective: float
-    """With the half rating that extreme raters and items get: what is maximised."""
-    gradient: Array
-    """Of the objective."""
 
 
 @dataclass(frozen=True, slots=True)

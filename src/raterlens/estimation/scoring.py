@@ -13,14 +13,14 @@ from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
 from raterlens.engine.protocol import Matrix, Moments, Nodes
-from raterlens.estimation.extremes import Pseudo
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.grid import first_nodes, nested, nodes_for
-from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
-from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.starting_values import starting_widths
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.grid import first_nodes, nested, nodes_for
+from raterlens.likelihood.marginal import CellMarginal, EssayMarginal, FacetsMarginal
+from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel

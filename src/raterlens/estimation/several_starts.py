@@ -12,9 +12,9 @@ import numpy as np
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.ratings.coded import Ratings
 
 # With more ratings, second maxima were not seen, and other starts would cost more than they find.

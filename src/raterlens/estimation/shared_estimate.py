@@ -1,19 +1,23 @@
 """Estimates with a shared dimension, from those without."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
-from raterlens.estimation.extremes import pseudo_ratings
+from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.optimiser import TOLERANCE, Search, Space
-from raterlens.estimation.shared_marginal import Ridge, SharedMarginal, SharedOptimum, fit_shared
+from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, Ridge, SharedMarginal
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import known_part
 from raterlens.models.redundancy import centre
-from raterlens.models.shared_dimension import SharedModel
+from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.ratings.coded import Ratings
 
 # Of the ridge: raters around each other, and biases around 0.
@@ -22,6 +26,60 @@ _RATERS, _BIASES = 0.7, 2.0
 _INFORMATION = 0.15
 # Biases to begin with.
 _FIRST = 1.0
+# Iterations after which starts are compared.
+_FIRST_LOOK = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOptimum:
+    """The maximum, on a grid that was found fine enough."""
+
+    optimum: Optimum
+    nodes: ProductNodes
+    problem: SharedMarginal
+
+    @property
+    def loglik(self) -> float:
+        return self.optimum.value.loglik
+
+
+def fit_shared(
+    problem: SharedMarginal, starts: list[Array], space: Space, search: Search, tolerance: float = TOLERANCE
+) -> SharedOptimum:
+    """Maximise from the most promising start, refining the grid until a finer one changes nothing."""
+    nodes, short = problem.rough_nodes(), Search(_FIRST_LOOK)
+
+    def climbed(start: Array, nodes: ProductNodes, search: Search, tolerance: float) -> Optimum:
+        return maximise(
+            lambda x: problem.value(x, nodes),
+            start,
+            space,
+            search,
+            stage="shared dimension",
+            tolerance=tolerance,
+        )
+
+    tried = [climbed(start, nodes, short, 0.1) for start in starts]
+    best = max(tried, key=lambda one: one.value.objective)
+    best = climbed(best.parameters, nodes, search, max(tolerance, 0.03))
+    nodes = problem.nodes_at(best.parameters, nodes)
+    evaluations = iterations = 0
+    for _ in range(MOST_ROUNDS):
+        best = climbed(best.parameters, nodes, search, tolerance)
+        evaluations, iterations = evaluations + best.record.evaluations, iterations + best.record.iterations
+        if tolerance > TOLERANCE:
+            break
+        check = problem.value(best.parameters, finer := nodes.finer()).loglik
+        if abs(check - best.value.loglik) <= ACCURACY * abs(check):
+            break
+        nodes = finer
+    parameters = best.parameters.copy()
+    bias = problem.model.blocks[BIAS]
+    if parameters[bias].sum() < 0:
+        parameters[bias] *= -1
+    record = replace(best.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points))
+    value = best.value if (parameters == best.parameters).all() else problem.value(parameters, nodes)
+    return SharedOptimum(Optimum(parameters, value, record), nodes, problem)
 
 
 def shared_optimum(

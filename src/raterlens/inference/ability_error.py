@@ -20,17 +20,15 @@ from raterlens.base.types import Array
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, MovesMeans
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.marginal import EssayMarginal
 from raterlens.estimation.methods import on_scale
-from raterlens.estimation.shared_marginal import SharedMarginal
-from raterlens.inference.cell_scores import cell_scores, few_kinds
 from raterlens.inference.covariance import Covariance, in_full
-from raterlens.inference.halo_information import halo_scores
 from raterlens.inference.sandwich import summed_scores
-from raterlens.inference.shared_information import ability_gradient
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.cell_scores import expected_scores
+from raterlens.likelihood.marginal import EssayMarginal
+from raterlens.likelihood.readings import HaloMarginal
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
@@ -53,8 +51,10 @@ def ability_errors(
     if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
         return posterior
     if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
-        of_means = ability_gradient(found.problem, found.parameters, found.nodes)
-        added = np.einsum("ni,ni->n", of_means @ in_full(spread.matrix), of_means)
+        of_means = found.problem.student_scores(
+            found.parameters, found.nodes, _about_mean(found.nodes.points)
+        )
+        added = _quadratic(of_means, spread.matrix)
     elif found.model.pieces or (found.model.smooth and not isinstance(found.problem, HaloMarginal)):
         added = _along_axes(found, spread)
     elif (by_essays := _by_essays(found, in_full(spread.matrix))) is not None:
@@ -109,9 +109,9 @@ def _by_essays(found: FacetsEstimate, spread: Array) -> Array | None:
     something else."""
     problem, x, nodes = found.problem, found.parameters, found.nodes
     plain = isinstance(problem, EssayMarginal) and POPULATION not in found.model.blocks
-    if not plain or not isinstance(problem.engine, MovesMeans) or not few_kinds(problem, nodes):
+    if not plain or not isinstance(problem.engine, MovesMeans) or problem.for_scores(x, nodes) is not problem:
         return None
-    scores = cell_scores(problem, x, nodes)
+    scores = problem.scores(x, nodes)
     return problem.engine.mean_variances(
         problem.tables(x, nodes), nodes, scores, np.ascontiguousarray(spread)
     )
@@ -119,13 +119,7 @@ def _by_essays(found: FacetsEstimate, spread: Array) -> Array | None:
 
 def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
     """(students, parameters): of the posterior means."""
-    t = found.nodes.points
-
-    def about_mean(posterior: Array) -> Array:
-        deviation = t - (posterior @ t)[:, None]
-        deviation *= posterior
-        return deviation
-
+    about_mean = _about_mean(found.nodes.points)
     if isinstance(found.problem, HaloMarginal):
         gradient = _of_readings(found, found.problem, ratings, about_mean)
     else:
@@ -146,14 +140,16 @@ def _of_readings(
     """(students, parameters): the scores of each student's readings, summed over nodes with these weights."""
     model, x, nodes = problem.model, found.parameters, found.nodes
     counts = problem.grouped(as_modelled(ratings, model), model.contexts).counts
-    scores = halo_scores(problem, x, nodes)
-    parts = []
-    for rows, posterior, _ in problem.engine.posteriors(problem.tables(x, nodes), nodes):
-        own, weight = counts[rows].tocoo(), weighted(posterior)
-        length = np.diff(scores.first)[own.col]
-        student, times = np.repeat(own.row, length), np.repeat(own.data, length)
-        row = np.arange(len(student)) + np.repeat(scores.first[own.col] - np.cumsum(length) + length, length)
-        value = times * np.einsum("eq,eq->e", weight[student], scores.table[row])
-        shape = len(posterior), model.blocks.size
-        parts.append(sparse.csr_array((value, (student, scores.parameter[row])), shape=shape))
-    return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    posteriors = problem.engine.posteriors(problem.tables(x, nodes), nodes)
+    return expected_scores(problem.scores(x, nodes), counts, posteriors, weighted)
+
+
+def _about_mean(t: Array) -> Callable[[Array], Array]:
+    """Weights whose sum with a score is its covariance with ability."""
+
+    def weighted(posterior: Array) -> Array:
+        deviation = t - (posterior @ t)[:, None]
+        deviation *= posterior
+        return deviation
+
+    return weighted

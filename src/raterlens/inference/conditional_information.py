@@ -18,8 +18,8 @@ from scipy import sparse
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.context_curvature import context_curvature
-from raterlens.estimation.extremes import PSEUDO_NODES, Pseudo
+from raterlens.likelihood.context_curvature import context_curvature
+from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import counted_scores
 

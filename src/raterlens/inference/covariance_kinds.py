@@ -11,7 +11,6 @@ from raterlens.capability.links import Link
 from raterlens.engine.protocol import Matrix
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.inference.conditional_information import (
     LaplaceCurvature,
     information_given_abilities,
@@ -19,9 +18,9 @@ from raterlens.inference.conditional_information import (
     stretch_of_abilities,
 )
 from raterlens.inference.covariance import Covariance
-from raterlens.inference.information import observed_information
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.sandwich import outer_products, sandwich, student_scores
+from raterlens.likelihood.forms import marginal
 from raterlens.ratings.coded import Ratings
 
 OBSERVED, EXPECTED, OPG, SANDWICH, CONDITIONAL = "observed", "expected", "opg", "sandwich", "conditional"
@@ -75,9 +74,7 @@ def covariance_of(
     scores = student_scores(found.problem, ratings, found.parameters, found.nodes)
     if kind == OPG:
         return invert(_enough(outer_products(scores), ratings))
-    return sandwich(
-        invert(observed_information(found.problem, ratings, found.parameters, found.nodes)), scores
-    )
+    return sandwich(invert(found.problem.information(found.parameters, found.nodes)), scores)
 
 
 def _laplace(ratings: Ratings, found: FacetsEstimate, link: Link) -> LaplaceCurvature:
@@ -100,7 +97,7 @@ def _expected(ratings: Ratings, found: FacetsEstimate) -> sparse.csr_array:
     for _ in range(_DATA_SETS):
         drawn = redrawn(ratings, problem.model, problem.response, found.parameters, random)
         again = marginal(drawn, problem.model, problem.response, problem.pseudo)
-        total = total + observed_information(again, drawn, found.parameters, found.nodes)
+        total = total + again.information(found.parameters, found.nodes)
     return sparse.csr_array(total / _DATA_SETS)
 
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from raterlens.base.types import Array
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.inference.covariance import Covariance, in_full
-from raterlens.inference.halo_information import halo_information
+from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.facets import LARGEST_HALO
 from raterlens.models.redundancy import redundancy
 
@@ -91,7 +90,7 @@ def _told(found: FacetsEstimate, problem: HaloMarginal, parameters: Array) -> tu
     left of the information on the effect itself."""
     held = found.held | found.at_limit
     constraints = redundancy(found.model, found.parameters, held).constraints
-    information = in_full(halo_information(problem, parameters, found.nodes)) + constraints.T @ constraints
+    information = in_full(problem.information(parameters, found.nodes)) + constraints.T @ constraints
     others = held.copy()
     others[found.model.blocks["halo"]] = True
     whole, rest = (

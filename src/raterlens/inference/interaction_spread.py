@@ -21,13 +21,14 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.interaction_prior import InteractionPrior, InteractionTerm
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search, Space, maximise
-from raterlens.estimation.quasi_newton import News, Value
+from raterlens.estimation.quasi_newton import News
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.likelihood.interaction_prior import InteractionPrior, InteractionTerm
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.objective import Value
 from raterlens.models.facets import FacetsModel
 from raterlens.models.interaction_terms import ITEM
 from raterlens.models.redundancy import centre, redundancy

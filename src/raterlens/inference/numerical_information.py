@@ -9,8 +9,8 @@ from scipy import sparse
 
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.starting_values import information_scale
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.models.redundancy import Redundancy
 
 # In standard errors: far enough to average over the jumps, near enough for a quadratic likelihood.

@@ -24,7 +24,6 @@ from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
 from raterlens.inference.covariance import covariance
-from raterlens.inference.information import observed_information
 from raterlens.inference.profile_likelihood import Likelihood, Profile
 from raterlens.inference.resampling import check_same
 from raterlens.models.anchors import anchors_from, hold, known_here
@@ -82,7 +81,7 @@ class Profiler:
             ),
         )
         held = found.at_limit
-        information = observed_information(found.problem, coded, found.parameters, found.nodes)
+        information = found.problem.information(found.parameters, found.nodes)
         spread = covariance(information, redundancy(model, found.parameters, held), held).matrix
         through = model.effect_jacobian(found.parameters)[model.effects["slope"]]
         variance = np.asarray((through @ spread * through.toarray()).sum(axis=1))

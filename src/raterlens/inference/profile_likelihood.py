@@ -21,8 +21,8 @@ from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure
 from raterlens.engine.protocol import Matrix, Nodes
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.models.redundancy import redundancy
 
 # Of the log-likelihood: a hundredth of what decides an interval's third digit.

@@ -20,12 +20,12 @@ from scipy import sparse
 from raterlens.base.threads import in_threads, spans
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.inference.covariance import Covariance
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.cell_scores import ScoreTerms, cell_terms, context_terms
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent
-from raterlens.models.score_terms import ScoreTerms, cell_terms, context_terms
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.long_columns import run_starts
 

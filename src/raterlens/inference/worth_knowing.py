@@ -23,15 +23,14 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.halo_marginal import HaloMarginal
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed, place
-from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
 from raterlens.inference.sandwich import summed_scores
-from raterlens.inference.shared_information import expected_scores
+from raterlens.likelihood.readings import HaloMarginal
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.responses import Predictor
 from raterlens.ratings.coded import Ratings
@@ -177,14 +176,14 @@ def _expected(placed: Placed, nodes: Nodes, answers: Array) -> tuple[Array, list
     for rows, posterior, _ in problem.engine.posteriors(problem.tables(x, nodes), nodes):
         chance[rows] = posterior @ answers.T
     chance = np.maximum(chance, 1e-12)
-    if isinstance(problem, SharedMarginal) and isinstance(nodes, ProductNodes):
-        return chance, expected_scores(problem, x, nodes, answers)
 
     def given(answer: Array) -> Array:
         def weighted(posterior: Array) -> Array:
             joint = posterior * answer
             return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
 
+        if isinstance(problem, SharedMarginal) and isinstance(nodes, ProductNodes):
+            return np.asarray(problem.student_scores(x, nodes, weighted).toarray())
         return np.asarray(summed_scores(problem, placed.ratings, x, nodes, weighted).toarray())
 
     return chance, [given(answer) for answer in answers]

@@ -5,7 +5,7 @@ Of adjacent-category logits. Beside what it is at u = 0, the probability of a re
     R = sum_u w_u x_u^T / prod_i sum_k p_ik x_u^k,      x_u = exp(tau u)
 
 with p_ik the probability of score k on item i at u = 0. So there are products of few numbers for each set of items and
-each u, and all sums of that set share them. The same numbers as `Averaged` of `estimation/halo_marginal.py`, its
+each u, and all sums of that set share them. The same numbers as `Averaged` of `likelihood/readings.py`, its
 readable twin, finds by logarithms of every kind of reading.
 """
 

@@ -37,6 +37,8 @@ SHAPE = "ability"
 """The block of the parameters of the students' distribution."""
 PIECE = "piece"
 """The block of the variance of the piece effect."""
+LEAST_VARIANCE = 0.02**2
+"""Of readings and pieces, where second derivatives are asked for."""
 LARGEST_PIECE = 5.0
 """Of its spread, in standard deviations of ability."""
 
@@ -190,6 +192,16 @@ class FacetsModel:
     def piece_variance(self, parameters: Array) -> float:
         """omega^2, in units of the variance of abilities; 0 where pieces are not told apart."""
         return float(parameters[self.blocks[PIECE]][0]) if self.pieces else 0.0
+
+    def off_zero(self, parameters: Array) -> Array:
+        """With variances a little off 0, where their second derivatives are differences that lose all digits."""
+        blocks = [self.blocks[name] for name in ("halo", PIECE) if name in self.blocks]
+        if all((parameters[at] >= LEAST_VARIANCE).all() for at in blocks):
+            return parameters
+        found = parameters.copy()
+        for at in blocks:
+            found[at] = np.maximum(found[at], LEAST_VARIANCE)
+        return found
 
     def predictor(self, parameters: Array) -> Predictor:
         parts = self._parts(parameters)

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from scipy import sparse
 
 from raterlens.base.errors import OptionError
 from raterlens.base.meanwhile import meanwhile
@@ -13,24 +12,19 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
-from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.engine.symmetric import averaged
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
-from raterlens.estimation.marginal import FacetsMarginal
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
-from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.estimation.scoring import keep_placed, placed_estimate, with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
-from raterlens.estimation.shared_marginal import SharedMarginal
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
 from raterlens.inference.ability_error import ability_errors
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.covariance_kinds import OBSERVED, covariance_of
-from raterlens.inference.information import observed_information
 from raterlens.inference.interaction_spread import (
     item_variance,
     over_interactions,
@@ -41,9 +35,10 @@ from raterlens.inference.measurement import check_measurable, largest_of, measur
 from raterlens.inference.numerical_information import differenced_information
 from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
-from raterlens.inference.shared_information import shared_information
 from raterlens.inference.slope_limits import Reach, slope_limits
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import COVARYING, Calibration
@@ -188,12 +183,10 @@ class FacetsTask:
         return PanelPrior.of(model, None if self.covariates is None else self.covariates.design)
 
     def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
-        if isinstance(problem, SharedMarginal) and isinstance(nodes, ProductNodes):
-            return sparse.csr_array(shared_information(problem, parameters, nodes))
-        if isinstance(problem.response, Capped) or problem.model.pieces:
+        if isinstance(problem.response, Capped):
             redundant = redundancy(problem.model, parameters)
             return differenced_information(problem, parameters, nodes, redundant)
-        return observed_information(problem, self.coded, parameters, nodes)
+        return problem.information(parameters, nodes)
 
     def _begin(self, model: FacetsModel) -> Array | None:
         """The earlier fit's estimates of what occurs here, NaN elsewhere."""

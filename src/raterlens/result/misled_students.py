@@ -5,7 +5,7 @@ import numpy as np
 from raterlens.base.types import Array
 from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.responses import Predictor
 
 

@@ -10,11 +10,11 @@ from raterlens.base.types import Array
 from raterlens.engine.piece_engine import PieceEngine
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
-from raterlens.estimation.panel_prior import PanelPrior
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.halo_interval import halo_estimates
 from raterlens.inference.intervals import RaterEstimates, Standards
 from raterlens.inference.measurement import RATER_COLUMNS
+from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.interaction_terms import ITEM, Interaction

@@ -6,9 +6,11 @@ from scipy import special, stats
 
 from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
-from raterlens.estimation.shared_marginal import ACCURACY, Ridge, fit_shared
+from raterlens.estimation.shared_estimate import fit_shared
+from raterlens.inference.covariance import in_full
+from raterlens.likelihood.shared import ACCURACY, Ridge
 from raterlens.models.shared_dimension import BIAS, SharedModel
-from tests.support.facets_models import assert_gradient, ordered, with_facet, with_some_known
+from tests.support.facets_models import assert_gradient, by_differences, ordered, with_facet, with_some_known
 from tests.support.shared_panels import panel, problem_on
 
 
@@ -79,3 +81,34 @@ def test_the_ridge_does_not_say_which_way_the_truth_lies() -> None:
     assert value < 0
     assert ridge.value(model, turned)[0] == pytest.approx(value)
     assert gradient == pytest.approx(-(ridge.information(model) @ x))
+
+
+@pytest.mark.parametrize(
+    ("link", "scale", "model", "change"),
+    [
+        ("logit", "rating scale", "gmf", lambda ratings: ratings),
+        ("probit", "rating scale", "probit", with_facet),
+        ("logit", "partial credit", "gmf", ordered),
+        ("logit", "graded", "tfm", ordered),
+    ],
+)
+def test_information_agrees_with_differences(small, link, scale, model, change) -> None:
+    problem, x = problem_on(with_some_known(change(small)), get_link(link), scale, model)
+    nodes = problem.rough_nodes()
+    expected = by_differences(problem, x, nodes)
+    found = in_full(problem.information(x, nodes))
+    np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
+
+
+def test_the_gradient_of_abilities(small) -> None:
+    problem, x = problem_on(with_some_known(small), get_link("logit"))
+    nodes, step = problem.rough_nodes(), 1e-5
+
+    def about_mean(posterior: np.ndarray) -> np.ndarray:
+        return posterior * (nodes.points - (posterior @ nodes.points)[:, None])
+
+    found = problem.student_scores(x, nodes, about_mean).toarray()
+    for place in (0, problem.model.blocks["known"].start, len(x) - 1):
+        d = step * np.eye(len(x))[place]
+        ahead, back = (problem.moments(x + sign * d, nodes).mean for sign in (1, -1))
+        np.testing.assert_allclose(found[:, place], (ahead - back) / (2 * step), atol=1e-7)

@@ -4,7 +4,7 @@ from scipy import stats
 
 from raterlens.engine.nested_nodes import NestedNodes
 from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
-from raterlens.estimation.grid import finer, first_nodes, midway, nested, nodes_for
+from raterlens.likelihood.grid import finer, first_nodes, midway, nested, nodes_for
 
 
 def test_nodes_follow_the_widths_of_the_posteriors():

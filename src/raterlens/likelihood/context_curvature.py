@@ -67,3 +67,10 @@ def _graded_sums(
     intercepts[:, step, step] = twice
     intercepts[:, step[1:], step[:-1]] = intercepts[:, step[:-1], step[1:]] = beside
     return slopes, mixed, intercepts
+
+
+def placed_at(block: Array, at: slice, size: int) -> sparse.csr_array:
+    """(size, size): a block on the diagonal, zeros elsewhere."""
+    place = np.arange(at.start, at.stop)
+    row, column = np.repeat(place, len(place)), np.tile(place, len(place))
+    return sparse.csr_array((block.ravel(), (row, column)), shape=(size, size))

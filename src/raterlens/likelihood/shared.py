@@ -1,24 +1,25 @@
-"""The marginal likelihood with a second ability that raters share (models/shared_dimension.py), and its maximum.
+"""The marginal likelihood with a second ability that raters share (models/shared_dimension.py).
 
 Nodes of both abilities are just more nodes: a cell's table has its log-probability at every (t, z), an engine averages
 over all of them, and by Fisher's identity the gradient in a bias is that of the predictor times z.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import numpy as np
+from scipy import sparse
 
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.product_nodes import ProductNodes
-from raterlens.engine.protocol import Moments, Nodes, Tables
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.grid import nodes_for
-from raterlens.estimation.marginal import Derivatives, FacetsMarginal
-from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
-from raterlens.estimation.quasi_newton import Value
+from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes, Tables
+from raterlens.likelihood.cell_scores import cell_scores, cell_terms, expected_scores
+from raterlens.likelihood.grid import nodes_for
+from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
+from raterlens.likelihood.objective import Value
+from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response, counted_scores
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
@@ -30,7 +31,7 @@ _DENSE, _LARGEST = 0.05, 2**26
 _ROUGH, _ROUGH_REACH, _STEEP = 0.6, 4.5, 2.0
 # The log-likelihood is then off by less than this, relative.
 ACCURACY = 1e-6
-_REACH, _MOST_ROUNDS = 6.0, 5
+_REACH, MOST_ROUNDS = 6.0, 5
 # A posterior's width does not tell how steep its flanks are.
 _WIDEST = 0.5
 
@@ -122,6 +123,48 @@ class SharedMarginal(FacetsMarginal):
             objective, gradient = objective + extra, gradient + extra_gradient
         return Value(found.loglik, objective, gradient)
 
+    def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
+        """In the contexts' slopes, intercepts and biases, in which the predictor of a context at the node (t, z) has
+        the derivatives t, 1 and z, and carried to the parameters."""
+        assert isinstance(nodes, ProductNodes)
+        found, predictor = self.derivatives(parameters, nodes), self.model.predictor(parameters)
+        bend = self.at_nodes(parameters, nodes).curvature(predictor, nodes.points, found.counts)
+        rows = sparse.vstack([self.jacobian(parameters), self._of_biases], format="csr")
+        second = rows.T @ _curvature(bend, self.response.lever, nodes) @ rows
+        n = len(self.model.contexts) * (1 + len(self.response.lever))
+        second = second + self._in_parameters(parameters, nodes, sparse.csr_array((n, n)), found)
+        if self.ridge is not None:
+            second = second - sparse.csr_array(self.ridge.information(self.model))
+        return sparse.csr_array(second)
+
+    @property
+    def _of_biases(self) -> sparse.csr_array:
+        """(contexts, parameters)"""
+        model = self.model
+        loads = sparse.vstack([model.loads, sparse.csr_array((1, model.n_own))], format="csr")
+        before = sparse.csr_array((len(model.contexts), model.blocks[BIAS].start))
+        return sparse.csr_array(sparse.hstack([before, loads[model.contexts.rater]], format="csr"))
+
+    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
+        assert isinstance(nodes, ProductNodes)
+        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
+        found = cell_terms(self.at_nodes(parameters, nodes), predictor, nodes.points)
+        members = sparse.eye_array(len(found.context), format="csr")
+        moving = [(jacobian, nodes.points), (self._of_biases, nodes.z)]
+        # Two abilities: no width of a posterior tells how fast scores change.
+        return cell_scores(members, found, jacobian, moving, np.full(len(predictor.slope), np.inf))
+
+    def score_covariance(self, parameters: Array, nodes: Nodes) -> Matrix:
+        tables = self.tables(parameters, nodes)
+        return NumpyEngine(self.counts).score_covariance(tables, nodes, self.scores(parameters, nodes))
+
+    def student_scores(
+        self, parameters: Array, nodes: ProductNodes, weighted: Callable[[Array], Array]
+    ) -> sparse.csr_array:
+        """(students, parameters): each student's score, summed over nodes with weights that follow from posteriors."""
+        posteriors = self.engine.posteriors(self.tables(parameters, nodes), nodes)
+        return expected_scores(self.scores(parameters, nodes), self.counts, posteriors, weighted)
+
     def shared_moments(self, parameters: Array, nodes: ProductNodes) -> Moments:
         """Of each student on the shared dimension."""
         return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
@@ -149,7 +192,7 @@ class SharedMarginal(FacetsMarginal):
         """A grid that a finer one changes nothing of."""
         nodes = self.nodes_at(parameters, self.rough_nodes())
         loglik = self.engine.evaluate(self.tables(parameters, nodes), nodes).loglik
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(MOST_ROUNDS):
             finer = nodes.finer()
             before, loglik = loglik, self.engine.evaluate(self.tables(parameters, finer), finer).loglik
             if abs(loglik - before) <= ACCURACY * abs(loglik):
@@ -158,57 +201,24 @@ class SharedMarginal(FacetsMarginal):
         return nodes
 
 
-@dataclass(frozen=True, slots=True)
-class SharedOptimum:
-    """The maximum, on a grid that was found fine enough."""
-
-    optimum: Optimum
-    nodes: ProductNodes
-    problem: SharedMarginal
-
-    @property
-    def loglik(self) -> float:
-        return self.optimum.value.loglik
-
-
-def fit_shared(
-    problem: SharedMarginal, starts: list[Array], space: Space, search: Search, tolerance: float = TOLERANCE
-) -> SharedOptimum:
-    """Maximise from the most promising start, refining the grid until a finer one changes nothing."""
-    nodes, short = problem.rough_nodes(), Search(_FIRST_LOOK)
-
-    def climbed(start: Array, nodes: ProductNodes, search: Search, tolerance: float) -> Optimum:
-        return maximise(
-            lambda x: problem.value(x, nodes),
-            start,
-            space,
-            search,
-            stage="shared dimension",
-            tolerance=tolerance,
+def _curvature(bend: Array, lever: Array, nodes: ProductNodes) -> sparse.csr_array:
+    """(slopes, intercepts, biases) of the contexts twice: second derivatives, of (contexts, nodes, steps, steps) in
+    intercepts."""
+    t, z = nodes.points, nodes.z
+    n, steps = len(bend), len(lever)
+    by_lever, twice = bend @ lever, bend @ lever @ lever
+    context = np.arange(n)
+    intercept = n + context[:, None] * steps + np.arange(steps)
+    bias = n * (1 + steps) + context
+    size = n * (2 + steps)
+    corner = [(context, context, twice @ t**2), (bias, bias, twice @ z**2)]
+    mixed = [(context, bias, twice @ (t * z))]
+    for place, by in ((context, t), (bias, z)):
+        mixed.append(
+            (np.repeat(place, steps), intercept.ravel(), np.einsum("cqj,q->cj", by_lever, by).ravel())
         )
-
-    tried = [climbed(start, nodes, short, 0.1) for start in starts]
-    best = max(tried, key=lambda one: one.value.objective)
-    best = climbed(best.parameters, nodes, search, max(tolerance, 0.03))
-    nodes = problem.nodes_at(best.parameters, nodes)
-    evaluations = iterations = 0
-    for _ in range(_MOST_ROUNDS):
-        best = climbed(best.parameters, nodes, search, tolerance)
-        evaluations, iterations = evaluations + best.record.evaluations, iterations + best.record.iterations
-        if tolerance > TOLERANCE:
-            break
-        check = problem.value(best.parameters, finer := nodes.finer()).loglik
-        if abs(check - best.value.loglik) <= ACCURACY * abs(check):
-            break
-        nodes = finer
-    parameters = best.parameters.copy()
-    bias = problem.model.blocks[BIAS]
-    if parameters[bias].sum() < 0:
-        parameters[bias] *= -1
-    record = replace(best.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points))
-    value = best.value if (parameters == best.parameters).all() else problem.value(parameters, nodes)
-    return SharedOptimum(Optimum(parameters, value, record), nodes, problem)
-
-
-# Iterations after which starts are compared.
-_FIRST_LOOK = 12
+    across, down = np.broadcast_arrays(intercept[:, None, :], intercept[:, :, None])
+    corner.append((down.ravel(), across.ravel(), bend.sum(axis=1).ravel()))
+    corner += mixed + [(column, row, value) for row, column, value in mixed]
+    rows, columns, values = (np.concatenate(part) for part in zip(*corner, strict=True))
+    return sparse.csr_array((values, (rows, columns)), shape=(size, size))

@@ -6,8 +6,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.marginal import CellMarginal
-from raterlens.estimation.marginal_forms import marginal
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import CellMarginal
 from tests.support.facets_models import assert_gradient, setting
 
 

@@ -1,7 +1,5 @@
 """With the shape of the students' distribution among the parameters: gradient and information against differences."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,8 +7,6 @@ import raterlens as rl
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import in_full
-from raterlens.inference.information import observed_information
-from raterlens.inference.shape_information import with_everyone
 from raterlens.models.facets import SHAPE
 
 NODES = Nodes.equally_spaced(-8.0, 8.0, 0.2)
@@ -34,7 +30,7 @@ def test_gradient_and_information(drawn, options):
     effects = {**known.effects, SHAPE: np.array([0.15, -0.02])}
     placed = place(_with(known, effects), drawn)
     problem, x = placed.problem, placed.parameters
-    found = in_full(observed_information(problem, placed.ratings, x, NODES))
+    found = in_full(problem.information(x, NODES))
     value = problem.value(x, NODES)
     scale = np.sqrt(np.abs(np.diag(found)))
     for j, step in enumerate(np.eye(len(x)) * 1e-5):
@@ -50,9 +46,6 @@ def test_a_normal_shape_has_the_likelihood_of_no_shape(drawn):
     fit = rl.fit(drawn, ability="normal", halo="none", standard_errors=False)
     placed = place(_with(fit.calibration, {**fit.calibration.effects, SHAPE: np.zeros(2)}), drawn)
     assert placed.loglik() == pytest.approx(fit.loglik, abs=1e-5)
-    plain = place(fit.calibration, drawn).problem
-    scores: Any = object()
-    assert with_everyone(plain, scores, np.zeros(1), NODES) is scores
 
 
 def _with(calibration, effects):

@@ -1,4 +1,14 @@
-"""The marginal log-likelihood of a facets model and its exact gradient, through an engine."""
+"""The marginal log-likelihood of a facets model, its exact gradient and its observed information, through an engine.
+
+Both derivatives are expectations over what is not seen. With T the log-probability of a student's ratings at an
+ability,
+
+    gradient    = sum_n E_n[d T]                          (Fisher's identity)
+    information = sum_n E_n[-d2 T] - Cov_n[d T]           (Louis's identity)
+
+The expectations follow from the expected counts, the covariances are an engine's to add up. Where T is itself the
+logarithm of an average (over the impression of a reading), its derivatives come from the same two identities.
+"""
 
 from collections.abc import Callable
 from copy import copy
@@ -9,21 +19,21 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.memo import latest_with
+from raterlens.base.memo import digest, latest_with
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of
-from raterlens.engine.protocol import Engine, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import CellScores, Engine, Expected, Matrix, Moments, Nodes, Tables
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
-from raterlens.estimation.checkpoint import Checkpoint, digest
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.interaction_prior import InteractionPrior
-from raterlens.estimation.panel_prior import PanelPrior
-from raterlens.estimation.quasi_newton import Value
+from raterlens.likelihood.cell_scores import cell_scores, cell_terms, context_terms, slope_reach
+from raterlens.likelihood.context_curvature import context_curvature, placed_at
+from raterlens.likelihood.interaction_prior import InteractionPrior
+from raterlens.likelihood.objective import Journal, Value
+from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
-from raterlens.models.known_rows import as_modelled
-from raterlens.models.responses import Adjacent, Predictor, Response, summed_scores
+from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores, summed_scores
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import IN_MEMORY, StoredRatings
 
@@ -50,6 +60,8 @@ class Derivatives:
     """(nodes,): expected students at each node, where the shape of their distribution is estimated."""
     d_piece: float | None = None
     """In the variance of the piece effect, where the model has one."""
+    readings: Array | None = None
+    """(kinds, nodes): expected readings of each kind, where they share an impression."""
 
 
 # Numbers of a matrix that is not worth keeping sparse.
@@ -58,6 +70,10 @@ _SMALL = 2**14
 _KEPT = 2**20
 # How firmly that shape is held at a normal one: as if so many students were known to be from it.
 _NORMAL_STUDENTS = 5.0
+# How fast the scores by the shape change with ability, as the slope of a rater whose scores change as fast.
+_SHAPE_STEEPNESS = 2.0
+LARGEST_SCORES = 2**26
+"""Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB."""
 SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
 """(2,): times the variances of the two polynomials, the information of a student whose ability is known."""
 
@@ -66,7 +82,7 @@ class FacetsMarginal:
     """A facets model on data. Subclasses say what a cell is."""
 
     engine: Engine
-    checkpoint: Checkpoint | None = None
+    checkpoint: Journal | None = None
     """Where values are kept and taken from."""
     prior: PanelPrior | None = None
     """What raters have in common, as part of what is maximised."""
@@ -203,11 +219,95 @@ class FacetsMarginal:
             return found
         return replace(found, everyone=everyone, d_piece=expected.d_piece)
 
+    # -- observed information -------------------------------------------------------------------------------
+
+    def information(self, parameters: Array, nodes: Nodes) -> Matrix:
+        """(parameters, parameters): minus the second derivative of what is maximised.
+
+        Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
+        """
+        inside = self.model.off_zero(parameters)
+        second = self.expected_curvature(inside, nodes)
+        missing = self.for_scores(inside, nodes).score_covariance(inside, nodes)
+        return self.with_priors(_without(second, missing), parameters)
+
+    def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
+        """(parameters, parameters): second derivatives of what is maximised, expected over what is not seen."""
+        found = self.derivatives(parameters, nodes)
+        predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
+        curvature = context_curvature(self.response, predictor, inner, found.counts)
+        return self._in_parameters(parameters, nodes, curvature, found)
+
+    def _in_parameters(
+        self, parameters: Array, nodes: Nodes, curvature: sparse.csr_array, found: Derivatives
+    ) -> sparse.csr_array:
+        """Second derivatives in the contexts' slopes and intercepts, with those of the half ratings, of the map to
+        parameters and of the students' distribution."""
+        model, predictor = self.model, self.model.predictor(parameters)
+        d_slope, d_intercepts = found.d_slope, found.d_intercepts
+        if self.pseudo.counts.any():
+            pseudo = self.pseudo.spread()
+            curvature = curvature + context_curvature(self.response, predictor, PSEUDO_NODES, pseudo)
+            at_nodes = counted_scores(self.response, predictor, PSEUDO_NODES.points, pseudo)
+            d_slope = d_slope + at_nodes @ self.response.lever @ PSEUDO_NODES.points
+            d_intercepts = d_intercepts + at_nodes.sum(axis=1)
+        jacobian = self.jacobian(parameters)
+        second = jacobian.T @ curvature @ jacobian
+        if not model.straight:
+            second = second + model.second(parameters, d_slope, d_intercepts)
+        if found.everyone is None:
+            return sparse.csr_array(second)
+        own = model.shape(parameters).curvature(nodes.points) @ found.everyone - np.diag(SHAPE_RIDGE)
+        return sparse.csr_array(second + placed_at(own, model.blocks[SHAPE], model.blocks.size))
+
+    def for_scores(self, parameters: Array, nodes: Nodes) -> "FacetsMarginal":
+        """The same problem, its cells such that a table of their scores is not too large."""
+        return self
+
+    def score_covariance(self, parameters: Array, nodes: Nodes) -> Matrix:
+        """(parameters, parameters): sum over students of the posterior covariance of their scores."""
+        tables = self.tables(parameters, nodes)
+        return self.engine.score_covariance(tables, nodes, self.scores(parameters, nodes))
+
+    def scores(self, parameters: Array, nodes: Nodes) -> CellScores:
+        """Each cell's part in a student's score, by the cells of the engine."""
+        scores, model = self._scores(parameters, self.inner(parameters, nodes)), self.model
+        if model.pieces:
+            return replace(scores, piece=model.blocks[PIECE].start)
+        if not model.smooth:
+            return scores
+        at = model.blocks[SHAPE]
+        return replace(
+            scores,
+            first=np.append(scores.first, scores.first[-1] + 2),
+            parameter=np.append(scores.parameter, np.arange(at.start, at.stop)),
+            table=np.concatenate([scores.table, model.shape(parameters).scores(nodes.points)]),
+            steepest=np.append(scores.steepest, _SHAPE_STEEPNESS),
+        )
+
+    # -- by the kind of cells -------------------------------------------------------------------------------
+
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         raise NotImplementedError
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         raise NotImplementedError
+
+    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
+        """Of the cells of ratings."""
+        raise NotImplementedError
+
+
+def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
+    """Minus the sum of both, in the place of the latter where it is full."""
+    if not isinstance(missing, np.ndarray):
+        information = -(second + missing)
+        return sparse.csr_array((information + information.T) / 2)
+    np.negative(missing, out=missing)
+    second.sum_duplicates()
+    row = np.repeat(np.arange(len(missing)), np.diff(second.indptr))
+    missing[row, second.indices] -= second.data
+    return missing
 
 
 class CellMarginal(FacetsMarginal):
@@ -234,6 +334,13 @@ class CellMarginal(FacetsMarginal):
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
         d_slope, d_intercepts = summed_scores(self.response, predictor, nodes.points, counts)
         return Derivatives(expected.loglik, d_slope, d_intercepts, counts)
+
+    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
+        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
+        found = cell_terms(self.response, predictor, nodes.points)
+        members = sparse.eye_array(len(found.context), format="csr")
+        reach = slope_reach(self.response, predictor)
+        return cell_scores(members, found, jacobian, [(jacobian, nodes.points)], reach)
 
 
 class EssayMarginal(FacetsMarginal):
@@ -264,7 +371,8 @@ class EssayMarginal(FacetsMarginal):
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
-        self._client = client
+        self._client, self._ratings = client, ratings
+        self._scored: tuple[Array, Array, CellScores] | None = None
         self._essays = None
         if response.n_categories == 2 and large_fit(self.kinds.n_groups):
             from raterlens.kernels.logistic import Essays  # may be missing
@@ -275,11 +383,29 @@ class EssayMarginal(FacetsMarginal):
             self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
             self._kinds_of_contexts = self._members.T
 
-    def by_ratings(self, ratings: Ratings) -> CellMarginal:
-        """The same problem with single ratings as cells: for where essays are of too many kinds."""
-        return CellMarginal(
-            as_modelled(ratings, self.model), self.model, self.response, self.pseudo, self._client
+    def for_scores(self, parameters: Array, nodes: Nodes) -> FacetsMarginal:
+        """With single ratings as cells, where essays are of too many kinds."""
+        if 3 * self.kinds.members.nnz * len(self.inner(parameters, nodes).points) <= LARGEST_SCORES:
+            return self
+        return CellMarginal(self._ratings, self.model, self.response, self.pseudo, self._client)
+
+    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
+        """Small ones are kept until another place is asked for."""
+        known = self._scored
+        if known is not None and known[1] is nodes.points and np.array_equal(known[0], parameters):
+            return known[2]
+        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
+        found = context_terms(self.response, predictor, nodes.points)
+        scores = cell_scores(
+            self.kinds.members,
+            found,
+            jacobian,
+            [(jacobian, nodes.points)],
+            slope_reach(self.response, predictor),
+            slopes=jacobian[self.shown_by],
         )
+        self._scored = (parameters.copy(), nodes.points, scores) if scores.table.size <= _KEPT else None
+        return scores
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         if self._essays is not None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
+from raterlens.likelihood.cell_scores import cell_terms, context_terms
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
-from raterlens.models.score_terms import cell_terms, context_terms
 
 STEP = 1e-5
 T = np.linspace(-3, 3, 7)

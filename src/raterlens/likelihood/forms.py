@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.marginal import CellMarginal, EssayMarginal, FacetsMarginal
-from raterlens.estimation.shared_marginal import SharedMarginal
+from raterlens.likelihood.marginal import CellMarginal, EssayMarginal, FacetsMarginal
+from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.readings import HaloMarginal
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Response

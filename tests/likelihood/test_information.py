@@ -6,11 +6,10 @@ from scipy import sparse
 
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.extremes import pseudo_ratings
-from raterlens.estimation.marginal_forms import marginal
 from raterlens.estimation.methods import estimate
 from raterlens.inference.covariance import covariance, in_full
-from raterlens.inference.information import observed_information
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
@@ -24,7 +23,7 @@ def test_information_agrees_with_differences(small, kind):
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     expected = by_differences(problem, x, nodes)
-    found = in_full(observed_information(problem, ratings, x, nodes))
+    found = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
@@ -35,7 +34,7 @@ def test_standard_errors_on_the_writing_data(writing, model, link):
     found = estimate(writing, facets, response, options.link, "mml")
     free = np.zeros(facets.blocks.size, dtype=bool)
     redundant = redundancy(facets, found.parameters)
-    exact = observed_information(found.problem, writing, found.parameters, found.nodes)
+    exact = found.problem.information(found.parameters, found.nodes)
     numerical = by_differences(found.problem, found.parameters, found.nodes)
     se, expected = (
         np.sqrt(np.diag(covariance(sparse.csr_array(information), redundant, free).matrix))
@@ -51,7 +50,7 @@ def test_essays_of_many_kinds_are_taken_apart(small, kind, monkeypatch):
     model, response = make(small, kind)
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
-    by_essays = in_full(observed_information(problem, ratings, x, nodes))
-    monkeypatch.setattr("raterlens.inference.information.few_kinds", lambda *_: False)
-    by_ratings = in_full(observed_information(problem, ratings, x, nodes))
+    by_essays = in_full(problem.information(x, nodes))
+    monkeypatch.setattr("raterlens.likelihood.marginal.LARGEST_SCORES", 1)
+    by_ratings = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(by_ratings, by_essays, atol=1e-6 * np.abs(by_essays).max())

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.halo_marginal import HaloMarginal
-from raterlens.estimation.marginal import CellMarginal, EssayMarginal
-from raterlens.estimation.marginal_forms import marginal
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import CellMarginal, EssayMarginal
+from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 

@@ -3,7 +3,7 @@ import pytest
 
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.context_curvature import context_curvature
+from raterlens.likelihood.context_curvature import context_curvature
 from raterlens.models.responses import Adjacent, Graded, Predictor
 
 

@@ -6,8 +6,8 @@ import pytest
 from scipy import special
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.extremes import Pseudo
-from raterlens.estimation.halo_marginal import LEAST_SPREAD
+from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.responses import Predictor
@@ -53,7 +53,7 @@ def test_the_gradient_is_exact(kind):
 
 
 def test_without_spread_it_is_the_plain_likelihood_and_not_level():
-    from raterlens.estimation.marginal import EssayMarginal
+    from raterlens.likelihood.marginal import EssayMarginal
 
     ratings, problem, x = problem_of(*KINDS[0])
     x[problem.model.blocks["halo"]] = 0.0
@@ -71,7 +71,7 @@ def test_without_spread_it_is_the_plain_likelihood_and_not_level():
 def test_many_kinds_are_gone_over_twice_instead_of_kept(monkeypatch):
     _, problem, x = problem_of(*KINDS[1])
     kept = problem.value(x, NODES)
-    monkeypatch.setattr("raterlens.estimation.halo_marginal._KEPT", 0)
+    monkeypatch.setattr("raterlens.likelihood.readings._KEPT", 0)
     again = problem.value(x, NODES)
     assert again.loglik == pytest.approx(kept.loglik, rel=1e-12)
     np.testing.assert_allclose(again.gradient, kept.gradient, rtol=1e-9, atol=1e-9)
@@ -92,7 +92,7 @@ def test_the_rule_is_as_fine_as_the_spread_asks():
 def test_odds_that_could_overflow_are_not_multiplied(monkeypatch, kind):
     _, problem, x = problem_of(*kind)
     multiplied = problem.value(x, NODES)
-    monkeypatch.setattr("raterlens.estimation.halo_marginal._LARGEST_EXPONENT", -1.0)
+    monkeypatch.setattr("raterlens.likelihood.readings._LARGEST_EXPONENT", -1.0)
     afresh = problem.value(x, NODES)
     assert afresh.loglik == pytest.approx(multiplied.loglik, rel=1e-12)
     np.testing.assert_allclose(afresh.gradient, multiplied.gradient, rtol=1e-9, atol=1e-9)
