@@ -114,7 +114,7 @@ def test_one_thread_and_two_give_the_same_digits(monkeypatch):
     monkeypatch.setattr("raterlens.engine.selection.large_fit", lambda counts: True)
     found = []
     for cores in (1, 2):
-        for module in ("engine.compiled_engine", "parallel.threads"):
+        for module in ("engine.compiled_engine", "base.threads"):
             monkeypatch.setattr(f"raterlens.{module}.available_cores", lambda cores=cores: cores)
         found.append(rl.fit(table))
     one, two = found
