@@ -7,6 +7,7 @@ import pytest
 import raterlens as rl
 from raterlens import Ratings
 from tests.support.browser import browser, new_page, page
+from tests.support.latent_class import long, rows_of
 
 __all__ = ["browser", "new_page", "page"]
 
@@ -33,7 +34,7 @@ SLOW_PLACES = (
     "tests/diagnostics/test_shared_bias.py",
     "tests/engine/",
     "tests/estimation/test_checkpoint.py",
-    "tests/estimation/test_marginal.py::test_compiled",
+    "tests/likelihood/test_marginal.py::test_compiled",
     "tests/estimation/test_methods.py::test_the_grid_is_fine_enough",
     "tests/estimation/test_quadrature.py",
     "tests/kernels/",
@@ -103,3 +104,14 @@ def writing_scores(writing_path: Path) -> Ratings:
 def small() -> Ratings:
     """Sixty students, five raters, three items; each student rated by three raters, some twice."""
     return rl.simulate(students=60, raters=5, items=3, raters_per_student=3, seed=4).ratings
+
+
+@pytest.fixture(scope="module")
+def panel() -> Ratings:
+    """For latent class models: 40 students, 3 items, 2 of 5 raters each; some ratings twice, one rater who passes
+    everything."""
+    ratings = rl.simulate(model="hrm", students=40, raters=5, items=3, raters_per_student=2, seed=3).ratings
+    rows = rows_of(ratings)
+    rows += rows[:7] + [(s, r, i, 1 - y) for s, r, i, y in rows[7:10]]
+    rows += [(s, 9, i, 1) for s in range(20) for i in range(2)]
+    return long(rows)

@@ -8,7 +8,7 @@ from scipy import special
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.estimation.latent_estimate import estimate_latent_class
-from raterlens.estimation.latent_marginal import NO_ABILITY
+from raterlens.likelihood.true_category import NO_ABILITY
 from tests.support.latent_class import (
     BOTH,
     annotations,

@@ -6,8 +6,8 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.latent_marginal import LatentClassMarginal
 from raterlens.kernels import break_even
+from raterlens.likelihood.true_category import LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
 
 NODES = Nodes.equally_spaced(-6.0, 6.0, 0.23)

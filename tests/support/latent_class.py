@@ -10,7 +10,7 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
+from raterlens.likelihood.true_category import NO_ABILITY, LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
 
 NODES = Nodes.equally_spaced(-6.0, 6.0, 0.25)

@@ -16,7 +16,7 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.student_items import as_known
-from raterlens.estimation.latent_marginal import NO_ABILITY, LatentClassMarginal
+from raterlens.likelihood.true_category import NO_ABILITY, LatentClassMarginal
 from raterlens.models.signal_detection import LARGEST_SIGMA
 
 STEPS = 40

@@ -15,12 +15,11 @@ from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.latent_em import promising
-from raterlens.estimation.latent_information import observed_information
-from raterlens.estimation.latent_marginal import NO_ABILITY, Complete, LatentClassMarginal
 from raterlens.estimation.newton import newton
 from raterlens.estimation.optimiser import USUAL, Optimum, Search, Space, maximise
 from raterlens.estimation.quadrature import Grid
 from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes
+from raterlens.likelihood.true_category import NO_ABILITY, Complete, LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 
@@ -166,7 +165,7 @@ class _Climb:
         value = partial(self.problem.value, nodes=nodes)
         if len(start) > MOST_PARAMETERS:
             return maximise(value, start, self.space, self.search, stage=stage)
-        information = partial(observed_information, self.problem, nodes=nodes)
+        information = partial(self.problem.information, nodes=nodes)
         return newton(value, information, start, self.space, self.search, stage=stage)
 
 

@@ -19,7 +19,6 @@ from raterlens.capability.links import get_link
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
-from raterlens.estimation.latent_information import observed_information
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.models.redundancy import Redundancy
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
@@ -50,7 +49,7 @@ def latent_class_covariance(found: LatentClassEstimate) -> Covariance | None:
     if found.model.blocks.size > MOST_PARAMETERS:
         return None
     none = np.zeros((0, found.model.blocks.size))
-    information = observed_information(found.problem, *_inside(found))
+    information = found.problem.information(*_inside(found))
     return covariance(information, Redundancy(none, none), _at_a_limit(found))
 
 

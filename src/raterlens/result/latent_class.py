@@ -10,13 +10,13 @@ import polars as pl
 from raterlens import capability
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import LatentClassEstimate, posterior_truth
-from raterlens.estimation.latent_marginal import NO_ABILITY
 from raterlens.inference.latent_class_covariance import (
     LatentClassErrors,
     no_errors_seen,
     passes,
     sharpness_of_raters,
 )
+from raterlens.likelihood.true_category import NO_ABILITY
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 

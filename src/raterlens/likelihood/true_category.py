@@ -1,18 +1,26 @@
-"""The marginal log-likelihood of a latent class model and its exact gradient, through an engine.
+"""The marginal log-likelihood of a latent class model its exact gradient and its information, through an engine.
 
 A cell is a pattern of ratings of one student-item; its log-probability at an ability is a mixture over the true
 category. Fisher's identity holds twice: expected counts of cells give expected ratings by true category, and
-these the gradient.
+these the gradient. So does Louis's. With p the probability that the true category is 1 given the ratings and an
+ability, and pi the same without the ratings, the log-probability of a cell at ability t has the derivatives
+
+    d T   = d L_0 + p u - pi ds                  u = d(L_1 - L_0) + ds,    s = sigma t - d_i
+    d2 T  = p d2 L_1 + (1 - p) d2 L_0 + p (1 - p) u u' - pi (1 - pi) ds ds'
+
+(L_k: log-probability of its ratings given category k). The information sums -d2 T over the expected cells and takes
+off, for each student, the covariance of the sum of d T over the posterior of ability.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
-from raterlens.engine.protocol import Expected, Moments, Nodes, Tables
+from raterlens.engine.protocol import CellScores, Expected, Moments, Nodes, Tables
 from raterlens.engine.student_items import Part, as_known, pool, split, student_items
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.objective import Value
@@ -154,6 +162,44 @@ class LatentClassMarginal:
         )
         return Value(complete.loglik, complete.loglik + float(extra), gradient)
 
+    def information(self, parameters: Array, nodes: Nodes, extra: Array | float = 0.0) -> Array:
+        """(parameters, parameters): minus the second derivative of what is maximised.
+
+        Parameters
+        ----------
+        extra
+            (raters, scores, categories): further ratings with known true category.
+        """
+        information, t = self._known_truth(parameters, nodes, extra), nodes.points
+        succeed = self.model.prevalence(parameters, t)[1]
+        for part, mixture, expected in self.evaluations(parameters, nodes):
+            rows = _derivatives(self.model, parameters, part)
+            unsure = expected.counts * mixture.truth * (1 - mixture.truth)
+            information -= (rows.T @ _spread_weights(unsure, t) @ rows).toarray()
+            if self.model.rasch:
+                scores = _scores(
+                    rows, self.model.blocks["difficulty"].start, mixture.truth, succeed[part.item], t
+                )
+                information -= part.engine.score_covariance(Tables(mixture.log_prob), nodes, scores)
+        return np.asarray((information + information.T) / 2)
+
+    def _known_truth(self, parameters: Array, nodes: Nodes, extra: Array | float) -> Array:
+        """Information if true categories and abilities were known to be as expected: level 1, then level 2."""
+        model, t = self.model, nodes.points
+        blocks = model.blocks
+        complete = self.complete(parameters, nodes)
+        lines = _lines(model)
+        curvature = -np.sum((complete.answers + extra) * model.responses(parameters).second, axis=1)
+        information = (lines.T @ (lines * curvature.reshape(-1, 1))).toarray()
+        fail, succeed = model.prevalence(parameters, t)
+        level_2 = complete.truths.sum(axis=0) * fail * succeed
+        item, sigma = np.arange(blocks.size)[blocks["difficulty"]], blocks["sigma"]
+        information[item, item] += level_2.sum(axis=1)
+        information[item, sigma] -= (level_2 @ t)[:, None]
+        information[sigma, item] -= level_2 @ t
+        information[sigma, sigma] += np.sum(level_2 @ t**2)
+        return np.asarray(information)
+
     def pseudo_truths(self, nodes: Nodes) -> Array:
         """(categories, items, nodes): half a student-item of the other category, over the whole population."""
         return np.multiply.outer(self._pseudo_truths, np.exp(nodes.log_weights))
@@ -163,3 +209,64 @@ def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16], size: int) -
     """(levels, scores): half a pass for a level with only fails (or none), half a fail for one with only passes."""
     n, passes = np.bincount(codes, minlength=size), np.bincount(codes, score, minlength=size)
     return _HALF_A_RATING * np.stack([(passes == n) & (n > 0), passes == 0], axis=1)
+
+
+def _lines(model: LatentClassModel) -> sparse.csr_array:
+    """(raters x categories, parameters): derivatives of the lines b_r + a_r (1/2 - xi)."""
+    rater = np.repeat(np.arange(model.n_raters), 2)
+    half = np.tile([0.5, -0.5], model.n_raters)
+    row = np.arange(2 * model.n_raters)
+    slope = model.blocks["slope"].start + rater
+    values, columns = np.concatenate([np.ones_like(half), half]), np.concatenate([rater, slope])
+    return sparse.csr_array((values, (np.tile(row, 2), columns)), shape=(len(row), model.blocks.size))
+
+
+def _derivatives(model: LatentClassModel, parameters: Array, part: Part) -> sparse.csr_array:
+    """(cells + 1, parameters): u at ability 0 for each cell, and a row for sigma."""
+    blocks = model.blocks
+    first = model.responses(parameters).first * [-1.0, 1.0]
+    answer, line = np.broadcast_arrays(
+        np.arange(2 * model.n_raters).reshape(-1, 2, 1), np.arange(2 * model.n_raters).reshape(-1, 1, 2)
+    )
+    size = (2 * model.n_raters, 2 * model.n_raters)
+    to_lines = sparse.csr_array((first.ravel(), (answer.ravel(), line.ravel())), shape=size)
+    n = len(part.item)
+    of_item = sparse.csr_array(
+        (np.ones(n), (np.arange(n), blocks["difficulty"].start + part.item)), shape=(n, blocks.size)
+    )
+    sigma = sparse.csr_array(
+        (np.ones(int(model.rasch)), (np.zeros(int(model.rasch)), np.arange(blocks.size)[blocks["sigma"]])),
+        shape=(1, blocks.size),
+    )
+    return sparse.vstack([part.members @ to_lines @ _lines(model) - of_item, sigma], format="csr")
+
+
+def _spread_weights(unsure: Array, t: Array) -> sparse.csr_array:
+    """(cells + 1, cells + 1): weights p (1 - p), summed over nodes, of u u', where u is that at 0 plus t times the row
+    of sigma."""
+    n = len(unsure)
+    once, last = unsure @ t, np.full(n, n)
+    values = np.concatenate([unsure.sum(axis=1), once, once, np.sum(unsure @ t**2, keepdims=True)])
+    cells = np.arange(n)
+    place = np.concatenate([cells, cells, last, [n]]), np.concatenate([cells, last, cells, [n]])
+    return sparse.csr_array((values, place), shape=(n + 1, n + 1))
+
+
+def _scores(
+    rows: sparse.csr_array, difficulties: int, truth: Array, prevalence: Array, t: Array
+) -> CellScores:
+    """d T of each cell as a function of ability, but for constants: of raters p u, of its item and of sigma, which pi
+    depends on too, (p - pi) ds."""
+    n, size = rows.shape[0] - 1, rows.shape[1]
+    own = sparse.csr_array(rows[:n])
+    own.sort_indices()
+    cell = np.repeat(np.arange(n), np.diff(own.indptr))
+    of_item = own.indices >= difficulties
+    off = truth - prevalence
+    table = own.data[:, None] * np.where(of_item[:, None], off[cell], truth[cell])
+    parameter = np.append(own.indices, np.full(n, size - 1))
+    order = np.argsort(np.append(cell, np.arange(n)), kind="stable")
+    first = np.searchsorted(np.append(cell, np.arange(n))[order], np.arange(n + 1))
+    whole = np.concatenate([table, off * t])[order]
+    # How fast p changes with ability is not told by a slope.
+    return CellScores(first, parameter[order], whole, sparse.csr_array((1, size)), np.full(n, np.inf))

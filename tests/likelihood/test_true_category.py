@@ -8,7 +8,6 @@ from scipy import stats
 
 from raterlens.engine import student_items as student_items_module
 from raterlens.estimation.latent_estimate import posterior_truth
-from raterlens.estimation.latent_information import observed_information
 from raterlens.inference.covariance import in_full
 from tests.support.facets_models import assert_gradient, by_differences, with_some_known
 from tests.support.latent_class import (
@@ -34,7 +33,7 @@ def test_known_categories_have_exact_derivatives_too(panel, rasch):
     problem = problem_on(with_some_known(panel), rasch)
     x, nodes = somewhere(problem), nodes_of(problem)
     assert_gradient(lambda at: problem.value(at, nodes), x)
-    found = in_full(observed_information(problem, x, nodes))
+    found = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(found, by_differences(problem, x, nodes), atol=1e-5 * np.abs(found).max())
 
 
@@ -77,9 +76,7 @@ def test_parts_of_students_make_no_difference(panel, monkeypatch):
     one, many = whole.value(x, NODES), parted.value(x, NODES)
     assert many.loglik == pytest.approx(one.loglik, rel=1e-12)
     np.testing.assert_allclose(many.gradient, one.gradient, atol=1e-9)
-    np.testing.assert_allclose(
-        observed_information(parted, x, NODES), observed_information(whole, x, NODES), atol=1e-8
-    )
+    np.testing.assert_allclose(parted.information(x, NODES), whole.information(x, NODES), atol=1e-8)
     moments, alone = parted.moments(x, NODES), whole.moments(x, NODES)
     np.testing.assert_allclose(moments.mean, alone.mean, atol=1e-12)
     np.testing.assert_allclose(moments.sd, alone.sd, atol=1e-12)

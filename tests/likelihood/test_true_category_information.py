@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from raterlens.estimation.latent_information import observed_information
 from tests.support.latent_class import (
     BOTH,
     DIFFERENCE,
@@ -21,4 +20,4 @@ def test_gradient_and_information_are_exact(panel, rasch, link):
     slope = [(a.objective - b.objective) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
     bend = [(a.gradient - b.gradient) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
     np.testing.assert_allclose(problem.value(x, nodes).gradient, slope, atol=DIFFERENCE)
-    np.testing.assert_allclose(observed_information(problem, x, nodes), -np.array(bend), atol=DIFFERENCE)
+    np.testing.assert_allclose(problem.information(x, nodes), -np.array(bend), atol=DIFFERENCE)
