@@ -69,7 +69,7 @@ docs: $(VENV)/.installed-docs
 
 # Screenshots for the documentation, taken from those of the tests.
 pictures: browser $(VENV)/.installed-dev
-	$(BIN)/pytest -q -k every_page tests/report/test_in_browser.py tests/app/web/test_in_browser.py
+	$(BIN)/pytest -q -k every_page tests/output/report/test_in_browser.py tests/app/web/test_in_browser.py
 	$(BIN)/python -m tests.support.screens
 
 bench: $(VENV)/.installed-bench

@@ -27,13 +27,13 @@ IMPORTED = (
 ALSO = (
     *(
         "raterlens.fitting",
-        "raterlens.report",
-        "raterlens.export.folder",
-        "raterlens.charts.capability_ranking",
+        "raterlens.output.report",
+        "raterlens.output.folder",
+        "raterlens.pictures.capability_ranking",
     ),
     *("raterlens.reading.packing", "raterlens.diagnostics.panel_summary", "raterlens.studies.run", "altair"),
-    *("raterlens.export.judgement", "raterlens.planning.next_marks", "raterlens.planning.plan"),
-    *("raterlens.export.excel", "raterlens.grading.remarking"),
+    *("raterlens.output.judgement", "raterlens.planning.next_marks", "raterlens.planning.plan"),
+    *("raterlens.output.excel", "raterlens.grading.remarking"),
     *("raterlens.studies.study_noise", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"),
 )
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT

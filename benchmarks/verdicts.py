@@ -24,7 +24,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.pass_rates import pass_and_fail
 from raterlens.diagnostics.panel_summary import judged
 from raterlens.diagnostics.verdicts import FAIR, FAR_OFF, OFF
-from raterlens.report.rater_rows import panel
+from raterlens.output.report.rater_rows import panel
 
 BAD, GOOD = 0.3, 1.5
 

@@ -24,10 +24,9 @@ LAYERS = [
     ("diagnostics",),
     ("grading",),
     ("simulation",),
-    ("charts",),
+    ("pictures", "charts"),
     ("planning",),
-    ("report",),
-    ("export",),
+    ("output",),
     ("facade",),
     ("fitting",),
     ("batch", "sklearn"),
@@ -46,7 +45,7 @@ PUBLIC = {
     "raterlens.planning.plan:plan",
     "raterlens.reading.reader:read",
     "raterlens.reading.packing:pack",
-    "raterlens.export.gate:gate",
+    "raterlens.output.gate:gate",
     "raterlens.sklearn:RaterCapability.__init__",
 }
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.comparison import Comparison, compare
     from raterlens.diagnostics.replacement import Replacement, can_replace
     from raterlens.diagnostics.true_pass_rates import PassRates, pass_rate
-    from raterlens.export.facets_tables import facets_tables
-    from raterlens.export.gate import Gate, gate
     from raterlens.facade import Fit
     from raterlens.fitting import fit, load
+    from raterlens.output.facets_tables import facets_tables
+    from raterlens.output.gate import Gate, gate
     from raterlens.planning.next_marks import NextMarks, next_marks
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
@@ -51,9 +51,9 @@ _WHERE = {
     "can_replace": "raterlens.diagnostics.replacement",
     "PassRates": "raterlens.diagnostics.true_pass_rates",
     "pass_rate": "raterlens.diagnostics.true_pass_rates",
-    "Gate": "raterlens.export.gate",
-    "gate": "raterlens.export.gate",
-    "facets_tables": "raterlens.export.facets_tables",
+    "Gate": "raterlens.output.gate",
+    "gate": "raterlens.output.gate",
+    "facets_tables": "raterlens.output.facets_tables",
     "read_facets": "raterlens.reading.facets.facets_study",
     "write_facets": "raterlens.reading.facets.control_writer",
     "load_example": "raterlens.simulation.example",

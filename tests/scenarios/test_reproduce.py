@@ -15,7 +15,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, main
 from raterlens.diagnostics.panel_summary import with_verdicts
-from raterlens.export.spreadsheet_cells import harmless
+from raterlens.output.spreadsheet_cells import harmless
 from tests.support.facets_files import anchored
 
 COMBINATIONS = int(os.environ.get("RATERLENS_COMBINATIONS", "5"))
@@ -103,12 +103,12 @@ def printed(report: Path) -> tuple[str, str]:
 @pytest.fixture(autouse=True)
 def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures and the pages of raters take seconds."""
-    monkeypatch.setattr("raterlens.report.page.rater_data", lambda *_: {})
-    monkeypatch.setattr("raterlens.report.page.curves", lambda *_: None)
+    monkeypatch.setattr("raterlens.output.report.page.rater_data", lambda *_: {})
+    monkeypatch.setattr("raterlens.output.report.page.curves", lambda *_: None)
     nothing = dict.fromkeys(("map", "abilities", "capability", "severity"))
-    monkeypatch.setattr("raterlens.report.page.pictures", lambda *_, **__: {**nothing})
+    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda *_, **__: {**nothing})
     empty = {"curve": None, "what_if": "", "band": False}
-    monkeypatch.setattr("raterlens.report.page.frames", lambda *_: empty)
+    monkeypatch.setattr("raterlens.output.report.page.frames", lambda *_: empty)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,8 +13,8 @@ from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.facade import Fit
 from raterlens.models.calibration import Calibration
-from raterlens.report import render
-from raterlens.report.reproduce import Reproduction
+from raterlens.output.report import render
+from raterlens.output.report.reproduce import Reproduction
 
 MakeFit = Callable[..., Fit]
 

@@ -213,7 +213,7 @@ class Estimates(Result):
     def to_excel(self, path: str | Path) -> Path:
         """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as
         numbers, labels always as text, capability in colour. Needs the extra `excel`."""
-        from raterlens.export.excel import write_workbook  # needs an optional package
+        from raterlens.output.excel import write_workbook  # needs an optional package
 
         path = Path(path)
         write_workbook(self, path)
@@ -230,7 +230,7 @@ class Estimates(Result):
         >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
         0.38
         """
-        from raterlens.export.xarray_dataset import dataset  # needs an optional package
+        from raterlens.output.xarray_dataset import dataset  # needs an optional package
 
         return dataset(self)
 

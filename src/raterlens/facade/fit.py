@@ -391,8 +391,10 @@ class Fit(AssumptionTests):
         decisions, remark
             What `decisions` and `remark` returned: the page then has a section about them.
         """
-        from raterlens.report.document import Document  # charts and templates are loaded only for a page
-        from raterlens.report.page import render
+        from raterlens.output.report.document import (
+            Document,  # charts and templates are loaded only for a page
+        )
+        from raterlens.output.report.page import render
 
         path = Path(path)
         before = previous if previous is None or isinstance(previous, Fit) else Fit(**read_saved(previous))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from raterlens import charts
 from raterlens.base.errors import choose
-from raterlens.charts.chart_names import CHARTS
+from raterlens.pictures.chart_names import CHARTS
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens import capability
 from raterlens.base.types import Array
-from raterlens.charts.theme import extent
+from raterlens.pictures.theme import extent
 from raterlens.studies.print_figures import BLUE, lines
 
 ABILITY: Array = np.linspace(-10, 10, 401)

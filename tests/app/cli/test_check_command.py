@@ -1,4 +1,4 @@
-"""`raterlens check`: the data and the design alone; `tests/export/test_gate.py` has the gate."""
+"""`raterlens check`: the data and the design alone; `tests/output/test_gate.py` has the gate."""
 
 import json
 import shlex

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from raterlens.app.cli.main import DONE, main
-from raterlens.export.folder import FILES, FLAGS
+from raterlens.output.folder import FILES, FLAGS
 from tests.support.command_line import Captured
 
 

@@ -13,8 +13,8 @@ import raterlens as rl
 from benchmarks.planted_faults import panel
 from raterlens.app.cli.fit_command import manageable
 from raterlens.app.cli.main import AT_FAULT, DONE, main
-from raterlens.export.folder import FILES, FLAGS
-from raterlens.report.reproduce import Request
+from raterlens.output.folder import FILES, FLAGS
+from raterlens.output.report.reproduce import Request
 from tests.support.command_line import Captured
 
 

@@ -21,9 +21,9 @@ from raterlens.app.cli.options import (
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.export.bounds import Bounds
 from raterlens.models.registry import MODELS
-from raterlens.report.reproduce import flag
+from raterlens.output.bounds import Bounds
+from raterlens.output.report.reproduce import flag
 from tests.support.command_line import Captured
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.charts.chart_names import CHARTS
+from raterlens.pictures.chart_names import CHARTS
 
 PARTS = 3
 

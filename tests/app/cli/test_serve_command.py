@@ -4,7 +4,7 @@ import pytest
 
 from raterlens.app.cli.serve_command import Limits, serve
 from raterlens.base.errors import OptionError
-from raterlens.report.reproduce import as_flag
+from raterlens.output.report.reproduce import as_flag
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ FOR_OTHER_FILES = (
     "sqlite3",
     "xml",
     "raterlens.reading.facets",
-    "raterlens.export.excel",
+    "raterlens.output.excel",
 )
 FOR_OTHER_MODELS = ("raterlens.pipeline.latent_class_task", "raterlens.estimation.laplace")
 

@@ -27,8 +27,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.export.bounds import Bounds
-from raterlens.report.reproduce import Request
+from raterlens.output.bounds import Bounds
+from raterlens.output.report.reproduce import Request
 
 PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
 
@@ -120,9 +120,9 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     """Fit, and judge every rater by the bounds; whether all pass."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
-    from raterlens.export.gate import judge
     from raterlens.facade import fitted
     from raterlens.fitting import load
+    from raterlens.output.gate import judge
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)

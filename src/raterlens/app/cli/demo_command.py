@@ -5,7 +5,7 @@ from pathlib import Path
 
 from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.progress import watching
-from raterlens.report.reproduce import IMPORT, Reproduction
+from raterlens.output.report.reproduce import IMPORT, Reproduction
 
 DEMO_FOLDER = Path("raterlens-demo")
 EXAMPLE = "bundled example: ratings simulated from published estimates, none of them real"
@@ -18,8 +18,8 @@ def demo() -> None:
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.diagnostics.findings import find
-    from raterlens.export.folder import check_folder, write_results
     from raterlens.fitting import fit
+    from raterlens.output.folder import check_folder, write_results
     from raterlens.simulation.example import load_example
 
     check_folder(DEMO_FOLDER)

@@ -29,15 +29,15 @@ from raterlens.app.cli.writing import print_json
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.report.reproduce import CONTROL_FILE_OPTIONS, Request
+from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Request
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig
     from raterlens.diagnostics.findings import Findings
     from raterlens.facade import Fit
+    from raterlens.output.report.document import Document
     from raterlens.pipeline.steps import Run
     from raterlens.ratings.coded import Ratings
-    from raterlens.report.document import Document
 
 NO_COLUMNS, NO_DECISIONS, NO_WORK, ON_SCREEN = Besides(), Deciding(), Work(), Output()
 
@@ -57,8 +57,8 @@ def fit(
     keep_memory()
     lighten_scipy()
     # heavy, so not before it is needed
-    from raterlens.export.folder import check_folder
     from raterlens.grading.asked_decisions import AskedDecisions
+    from raterlens.output.folder import check_folder
 
     read, config, files = read_config(columns), fit_config(model), files_of(model)
     groups = several("groups", besides.groups) or []
@@ -118,9 +118,9 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
     from raterlens.base.dask_cluster import cluster_at
     from raterlens.base.meanwhile import meanwhile
     from raterlens.diagnostics.findings import find
-    from raterlens.export.folder import write_results
     from raterlens.fitting import fit_as_clear, load
     from raterlens.grading.asked_decisions import AskedDecisions
+    from raterlens.output.folder import write_results
     from raterlens.pipeline.steps import Run
 
     previous = None if output.previous is None else load(output.previous)
@@ -163,7 +163,7 @@ def _load_ahead(output: Output) -> None:
     load modules of ours, none of which wait for each other in a circle; of other packages, these load only what nothing
     else here does."""
     for module, wanted in (
-        ("raterlens.report.page", output.out is not None),
+        ("raterlens.output.report.page", output.out is not None),
         ("raterlens.app.cli.terminal", not output.quiet),
     ):
         if wanted:
@@ -174,7 +174,7 @@ def _show(output: Output, result: "Fit", ratings: "Ratings", **besides: Any) -> 
     """On the screen: what was asked for, or the answer with what stands beside it."""
     if output.facets_tables:
         # only where asked for
-        from raterlens.export.facets_tables import facets_tables
+        from raterlens.output.facets_tables import facets_tables
 
         print(facets_tables(result, ratings))
     elif output.json:
@@ -213,7 +213,7 @@ def _document(
     output: Output, cautions: tuple[str, ...], previous: "Fit | None", seen: "Findings"
 ) -> "Document":
     # heavy, so not before it is needed
-    from raterlens.report.document import Document
+    from raterlens.output.report.document import Document
 
     found = Document(previous=previous, cautions=(*cautions, *seen.alarms()))
     return found if output.title is None else replace(found, title=output.title)
@@ -228,7 +228,7 @@ def check_workbook(out: Path | None, ratings: "Ratings | None" = None) -> None:
             option="xlsx",
         )
     # heavy, so not before it is needed
-    from raterlens.export.excel import check_excel
+    from raterlens.output.excel import check_excel
 
     check_excel(ratings)
 

@@ -28,11 +28,11 @@ from raterlens.app.cli.writing import print_json
 from raterlens.base.errors import OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
-from raterlens.report.reproduce import Request
+from raterlens.output.report.reproduce import Request
 
 if TYPE_CHECKING:
-    from raterlens.export.bounds import Bounds
-    from raterlens.export.judgement import Judgement
+    from raterlens.output.bounds import Bounds
+    from raterlens.output.judgement import Judgement
 
 _GROUP = "Judges"
 
@@ -100,9 +100,9 @@ def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: Gate
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.diagnostics.true_pass_rates import pass_rate
-    from raterlens.export.judgement import judged
     from raterlens.facade import fitted
     from raterlens.fitting import load
+    from raterlens.output.judgement import judged
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)

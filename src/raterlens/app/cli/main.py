@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         error.verbose = False
         return _complain(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
     except RaterlensError as error:
-        from raterlens.report.reproduce import as_flag  # help does without
+        from raterlens.output.report.reproduce import as_flag  # help does without
 
         return _complain(error.worded(as_flag), AT_FAULT)
     except ImportError as error:

@@ -15,8 +15,8 @@ from cyclopts import Group, Parameter
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import CovarianceKind, FitConfig, LinkName, Method, ReadConfig, Scale
-from raterlens.export.bounds import Bounds
 from raterlens.models.registry import MODELS
+from raterlens.output.bounds import Bounds
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)

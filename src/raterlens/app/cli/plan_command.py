@@ -100,7 +100,7 @@ def plan(
     from raterlens.planning.plan import plan as planned
 
     if network is not None:
-        from raterlens.charts.output import check_path  # heavy, so not before it is needed
+        from raterlens.pictures.files import check_path  # heavy, so not before it is needed
 
         check_path(network)
     given: dict[str, Any] = {**vars(design), **vars(assumed), **vars(target)}
@@ -115,7 +115,7 @@ def plan(
     if out is not None:
         found.save(out)
     if network is not None:
-        from raterlens.charts.output import save  # heavy, so not before it is needed
+        from raterlens.pictures.files import save  # heavy, so not before it is needed
 
         save(found.network(), network)
     _show(found, json, [str(path) for path in (out, network) if path is not None])

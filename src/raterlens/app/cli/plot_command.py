@@ -10,7 +10,7 @@ from raterlens.app.cli.options import EVERYTHING_RECOGNISED, ReadOptions, read_c
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
-from raterlens.charts.chart_names import CHARTS, Needs
+from raterlens.pictures.chart_names import CHARTS, Needs
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
@@ -54,10 +54,10 @@ def plot(
     _check(chart, needs, fit, drawing, raters)
     # heavy, so not before it is needed
     from raterlens import charts
-    from raterlens.charts.output import check_path
-    from raterlens.charts.palette import THEMES
-    from raterlens.charts.theme import DEFAULT_WIDTH, check_width
     from raterlens.fitting import load
+    from raterlens.pictures.files import check_path
+    from raterlens.pictures.palette import THEMES
+    from raterlens.pictures.theme import DEFAULT_WIDTH, check_width
 
     check_path(drawing.out)
     choose("theme", drawing.theme, THEMES)

@@ -13,7 +13,7 @@ from raterlens.base.drafts import write_whole
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted
-from raterlens.export.folder import check_folder
+from raterlens.output.folder import check_folder
 from raterlens.studies.catalogue import FIGURES, STUDIES
 
 if TYPE_CHECKING:

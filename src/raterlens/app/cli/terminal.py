@@ -12,13 +12,13 @@ from rich.text import Text
 
 from raterlens.app.cli.writing import abandon_stdout
 from raterlens.base.text import MISSING, counted, interval, listed, number, printable, sentence, worded
-from raterlens.report.reproduce import as_flag
+from raterlens.output.report.reproduce import as_flag
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings
-    from raterlens.export.gate import Gate
-    from raterlens.export.judgement import Judgement
     from raterlens.facade import Fit
+    from raterlens.output.gate import Gate
+    from raterlens.output.judgement import Judgement
     from raterlens.ratings.coded import Ratings
     from raterlens.reading.proposals.findings import Finding
 

@@ -2,7 +2,7 @@
 
 from raterlens.app.web.words import TABLE
 from raterlens.base.text import Option
-from raterlens.report.reproduce import as_flag
+from raterlens.output.report.reproduce import as_flag
 
 _CHOICES = {"method": "methods", "link": "links", "scale": "scales", "prior": "priors"}
 _TYPED = ("cut", "wide", "bands", "map", "decide")

@@ -25,7 +25,7 @@ from raterlens.app.web.settings import LOOPBACK, Settings
 from raterlens.app.web.state import AppState
 from raterlens.base.errors import OptionError, RaterlensError
 from raterlens.base.text import Message, Option
-from raterlens.report.assets import script, style
+from raterlens.output.report.assets import script, style
 
 KINDS = {".css": "text/css", ".js": "text/javascript", ".txt": "text/plain"}
 

@@ -12,17 +12,19 @@ from raterlens.app.web.column_guesses import TYPED, guess
 from raterlens.app.web.option_labels import label
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, counted, listed, sentence, worded
-from raterlens.charts.fit_comparison import compared
-from raterlens.charts.output import svg
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.estimation.optimiser import TOLERANCE, Progress
-from raterlens.export.excel import check_excel
-from raterlens.export.folder import write_results
 from raterlens.fitting import fit_as_clear, load
 from raterlens.grading.asked_decisions import AskedDecisions
+from raterlens.output.excel import check_excel
+from raterlens.output.folder import write_results
+from raterlens.output.report.document import Document
+from raterlens.output.report.reproduce import Request
+from raterlens.pictures.files import svg
+from raterlens.pictures.fit_comparison import compared
 from raterlens.pipeline.carry_out import check as check_request
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
@@ -33,8 +35,6 @@ from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.sheet_choice import ALL_SHEETS
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.reader import read as read_ratings
-from raterlens.report.document import Document
-from raterlens.report.reproduce import Request
 
 Say = Callable[[dict[str, Any]], None]
 

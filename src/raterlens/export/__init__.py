@@ -1,1 +1,0 @@
-"""Results for other programs: a folder of files, Excel, xarray, FACETS tables, and a gate for pipelines."""

@@ -1,0 +1,149 @@
+"""Results in a folder: checked before any work, written as a whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raterlens.base.drafts import draft_folder, reason, remove_abandoned
+from raterlens.base.errors import OptionError
+from raterlens.base.meanwhile import meanwhile
+
+if TYPE_CHECKING:
+    from raterlens.diagnostics.findings import Findings
+    from raterlens.facade import Fit
+    from raterlens.output.report.document import Document
+    from raterlens.output.report.reproduce import Reproduction
+    from raterlens.ratings.coded import Ratings
+
+TABLES = ("raters", "items", "students")
+FURTHER = ("interactions",)
+"""Tables that only some models have."""
+FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
+_SHEETS = {"decisions.csv": "Decisions", "accuracy.csv": "Accuracy", "remark.csv": "Mark again"}
+DECIDED = tuple(_SHEETS)
+ALARMS = "alarms.csv"
+DIAGNOSED = (*(f"{table}.csv" for table in FURTHER), FLAGS, "bias.csv", "change.csv", "drift.csv", ALARMS)
+FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
+
+
+def check_folder(out: Path) -> None:
+    """Raise if results cannot be written to `out`; leave no trace."""
+    try:
+        if out.exists() and not out.is_dir():
+            raise _cannot(out, "it is a file", "give a folder, new or existing")
+        folder = _existing(out)
+        if not folder.is_dir():
+            raise _cannot(out, f"'{folder}' is not a folder", "give another one")
+        for name in (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK):
+            if (out / name).is_dir():
+                raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
+        with draft_folder(folder):
+            pass
+    except OSError as error:
+        why = reason(error)
+        raise _cannot(out, f"{why[:1].lower()}{why[1:]}", "give a folder you may write to") from error
+
+
+def _cannot(out: Path, why: str, remedy: str) -> OptionError:
+    return OptionError(f"cannot write results to '{out}': {why}", remedy, value=out, option="out")
+
+
+def write_results(
+    fit: "Fit",
+    out: Path,
+    *,
+    reproduction: "Reproduction | None" = None,
+    ratings: "Ratings | None" = None,
+    found: "Findings | None" = None,
+    document: "Document | None" = None,
+    xlsx: bool = False,
+) -> None:
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; interactions.csv where the model has
+    interactions; with a diagnosis also flags.csv (and
+    bias.csv, change.csv, drift.csv and alarms.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv
+    and results.xlsx where asked for.
+
+    Files of these names are replaced, and those that only an earlier fit wrote are removed; anything else in the folder
+    is left alone. All are complete before the first one is put in place.
+    """
+    # Only now: the command line checks folders without polars, and draws no page before there is a fit.
+    from raterlens.output.report import render
+    from raterlens.output.spreadsheet_cells import harmless
+
+    check_folder(out)
+    with draft_folder(_existing(out)) as draft:
+        with meanwhile(lambda: _write_fit(fit, draft)) as fit_is_written:
+            page = render(fit, reproduction, ratings, found, document)
+            (draft / "report.html").write_text(page, encoding="utf-8")
+            fit_is_written()
+        diagnosed = {f"{part}.csv": fit.table(part) for part in FURTHER if part in fit.tables}
+        diagnosed |= {} if found is None or found.diagnosis is None else found.diagnosis.files()
+        diagnosed |= {} if document is None else document.files()
+        if found is not None and found.monitoring is not None and found.monitoring.alarms is not None:
+            diagnosed |= {ALARMS: found.monitoring.alarms}
+        for file, table in diagnosed.items():
+            harmless(table).write_csv(draft / file)
+        if xlsx:
+            from raterlens.output.excel import write_workbook
+
+            found_too = () if found is None else found.warnings()
+            further = () if document is None else document.cautions
+            warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))
+            sheets = {} if document is None else document.files()
+            write_workbook(warned, draft / WORKBOOK, {_SHEETS[file]: table for file, table in sheets.items()})
+        out.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(out.absolute().parent)  # of a run that was killed before there was this folder
+        written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
+        again = (out / "fit.json").exists()
+        _put_in_place(draft, out, written)
+        for file in {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if again else ():
+            (out / file).unlink(missing_ok=True)
+
+
+def _write_fit(fit: "Fit", draft: Path) -> None:
+    """What the estimates alone say."""
+    # as above
+    from raterlens.diagnostics.panel_summary import with_verdicts
+    from raterlens.output.spreadsheet_cells import harmless
+
+    for part in TABLES:
+        table = with_verdicts(fit) if part == "raters" else fit.table(part)
+        harmless(table).write_csv(draft / f"{part}.csv")
+    (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
+
+
+def _put_in_place(draft: Path, out: Path, files: Iterable[str]) -> None:
+    """Replace all of the files, or none: results belong together."""
+    earlier = draft / "earlier"
+    earlier.mkdir()
+    done: list[str] = []
+    try:
+        for file in files:
+            if (out / file).exists():
+                shutil.copy2(out / file, earlier / file)
+        for file in files:
+            os.replace(draft / file, out / file)
+            done.append(file)
+    except OSError:
+        for file in done:
+            with suppress(OSError):
+                if (earlier / file).exists():
+                    os.replace(earlier / file, out / file)
+                else:
+                    (out / file).unlink()
+        with suppress(OSError):
+            out.rmdir()  # where it is new
+        raise
+
+
+def _existing(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists: on the same disk as what will be made in it."""
+    return next(
+        folder
+        for folder in (path.absolute(), *path.absolute().parents)
+        if folder.exists() or folder.is_symlink()
+    )

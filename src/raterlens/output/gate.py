@@ -1,0 +1,298 @@
+"""A gate for pipelines: does every rater stay within the bounds?"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted
+from raterlens.base.types import Array
+from raterlens.diagnostics.beside_trusted import BesideTrusted, beside_trusted, trusted_raters
+from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
+from raterlens.diagnostics.fit_statistics import rater_fit
+from raterlens.diagnostics.residuals import residuals
+from raterlens.output.bounds import Bounds
+from raterlens.output.gate_files import junit, markdown
+from raterlens.ratings.backend import as_came
+from raterlens.ratings.coded import Ratings
+from raterlens.result.record import Result
+
+if TYPE_CHECKING:
+    from raterlens.facade import Fit
+
+NORMAL = float(special.ndtri(0.975))
+"""Half the width of a 95 % interval, in standard errors."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gate:
+    """How every rater did at every bound."""
+
+    passed: bool
+    """No rater failed, and the fit converged."""
+    failed: tuple[str, ...]
+    """Raters outside a bound."""
+    bounds: dict[str, float]
+    confident: bool
+    converged: bool
+    table: pl.DataFrame
+    """One row per rater and bound: rater, measure, bound, value, low, high, passed, certain (the 95 % interval lies
+    entirely on one side of the bound)."""
+    notes: tuple[str, ...] = ()
+    """What was read, and what was left out: a rater whose rows were left out is not judged."""
+    backend: Any = "polars"
+    changes: pl.DataFrame | None = None
+    """With a baseline: rater, measure, before, now, and whether the change is clear."""
+
+    def __bool__(self) -> bool:
+        """Whether it passed."""
+        return self.passed
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What changed since the baseline beyond chance, in words."""
+        return () if self.changes is None else tuple(in_words(self.changes))
+
+    @property
+    def checks(self) -> Any:
+        """`table` as the kind of dataframe that came in."""
+        return as_came(self.table, self.backend)
+
+    def summary(self) -> str:
+        """One line for the whole, one for every bound that a rater failed."""
+        n = self.table["rater"].n_unique()
+        if self.passed:
+            unsure = self.table.filter(~pl.col("certain"))["rater"].n_unique()
+            aside = f"; {counted(unsure, 'rater')} too close to a bound to be certain" if unsure else ""
+            return f"passed: none of {counted(n, 'rater')} {self._outside()}{aside}"
+        lines = [f"failed: {len(self.failed):,} of {counted(n, 'rater')} {self._outside()}"]
+        if not self.converged:
+            lines.append("  the fit did not converge, so its numbers cannot be judged; allow more iterations")
+        rows = self.table.filter(~pl.col("passed")).sort("rater", maintain_order=True)
+        lines += [f"  {self.worded(row)}" for row in rows.iter_rows(named=True)]
+        return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """For a pull request: what `raterlens check --markdown` writes."""
+        return markdown(self)
+
+    def to_junit(self) -> str:
+        """As a test suite, a case per rater and bound: what `raterlens check --junit` writes."""
+        return junit(self)
+
+    def to_json(self) -> str:
+        """The record as JSON: what `raterlens check --json` prints."""
+        rows = self.table.with_columns(pl.col("value", "low", "high").fill_nan(None)).to_dicts()
+        content = {
+            "format": "raterlens gate",
+            "version": 1,
+            "passed": self.passed,
+            "failed": list(self.failed),
+            "converged": self.converged,
+            "decided_by": "interval" if self.confident else "estimate",
+            "bounds": self.bounds,
+            "checks": rows,
+            "notes": list(self.notes),
+            "changes": None
+            if self.changes is None
+            else self.changes.with_columns(pl.col("before", "now").fill_nan(None)).to_dicts(),
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    @staticmethod
+    def worded(row: dict[str, Any]) -> str:
+        """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
+        interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
+        value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
+        bound = f"{row['bound']:g}"
+        needs = {
+            "severity": f"-{bound} to {bound}",
+            "infit": f"at most {bound}",
+            "outfit": f"at most {bound}",
+        }
+        needed = needs.get(row["measure"], bound)
+        sure = "" if row["certain"] else "; the interval includes it"
+        return f"{row['rater']}: {row['measure']} {value}{interval}, needs {needed}{sure}"
+
+    def _outside(self) -> str:
+        """Where a rater who fails would be: "below kappa 0.6 or outside severity -1.5 to 1.5"."""
+        places = {
+            name: f"{'below' if name.startswith('min_') else 'above'} {name[4:]} {value:g}"
+            for name, value in self.bounds.items()
+        }
+        if (most := self.bounds.get("max_severity")) is not None:
+            places["max_severity"] = f"outside severity {-most:g} to {most:g}"
+        return " or ".join(places.values())
+
+
+def gate(
+    fit: "Fit",
+    ratings: Ratings | None = None,
+    *,
+    min_kappa: float | None = None,
+    min_sharpness: float | None = None,
+    max_severity: float | None = None,
+    min_discrimination: float | None = None,
+    max_infit: float | None = None,
+    max_outfit: float | None = None,
+    min_ratings: int | None = None,
+    confident: bool = False,
+    raters: Sequence[str] | None = None,
+    baseline: Result | None = None,
+) -> Gate:
+    """Judge raters by bounds, so that a pipeline can go on or stop.
+
+    Parameters
+    ----------
+    fit
+        The fit whose raters are judged.
+    ratings
+        The ratings that were fitted; `max_infit` and `max_outfit` need them. Where the fit has
+        trusted raters, or anchors that hold some, each of the others is judged beside these alone: in one fit of all,
+        raters who share a bias vouch for each other.
+    min_kappa, min_sharpness, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
+        The bounds. `min_sharpness` does not depend on who else is on the panel; nor does `min_kappa` for a fit with
+        `reference="perfect"`. `max_severity` is a distance from the origin, so it fails lenient raters as well as
+        severe ones.
+    confident
+        By default the estimate decides, so a rater close to a bound may fail by chance. With `confident=True` only
+        raters whose 95 % interval lies entirely outside a bound fail, so a rater with few ratings passes for lack of
+        evidence; set `min_ratings` too. Where a rater has no interval, the estimate decides.
+    raters
+        Judge only these, such as the LLM judges of a panel with human raters.
+    baseline
+        The fit of an earlier run, `rl.load("fit.json")`, to compare with: `changes` has what moved, and whether chance
+        explains it. It does not decide whether the gate passes.
+
+    Returns
+    -------
+    Gate
+        `passed`, which is also its truth value, `failed`, `checks`, `summary()`, `to_json()`, `to_markdown()` and
+        `to_junit()`. A fit that did not converge fails.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fit = rl.fit(rl.load_example())
+    >>> result = rl.gate(fit, min_kappa=0.6, confident=True)
+    >>> result.passed, result.failed
+    (False, ('AM:Sport', 'AM:Work'))
+    >>> print(result.summary())
+    failed: 2 of 16 raters below kappa 0.6
+      AM:Sport: kappa 0.38 (0.23 to 0.52), needs 0.6
+      AM:Work: kappa 0.45 (0.32 to 0.57), needs 0.6
+    """
+    bounds = Bounds(
+        min_kappa=min_kappa,
+        min_sharpness=min_sharpness,
+        max_severity=max_severity,
+        min_discrimination=min_discrimination,
+        max_infit=max_infit,
+        max_outfit=max_outfit,
+        min_ratings=min_ratings,
+        confident=confident,
+        raters=raters,
+    )
+    return judge(fit, ratings, bounds, baseline)
+
+
+def judge(
+    fit: "Fit",
+    ratings: Ratings | None,
+    bounds: Bounds,
+    baseline: Result | None = None,
+    seen: BesideTrusted | None = None,
+) -> Gate:
+    """`gate`, with the bounds in one record, and with the raters as they are judged where that is known already."""
+    bounds.check_any()
+    asked = bounds.given()
+    labels = fit.table("raters")["rater"].cast(pl.String)
+    raters = [bounds.raters] if isinstance(bounds.raters, str) else bounds.raters
+    chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
+    if seen is None:
+        seen = as_judged(fit, ratings, chosen, misfit=bounds.on_misfit)
+    table = seen.fit.table("raters")
+    found = pl.concat(
+        [_judged(name, bound, table, seen.misfit, bounds.confident) for name, bound in asked.items()]
+    )
+    found = found.filter(pl.col("rater").is_in(chosen))
+    failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
+    passed = not failed and seen.converged
+    moved = None
+    if baseline is not None:
+        measures = tuple(name for name in COMPARED if any(bound.endswith(name) for bound in asked))
+        moved = changes(seen.fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
+    notes = (*fit.notes, seen.note) if seen.note else tuple(fit.notes)
+    return Gate(passed, failed, asked, bounds.confident, seen.converged, found, notes, fit.backend, moved)
+
+
+def as_judged(fit: "Fit", ratings: Ratings | None, raters: Sequence[str], *, misfit: bool) -> BesideTrusted:
+    """The raters as they are judged: on the scale of the trusted, one at a time."""
+    trusted = trusted_raters(fit)
+    if trusted and ratings is not None and set(raters) - set(trusted):
+        return beside_trusted(fit, ratings, raters, misfit=misfit)
+    return BesideTrusted(fit, _misfit(fit, ratings) if misfit else None, fit.converged, "")
+
+
+def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
+    if ratings is None:
+        raise OptionError(
+            "infit and outfit are computed from the ratings", "give them too: rl.gate(fit, ratings, ...)"
+        )
+    if fit.calibration is None:
+        raise OptionError(
+            f"model {fit.model!r} has no infit or outfit",
+            Message("leave these bounds out, or use ", Option("model", "gmf")),
+            value=fit.model,
+            option="model",
+        )
+    return rater_fit(residuals(fit, ratings))
+
+
+def _judged(
+    name: str, bound: float, raters: pl.DataFrame, misfit: pl.DataFrame | None, confident: bool
+) -> pl.DataFrame:
+    """Every rater at one bound."""
+    value, low, high = _measured(name, raters, misfit)
+    least = bound if name.startswith("min_") else -bound if name == "max_severity" else -np.inf
+    most = np.inf if name.startswith("min_") else bound
+    low, high = (np.where(np.isfinite(end), end, value) for end in (low, high))
+    within, beyond = (least <= value) & (value <= most), (high < least) | (low > most)
+    return pl.DataFrame(
+        {
+            "rater": raters["rater"].cast(pl.String),
+            "measure": name.split("_")[1],
+            "bound": float(bound),
+            "value": value,
+            "low": low,
+            "high": high,
+            "passed": ~beyond & np.isfinite(value) if confident else within,
+            "certain": beyond | ((least <= low) & (high <= most)),
+        }
+    )
+
+
+def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> tuple[Array, Array, Array]:
+    """The estimate and its 95 % interval."""
+
+    def column(label: str) -> Array:
+        return raters[label].to_numpy().astype(np.float64)
+
+    if name == "min_ratings":
+        return column("n"), column("n"), column("n")
+    if name in ("min_kappa", "min_sharpness"):
+        return column(name[4:]), column(f"{name[4:]}_low"), column(f"{name[4:]}_high")
+    if name in ("max_infit", "max_outfit"):
+        assert misfit is not None
+        square, z = (misfit[f"{name[4:]}{end}"].to_numpy() for end in ("", "_z"))
+        # z is the distance from 1 in standard errors.
+        half = NORMAL * np.abs(square - 1) / np.maximum(np.abs(z), 1e-9)
+        return square, np.maximum(square - half, 0.0), square + half
+    label = "eta" if name == "max_severity" else "rho"
+    half = NORMAL * column(f"{label}_se")
+    return column(label), column(label) - half, column(label) + half

@@ -1,0 +1,142 @@
+"""The Wright map: students, raters, items and further facets on one scale; what a chart of it shows.
+
+The scale is that of the predictor, S = a_r theta - eta_r - delta_i + alpha: a student is at a theta + alpha, where a is
+the raters' average slope, a rater at eta, an item at delta. If a student and a rater are level, the rater passes half
+of the student's work on an average item. The probit rater model has all of them on the scale of ability.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from raterlens.base.text import counted, distinct, number
+from raterlens.base.types import Array
+from raterlens.models.registry import facets_spec
+from raterlens.pictures.rater_marks import calibration_of, not_for
+
+if TYPE_CHECKING:
+    from raterlens.result.record import Result
+
+
+HEIGHT = 440
+STUDENTS, RATERS, ITEMS = "Students", "Raters", "Items"
+LINE = 13.0
+"""Pixels between names."""
+
+_BINS = 28
+
+
+def wright_data(fit: Result) -> pl.DataFrame:
+    """facet (Students, Raters, Items, and the name of each further facet), label, location."""
+    not_for(fit, "wright", "raters judge true categories, on a scale of their own", "severity")
+    effects = calibration_of(fit, "it has no common scale").effects
+    slope, severity = effects["slope"], effects["severity"]
+    raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
+    if facets_spec(fit.model).difficulty_on_ability_scale:
+        students, places = theta, severity / np.where(slope > 0, slope, np.nan)
+    else:
+        students, places = slope.mean() * theta + fit.alpha, raters["eta"].to_numpy()
+    parts = [
+        _part(STUDENTS, fit.table("students")["student"], students),
+        _part(RATERS, raters["rater"], places),
+        _part(ITEMS, fit.table("items")["item"], fit.table("items")["delta"].to_numpy()),
+    ]
+    if "facets" in fit.tables:
+        for (name,), levels in fit.table("facets").group_by("facet", maintain_order=True):
+            parts.append(_part(str(name), levels["level"], levels["effect"].to_numpy()))
+    return pl.concat(parts).filter(pl.col("location").is_finite())
+
+
+def _part(facet: str, labels: pl.Series, location: Array) -> pl.DataFrame:
+    names = labels.cast(pl.String) if facet == STUDENTS else distinct(labels)  # students are not named
+    return pl.DataFrame({"label": names, "location": np.asarray(location, float)}).select(
+        pl.lit(facet).alias("facet"), "label", "location"
+    )
+
+
+def span_of(data: pl.DataFrame) -> tuple[float, float]:
+    """The ends of the scale: a little beyond the outermost, so that tick labels do not shift the titles."""
+    location = data["location"].to_numpy()
+    low, high = (float(location.min()), float(location.max())) if len(location) else (0.0, 0.0)
+    beyond = 0.03 * (high - low) + 0.1
+    return low - beyond, high + beyond
+
+
+def histogram(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
+    """from, to, n: students by location, without empty bins."""
+    edges = np.linspace(*span, _BINS + 1)
+    count, _ = np.histogram(rows["location"].to_numpy(), edges)
+    return pl.DataFrame({"from": edges[:-1], "to": edges[1:], "n": count}).filter(pl.col("n") > 0)
+
+
+def column_data(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
+    """A facet's points, with names that do not overlap (x, to, at), or as dots side by side (x) if there are too many
+    to name."""
+    return spread_names(rows, span) if is_named(rows) else _dots(rows, span)
+
+
+def is_named(rows: pl.DataFrame) -> bool:
+    """Whether there is room for a line each."""
+    return rows.height * LINE <= HEIGHT
+
+
+def spread_names(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
+    """Rows with x and to (where the line to a name starts and ends) and at (the location of the name, a line apart)."""
+    ordered = rows.sort("location")
+    least = (span[1] - span[0]) * LINE / HEIGHT
+    at = ordered["location"].to_numpy()
+    # Groups of names that touch are spread around their common middle until none touch.
+    groups = [[place] for place in range(len(at))]
+    merged = True
+    while merged:
+        merged = False
+        for one in range(len(groups) - 1):
+            if (
+                _lowest(at, groups[one + 1], least, span) - _highest(at, groups[one], least, span)
+                < 0.999 * least
+            ):
+                groups[one] += groups.pop(one + 1)
+                merged = True
+                break
+    spread = np.empty_like(at)
+    for group in groups:
+        start = _lowest(at, group, least, span)
+        for order, place in enumerate(group):
+            spread[place] = start + order * least
+    return _described(ordered).with_columns(pl.Series("at", spread), x=pl.lit(8.0), to=pl.lit(22.0))
+
+
+def _lowest(at: Array, group: list[int], least: float, span: tuple[float, float]) -> float:
+    length = (len(group) - 1) * least
+    return float(np.clip(at[group].mean() - length / 2, span[0], max(span[0], span[1] - length)))
+
+
+def _highest(at: Array, group: list[int], least: float, span: tuple[float, float]) -> float:
+    return _lowest(at, group, least, span) + (len(group) - 1) * least
+
+
+def _dots(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
+    """Side by side within a line, as a histogram of dots."""
+    step = (span[1] - span[0]) / 90
+    line = (pl.col("location") / step).round()
+    most = int(rows.group_by(line.alias("line")).len()["len"].max() or 1)  # type: ignore[arg-type]
+    apart = min(5.0, 90.0 / most)
+    return _described(rows.sort("location")).with_columns(x=6 + apart * pl.int_range(pl.len()).over(line))
+
+
+def _described(rows: pl.DataFrame) -> pl.DataFrame:
+    words = [f"{label}: {number(location)}" for _, label, location in rows.iter_rows()]
+    return rows.with_columns(pl.Series("words", words, dtype=pl.String))
+
+
+def description(data: pl.DataFrame) -> str:
+    """The map in a sentence, for those who cannot see it."""
+    said = []
+    for (facet,), rows in data.group_by("facet", maintain_order=True):
+        location = rows["location"].to_numpy()
+        low, high = (number(float(end), 1) for end in (location.min(), location.max()))
+        said.append(f"{counted(rows.height, str(facet).lower().removesuffix('s'))} from {low} to {high}")
+    return f"Students, raters and items on one scale: {', '.join(said)}."

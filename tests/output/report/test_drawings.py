@@ -1,0 +1,61 @@
+"""The pictures of the report: every rater, where the numbers say, and no chart library loaded."""
+
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from raterlens.output.report.page import content
+from raterlens.pictures.ranking_data import capability_data
+from tests.support.chart_cases import with_raters
+from tests.support.report_fits import HOSTILE, MakeFit
+
+
+def drawn(fit, name: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(one) for one in content(fit)["pictures"][name]]
+
+
+def titles(root: ElementTree.Element) -> list[str]:
+    return [title.text or "" for title in root.iter("title")][1:]
+
+
+@pytest.mark.parametrize("n_raters", [1, 16, 300])
+def test_every_rater_is_in_both_pictures_at_both_widths(make_fit: MakeFit, n_raters: int) -> None:
+    fit = make_fit(n_raters)
+    words = capability_data(fit)["words"].to_list()
+    for picture in ("capability", "severity"):
+        for root in drawn(fit, picture):
+            assert sorted(titles(root)) == sorted(words)
+
+
+def test_rows_are_named_and_long_names_are_cut(make_fit: MakeFit) -> None:
+    wide, narrow = drawn(make_fit(len(HOSTILE), names=HOSTILE), "capability")
+    assert HOSTILE[0] in [one.text for one in wide.iter("text")]
+    assert any(one.text.endswith("…") for one in narrow.iter("text"))
+
+
+def test_the_interval_is_drawn_where_it_is(make_fit: MakeFit) -> None:
+    fit = with_raters(make_fit(3), kappa=pl.lit(0.5), kappa_low=pl.lit(0.25), kappa_high=pl.lit(0.75))
+    for root in drawn(fit, "capability"):
+        frame = next(p for p in root.iter("path") if p.get("stroke") == "var(--line)").get("d")
+        width = float(frame.split("h")[1].split("v")[0])
+        rules = [p.get("d") for p in root.iter("path") if p.get("stroke-width") == "3"]
+        ends = [float(end) / width for end in re.findall(r"[ML]([\d.]+) ", "".join(rules))]
+        assert ends == pytest.approx([0.25, 0.75] * 3, abs=0.005)
+
+
+def test_a_missing_interval_leaves_the_point(make_fit: MakeFit) -> None:
+    fit = with_raters(make_fit(3), kappa_low=pl.lit(float("nan")), kappa_high=pl.lit(None, dtype=pl.Float64))
+    assert len(titles(drawn(fit, "capability")[0])) == 3
+
+
+def test_a_report_loads_no_chart_library() -> None:
+    code = (
+        "import sys; from tests.support.report_fits import rendered; rendered(3, 2, False); "
+        "print(*[m for m in ('altair', 'vl_convert') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

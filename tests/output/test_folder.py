@@ -1,0 +1,175 @@
+"""Results in a folder: all files or none, nothing else touched."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import raterlens.output.report
+from raterlens.base.errors import OptionError
+from raterlens.output.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
+from raterlens.output.report.reproduce import Reproduction
+
+
+@pytest.fixture
+def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Something that can be written; the real pages have their own tests."""
+
+    def page(fit: Any, reproduction: Reproduction | None, *_: object) -> str:
+        return f"<p>{reproduction and reproduction.command}</p>"
+
+    monkeypatch.setattr(raterlens.output.report, "render", page)
+    numbers = {
+        f"{name}{end}": [0.5, 0.8] for name in ("sharpness", "passes") for end in ("", "_low", "_high")
+    }
+    table = pl.DataFrame(
+        {"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0], "n": 99, "flag": ["x", "x"]} | numbers
+    )
+
+    class StandIn:
+        tables, link = (), "logit"
+
+        def table(self, name: str) -> pl.DataFrame:
+            return table
+
+        def to_json(self) -> str:
+            return "{}"
+
+    return StandIn()
+
+
+def test_five_files(fit: Any, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "results"
+    write_results(fit, out, reproduction=Reproduction("fit = ...", "raterlens demo"))
+    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    raters = pl.read_csv(out / "raters.csv")
+    assert raters.select(fit.table("raters").columns).equals(fit.table("raters"))
+    assert raters.select("standard", "sharpness_verdict", "costs_most").rows() == [
+        ("typical", "fair", "nothing"),
+        ("too lenient", "sharp", "severity"),
+    ]
+    assert (out / "report.html").read_text() == "<p>raterlens demo</p>"
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_files_are_replaced_and_others_left_alone(fit: Any, tmp_path: Path) -> None:
+    (tmp_path / "fit.json").write_text("old")
+    (tmp_path / "notes.txt").write_text("mine")
+    write_results(fit, tmp_path)
+    assert (tmp_path / "fit.json").read_text() == "{}"
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "notes.txt"])
+
+
+def test_a_second_fit_leaves_no_file_of_the_first(fit: Any, tmp_path: Path) -> None:
+    (tmp_path / "bias.csv").write_text("mine")
+    write_results(fit, tmp_path)
+    assert (tmp_path / "bias.csv").exists(), "not ours: there was no fit before"
+    for name in (*DIAGNOSED, *DECIDED, WORKBOOK):
+        (tmp_path / name).write_text("of the first fit")
+    write_results(fit, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+
+
+def test_drafts_of_killed_runs_are_removed(fit: Any, tmp_path: Path) -> None:
+    (tmp_path / ".raterlens-killed").mkdir()  # before there was the folder of results, and after
+    (tmp_path / "results" / ".raterlens-killed").mkdir(parents=True)
+    write_results(fit, tmp_path / "results")
+    assert not list(tmp_path.rglob(".raterlens-*"))
+
+
+def test_a_failure_on_the_way_leaves_what_was_there(
+    fit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "raters.csv").write_text("old")
+
+    def fail(*_: object, **__: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(raterlens.output.report, "render", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_results(fit, tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("raters.csv", "old")]
+    with pytest.raises(OSError, match="No space left"):
+        write_results(fit, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_new_folder_is_as_open_as_any_other(fit: Any, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    write_results(fit, tmp_path / "results")
+    assert (tmp_path / "results").stat().st_mode == (tmp_path / "other").stat().st_mode
+    assert (tmp_path / "results" / "fit.json").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_check_leaves_no_trace(tmp_path: Path) -> None:
+    check_folder(tmp_path / "a" / "b")
+    check_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refusals(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "odd" / "fit.json").mkdir(parents=True)
+    for name, reason in {
+        "file": "it is a file",
+        "file/below": "is not a folder",
+        "loop": "is not a folder",
+        "odd": "a folder named 'fit.json'",
+        "n" * 300: "name too long",
+    }.items():
+        with pytest.raises(OptionError, match=reason):
+            check_folder(tmp_path / name)
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="no /proc: no folder that even root cannot write to"
+)
+def test_a_folder_that_may_not_be_written_to() -> None:
+    with pytest.raises(OptionError, match="cannot write results to '/proc/self/results'"):
+        check_folder(Path("/proc/self/results"))
+
+
+def test_csv_files_hold_no_formula(fit: Any, tmp_path: Path) -> None:
+    labels = ["=cmd()", "+1+2", "-3", "@a", "AM"]
+    row = fit.table("raters").drop("rater", "kappa").head(1)
+    table = pl.DataFrame({"rater": labels, "kappa": [0.1, -0.2, 0.3, 0.4, 0.5]}).join(row, how="cross")
+    fit.table = lambda name: table
+    write_results(fit, tmp_path)
+    written = pl.read_csv(tmp_path / "raters.csv")
+    assert written["rater"].to_list() == ["'=cmd()", "'+1+2", "-3", "'@a", "AM"]
+    assert written["kappa"].to_list() == table["kappa"].to_list()
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("failing", range(len(FILES)))
+def test_where_one_file_cannot_be_put_in_place_none_is(
+    fit: Any, failing: int, earlier: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "results"
+    if earlier:
+        out.mkdir()
+        for file in FILES:
+            (out / file).write_text("earlier")
+    replace, left = os.replace, iter(range(100))
+
+    def full(source: Path, place: Path) -> None:
+        if next(left) == failing:
+            raise OSError(28, "No space left on device")
+        replace(source, place)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_results(fit, out)
+    assert [path.name for path in tmp_path.iterdir()] == ["results"] * earlier
+    if earlier:
+        assert {path.name: path.read_text() for path in out.iterdir()} == dict.fromkeys(FILES, "earlier")
