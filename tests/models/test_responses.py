@@ -9,10 +9,6 @@ from raterlens.models.responses import (
     Graded,
     Linked,
     Predictor,
-    counted_scores,
-    shift_information,
-    shift_scores,
-    summed_scores,
 )
 
 T = np.linspace(-3, 3, 7)
@@ -53,7 +49,7 @@ def test_scores_and_curvature_agree_with_differences(response):
         up, down = at(response, e), at(response, -e)
         first = (response.log_prob(up, T) - response.log_prob(down, T)) / (2 * STEP)
         np.testing.assert_allclose(scores[j], first, rtol=1e-6, atol=1e-8)
-        counted = counted_scores(response, at(response), T, counts)[..., j]
+        counted = response.counted_scores(at(response), T, counts)[..., j]
         np.testing.assert_allclose(counted, np.einsum("cyq,cyq->cq", first, counts), rtol=1e-6, atol=1e-8)
         second = (response.scores(up, T) - response.scores(down, T)) / (2 * STEP)
         counted = np.einsum("kcyq,cyq->cqk", second, counts)
@@ -83,16 +79,16 @@ def test_as_the_predictor_is_shifted(response):
     lever = response.lever
     up, down = (at(response, sign * STEP * lever) for sign in (1, -1))
     first = (response.log_prob(up, T) - response.log_prob(down, T)) / (2 * STEP)
-    np.testing.assert_allclose(shift_scores(response, at(response), T), first, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(response.shift_scores(at(response), T), first, rtol=1e-6, atol=1e-8)
     bend = -(response.curvature(at(response), T, counts) @ lever @ lever)
-    found = shift_information(response, at(response), T, counts)
+    found = response.shift_information(at(response), T, counts)
     np.testing.assert_allclose(found, bend, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("response", RESPONSES, ids=name)
 def test_sums_over_nodes(response):
     counts = np.random.default_rng(3).uniform(size=(5, response.n_categories, len(T)))
-    at_nodes = counted_scores(response, at(response), T, counts)
-    by_slope, by_intercept = summed_scores(response, at(response), T, counts)
+    at_nodes = response.counted_scores(at(response), T, counts)
+    by_slope, by_intercept = response.summed_scores(at(response), T, counts)
     np.testing.assert_allclose(by_slope, at_nodes @ response.lever @ T, rtol=1e-12)
     np.testing.assert_allclose(by_intercept, at_nodes.sum(axis=1), rtol=1e-12)

@@ -23,7 +23,7 @@ from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.sandwich import Posteriors, student_scores
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.models.responses import Adjacent, Graded, Predictor, Response, shift_information, shift_scores
+from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
 
 # Relative, of what is left.
@@ -31,7 +31,6 @@ _ACCURACY = 1e-6
 # Numbers of posteriors that are kept: 16 MB.
 _KEPT = 2**21
 # Of a central difference in a shift.
-_STEP = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,21 +146,5 @@ def _rises(
 def _shifted(response: Response, predictor: Predictor, t: Array) -> tuple[Array, Array]:
     """(cells, nodes) twice: first and second derivative of a cell's log-probability as its predictor is shifted."""
 
-    def first(by: float) -> Array:
-        moved = predictor.shifted(np.full(len(predictor.slope), by), response.lever)
-        return shift_scores(response, moved, t)
-
-    if isinstance(response, Graded) and response.link.name == "logit":
-        # log P = log F(own step) + log(1 - F(next step)), but for what no shift changes.
-        passes = response.passes(predictor, t)
-        least, most = np.zeros_like(passes[:, :1]), np.ones_like(passes[:, :1])
-        reached, beyond = np.concatenate([most, passes], axis=1), np.concatenate([passes, least], axis=1)
-        bend = reached * (reached - 1) + beyond * (beyond - 1)
-        return (1 - reached - beyond).reshape(-1, len(t)), bend.reshape(-1, len(t))
-    if isinstance(response, Adjacent):
-        # The same whatever the score: minus the variance of the scores.
-        bend = -shift_information(response, predictor, t, np.ones((1, 1, 1)))
-        second = np.broadcast_to(bend[:, None], (len(bend), response.n_categories, len(t)))
-    else:
-        second = (first(_STEP) - first(-_STEP)) / (2 * _STEP)
-    return first(0.0).reshape(-1, len(t)), second.reshape(-1, len(t))
+    first, second = response.shift_derivatives(predictor, t)
+    return first.reshape(-1, len(t)), second.reshape(-1, len(t))

@@ -15,7 +15,7 @@ from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import large
 from raterlens.engine.protocol import Nodes
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.responses import Predictor, Response
 
 if TYPE_CHECKING:
     from raterlens.kernels import residual_sweep
@@ -61,7 +61,7 @@ def tables_of(response: Response, predictor: Predictor, nodes: Nodes) -> Tables:
     variance = np.maximum(np.einsum("ckq,ckq->cq", p, away), _LEAST_VARIANCE)
     kurtosis = np.einsum("ckq,ckq->cq", p, away**2) / variance**2 - 1
     score = information = middle = middle_variance = None
-    if not isinstance(response, Adjacent):
+    if not response.by_sums:
         by_base = np.einsum("jckq,j->ckq", response.scores(predictor, nodes.points), response.lever)
         information = np.einsum("ckq,ckq->cq", p, by_base**2)
         score = by_base.reshape(-1, size)

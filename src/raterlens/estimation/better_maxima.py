@@ -19,7 +19,6 @@ from raterlens.estimation.several_starts import (
     maxima,
     worth_going,
 )
-from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.facets import NO_SLOPE, SHAPE
 from raterlens.ratings.design import connected_groups
@@ -36,7 +35,7 @@ _SHAPED_STEPS, _SHAPED_NEAR = 100, 2e-3
 
 def may_have_several(task: Task, method: str, known: Known) -> bool:
     """Where ratings are few, and no earlier fit says where to begin."""
-    few = task.ratings.n_ratings <= MOST_RATINGS and not isinstance(task.problem.response, Capped)
+    few = task.ratings.n_ratings <= MOST_RATINGS and not task.problem.response.cornered
     return few and method == "mml" and task.search.starts > 1 and known.begin is None
 
 

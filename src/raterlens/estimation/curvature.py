@@ -15,7 +15,6 @@ from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.panel_prior import PanelPrior
-from raterlens.models.responses import shift_information
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9
@@ -109,7 +108,7 @@ def _own_information(
     predictor = predictor.first(n)
     by_slope, by_shift = _of_own(problem.jacobian(parameters), own[rater], every, steps)
     by_shift /= response.lever[0]
-    bend = shift_information(response, predictor, t, counts)
+    bend = response.shift_information(predictor, t, counts)
     of_rater = sparse.csr_array((np.ones(n), (rater, np.arange(n))), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]

@@ -31,12 +31,11 @@ from raterlens.likelihood.grid import nodes_for, reached, step_for
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.objective import Value
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
-from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import centre
-from raterlens.models.responses import Response, steepness
+from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def _keep(checkpoint: Checkpoint, task: Task) -> None:
 
 
 def _mml(task: Task) -> FacetsEstimate:
-    if isinstance(task.problem.response, Capped):
+    if task.problem.response.cornered:
         found = fit_with_corner(task.problem, task.start, task.space, task.search)
     else:
         found = fit_mml(task.problem, task.start, task.space, starting_widths(task.ratings), task.search)
@@ -139,13 +138,13 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
     """A grid that any part of the students, one alone included, is integrated on as exactly as all of them."""
     # A student with passes only has a posterior as wide as the population on that side.
     low, high = reached(moments, _SHARP)
-    if isinstance(problem.response, Capped):
+    if problem.response.cornered:
         step = corner_step(problem, parameters)
     else:
         # A wide posterior can still have a steep flank. The logistic curve of slope a is smooth only as far as
         # pi / a from the real line, less with more scores: the trapezoidal rule is then off by exp(-2 pi^2 / (a step)).
         steepest = float(np.abs(problem.model.predictor(parameters).slope).max())
-        smooth = _SMOOTH / ((1 + steepness(problem.response)) * max(steepest, 1.0))
+        smooth = _SMOOTH / ((1 + problem.response.steepness) * max(steepest, 1.0))
         step = min(step_for(moments, _SHARP, (low, high)), smooth)
     nodes = Nodes.equally_spaced(min(-_WIDE, low), max(_WIDE, high), step)
     return problem.fine_enough(nodes, parameters)

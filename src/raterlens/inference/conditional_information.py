@@ -21,7 +21,6 @@ from raterlens.estimation.conditional import Conditional
 from raterlens.likelihood.context_curvature import context_curvature
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import counted_scores
 
 # For the fourth derivative of a log-probability, from its exact third one: off by 1e-8 relative.
 _STEP = 1e-4
@@ -165,7 +164,7 @@ def _in_parameters(
     """Minus the second derivative in the parameters, with the half ratings of extreme raters and items."""
     predictor, response, counts = model.predictor(parameters), conditional.response, pseudo.spread()
     curvature = curvature + context_curvature(response, predictor, PSEUDO_NODES, counts)
-    at_nodes = counted_scores(response, predictor, PSEUDO_NODES.points, counts)
+    at_nodes = response.counted_scores(predictor, PSEUDO_NODES.points, counts)
     n = conditional.n_contexts
     d_slope = totals[:n] + at_nodes @ response.lever @ PSEUDO_NODES.points
     d_intercepts = totals[n:, None] + at_nodes.sum(axis=1)

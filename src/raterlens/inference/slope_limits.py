@@ -18,7 +18,6 @@ from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
 from raterlens.inference.slope_scale import even, uneven
-from raterlens.models.capped_log import Capped
 from raterlens.models.effects import Linear
 from raterlens.models.panel import SlopeLimits
 
@@ -122,7 +121,7 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
     """Of all raters; None where no slope is near its limit, or ratings are too many for it to matter."""
     model, x = found.model, found.parameters
     own = isinstance(model.slope, Linear) and model.slope.size == model.severity.size == model.n_raters
-    plain = not (model.item_slopes or found.shared or isinstance(found.problem.response, Capped))
+    plain = not (model.item_slopes or found.shared or found.problem.response.cornered)
     if not (own and plain) or found.problem.prior is not None or model.n_raters * n_ratings > MOST_WORK:
         return None
     block = model.blocks["slope"]

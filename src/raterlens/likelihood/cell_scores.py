@@ -8,7 +8,7 @@ from scipy import sparse
 
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.engine.protocol import CellScores
-from raterlens.models.responses import Adjacent, Graded, Linked, Predictor, Response, steepness
+from raterlens.models.responses import Adjacent, Predictor, Response
 
 
 class Term(NamedTuple):
@@ -38,21 +38,13 @@ class ScoreTerms(NamedTuple):
 def cell_terms(response: Response, predictor: Predictor, t: Array) -> ScoreTerms:
     """Of every context with every score."""
     contexts, scores, lever = len(predictor.slope), response.n_categories, response.lever
-    if isinstance(response, Graded):
-        # A score depends on the two steps around it.
-        up, down = response.density_ratios(predictor, t)
-        step = np.arange(scores)
-        parts = [(np.maximum(step - 1, 0), up), (np.minimum(step, scores - 2), -down)]
-    else:
-        tables = response.scores(predictor, t)
-        parts = [(np.full(scores, step), table) for step, table in enumerate(tables)]
     context = np.repeat(np.arange(contexts), scores)
     own = contexts + context * len(lever)
     return ScoreTerms(
         context,
         [
             Term(own + np.tile(step, contexts), np.tile(lever[step], contexts), table.reshape(-1, len(t)))
-            for step, table in parts
+            for step, table in response.score_tables(predictor, t)
         ],
     )
 
@@ -103,11 +95,10 @@ def cell_scores(
 
 
 def slope_reach(response: Response, predictor: Predictor) -> Array:
-    """(contexts,): how fast scores change with ability. Infinite for the cauchit, whose posteriors can have several
-    peaks."""
-    if isinstance(response, Linked) and response.link.name == "cauchit":
+    """(contexts,): how fast scores change with ability; infinite where no slope tells."""
+    if not response.bounded_turns:
         return np.full(len(predictor.slope), np.inf)
-    return np.asarray(np.maximum(np.abs(predictor.slope) * steepness(response), 1e-3))
+    return np.asarray(np.maximum(np.abs(predictor.slope) * response.steepness, 1e-3))
 
 
 def score_rows(

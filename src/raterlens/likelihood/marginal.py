@@ -33,7 +33,7 @@ from raterlens.likelihood.objective import Journal, Value
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
-from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores, summed_scores
+from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import IN_MEMORY, StoredRatings
 
@@ -248,7 +248,7 @@ class FacetsMarginal:
         if self.pseudo.counts.any():
             pseudo = self.pseudo.spread()
             curvature = curvature + context_curvature(self.response, predictor, PSEUDO_NODES, pseudo)
-            at_nodes = counted_scores(self.response, predictor, PSEUDO_NODES.points, pseudo)
+            at_nodes = self.response.counted_scores(predictor, PSEUDO_NODES.points, pseudo)
             d_slope = d_slope + at_nodes @ self.response.lever @ PSEUDO_NODES.points
             d_intercepts = d_intercepts + at_nodes.sum(axis=1)
         jacobian = self.jacobian(parameters)
@@ -332,7 +332,7 @@ class CellMarginal(FacetsMarginal):
 
     def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
-        d_slope, d_intercepts = summed_scores(self.response, predictor, nodes.points, counts)
+        d_slope, d_intercepts = self.response.summed_scores(predictor, nodes.points, counts)
         return Derivatives(expected.loglik, d_slope, d_intercepts, counts)
 
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:

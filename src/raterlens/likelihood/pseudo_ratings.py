@@ -10,7 +10,7 @@ from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Predictor, Response, counted_scores
+from raterlens.models.responses import Predictor, Response
 
 HALF_A_RATING = 0.5
 PSEUDO_NODES = Nodes.equally_spaced(-6.0, 6.0, 0.4)
@@ -45,7 +45,7 @@ class Pseudo:
         predictor = Predictor(whole.slope[rows], whole.intercepts[rows])
         counts = np.multiply.outer(self.counts[rows], np.exp(PSEUDO_NODES.log_weights))
         value = float(np.sum(counts * response.log_prob(predictor, t)))
-        at_nodes = counted_scores(response, predictor, t, counts)
+        at_nodes = response.counted_scores(predictor, t, counts)
         d_slope, d_intercepts = np.zeros_like(whole.slope), np.zeros_like(whole.intercepts)
         d_slope[rows], d_intercepts[rows] = at_nodes @ response.lever @ t, at_nodes.sum(axis=1)
         return value, model.pullback(parameters, d_slope, d_intercepts)

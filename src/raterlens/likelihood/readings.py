@@ -28,7 +28,7 @@ from raterlens.likelihood.context_curvature import context_curvature
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Adjacent, Predictor, Response, counted_scores
+from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class HaloMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(model, response, pseudo)
-        self.by_total = isinstance(response, Adjacent) and not model.item_slopes
+        self.by_total = response.by_sums and not model.item_slopes
         self.grouped: KindsOf = partial(
             readings, n_categories=response.n_categories, by_total=self.by_total, everyone=model.smooth
         )
@@ -306,7 +306,7 @@ class HaloMarginal(FacetsMarginal):
                 at_nodes *= -given
                 d_spread += at.u * np.bincount(self.rater, total * weighted.sum(axis=1), contexts.n_raters)
             else:
-                at_nodes = counted_scores(self.response, at.predictor, t, given).transpose(0, 2, 1)
+                at_nodes = self.response.counted_scores(at.predictor, t, given).transpose(0, 2, 1)
             by_intercept = at_nodes.sum(axis=2)
             d_intercepts += by_intercept
             d_slope += (at_nodes @ t) @ lever
@@ -324,7 +324,7 @@ class HaloMarginal(FacetsMarginal):
         The steps are powers of the square root of 2, so that the rule stays as it is where a spread changes a little.
         """
         most = self.response.n_categories - 1
-        each = _LOGISTIC * most**2 if isinstance(self.response, Adjacent) else _ANY
+        each = _LOGISTIC * most**2 if self.response.by_sums else _ANY
         told = each * float(np.max(self.kinds.members.sum(axis=1)))
         width = min(1 / np.sqrt(1 + spread**2 * told), 1 / max(most * spread, 1.0))
         halvings = np.ceil(-2 * np.log2(width) - 1e-9)

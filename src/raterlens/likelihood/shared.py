@@ -21,7 +21,7 @@ from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.objective import Value
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.known_rows import as_modelled, known_part
-from raterlens.models.responses import Response, counted_scores
+from raterlens.models.responses import Response
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
 from raterlens.ratings.coded import Ratings
 
@@ -106,7 +106,7 @@ class SharedMarginal(FacetsMarginal):
         expected = self.engine.evaluate(self.tables(parameters, nodes), nodes)
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
         predictor = self.model.predictor(parameters)
-        at_nodes = counted_scores(self.at_nodes(parameters, nodes), predictor, nodes.points, counts)
+        at_nodes = self.at_nodes(parameters, nodes).counted_scores(predictor, nodes.points, counts)
         by_base = at_nodes @ self.response.lever
         found = Derivatives(expected.loglik, by_base @ nodes.points, at_nodes.sum(axis=1), counts)
         return found, by_base @ nodes.z

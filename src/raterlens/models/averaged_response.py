@@ -10,7 +10,7 @@ from raterlens.models.responses import Predictor, Response
 
 
 @dataclass(frozen=True, slots=True)
-class AveragedResponse:
+class AveragedResponse(Response):
     """P(y | t) = E_u[P(y | t, u)], where the intercepts vary by `spread` times u."""
 
     response: Response
@@ -37,10 +37,6 @@ class AveragedResponse:
             share = w * np.exp(self.response.log_prob(at, t) - whole)
             found += share * self.response.scores(at, t)
         return found
-
-    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        """Of single scores nobody asks for it: the likelihood is that of readings."""
-        raise NotImplementedError
 
     def _at(self, predictor: Predictor, u: float) -> Predictor:
         return predictor.shifted(u * self.spread, self.lever)

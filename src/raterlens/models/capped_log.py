@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.links import get_link
-from raterlens.models.responses import Linked, Predictor
+from raterlens.models.responses import Linked, Predictor, Response
 
 CORNER = 0.02
 """Stretch of S over which the corner is rounded. Rounding moves estimates by some hundredths of a standard error at
@@ -22,13 +22,15 @@ _IMPOSSIBLE = -500.0
 
 
 @dataclass(frozen=True, slots=True)
-class Capped:
+class Capped(Response):
     """P(y = 1) = F(a t + e), F the average of min(exp, 1) over CORNER.
 
     With v = w / 2 - s the distance from the end of the corner, of width w:
 
         1 - F = 1 - exp(s) sinh(w / 2) / (w / 2)   (v >= w),      (v - 1 + exp(-v)) / w   (0 < v < w)
     """
+
+    cornered = True
 
     @property
     def n_categories(self) -> int:

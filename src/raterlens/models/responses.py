@@ -4,18 +4,18 @@ A context has a slope a and K - 1 intercepts e_1 .. e_{K-1} for K score categori
 tabulated over contexts (C) and ability nodes t (Q).
 """
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.base.records import dataclass
-from raterlens.base.types import Array
+from raterlens.base.types import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
 
 # Logits beyond which a probability would be 0 in doubles.
 _FAR = 700.0
+# Of differences of first derivatives.
+_SHIFT = 1e-4
 # An exponential and a logarithm are like going over so many numbers.
 _PER_NUMBER = 10
 
@@ -42,31 +42,96 @@ class Predictor:
         return Predictor(np.zeros(len(reach)), self.intercepts[context] + np.multiply.outer(reach, lever))
 
 
-class Response(Protocol):
+class Response:
     """Log-probabilities of the scores and their derivatives in the intercepts.
 
-    The slope's derivative is `t * sum_k lever_k d/de_k`, so it never needs a table of its own.
+    The slope's derivative is `t * sum_k lever_k d/de_k`, so it never needs a table of its own. A subclass says the
+    first five; it says the others again where it knows a shorter way.
     """
 
-    @property
-    def n_categories(self) -> int: ...
+    __slots__ = ()
+
+    by_sums = False
+    """Scores enter the likelihood through their sums alone, linearly."""
+    cornered = False
+    """The log-likelihood has a corner, and no second derivative there."""
 
     @property
-    def lever(self) -> Array: ...
+    def n_categories(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def lever(self) -> Array:
+        raise NotImplementedError
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, categories, nodes)"""
+        raise NotImplementedError
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
         """(categories - 1, contexts, categories, nodes): derivative of each log-probability in each intercept."""
+        raise NotImplementedError
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         """(contexts, nodes, categories - 1, categories - 1): second derivative in the intercepts of
         the counted log-probability, for counts of shape (contexts, categories, nodes)."""
+        raise NotImplementedError
+
+    @property
+    def steepness(self) -> float:
+        """How many times as steep as its slope a context's log-probabilities may turn: as many as adjacent categories
+        have steps; graded scores are differences of two curves of that slope."""
+        lever = self.lever
+        return float(lever.max()) if lever.max() > 1 else min(len(lever), 2)
+
+    @property
+    def bounded_turns(self) -> bool:
+        """Whether that tells how fast scores change with ability."""
+        return True
+
+    def counted_scores(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        """(contexts, nodes, intercepts): derivatives of the counted log-probability in the intercepts."""
+        return np.asarray(np.einsum("jckq,ckq->cqj", self.scores(predictor, t), counts))
+
+    def summed_scores(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
+        """(contexts,) and (contexts, intercepts): derivatives of the counted log-probability in slopes, intercepts."""
+        at_nodes = self.counted_scores(predictor, t, counts)
+        return at_nodes @ self.lever @ t, at_nodes.sum(axis=1)
+
+    def score_tables(self, predictor: Predictor, t: Array) -> list[tuple[Indices, Array]]:
+        """Derivatives of the log-probabilities in intercepts, in as few tables as hold them: (categories,) which
+        intercept of the context a table is about for each score, and the table (contexts, categories, nodes)."""
+        tables = self.scores(predictor, t)
+        return [(np.full(self.n_categories, step), table) for step, table in enumerate(tables)]
+
+    def summed_curvature(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array]:
+        """Second derivatives of the counted log-probability, summed over nodes: (contexts,) by the slope twice,
+        (contexts, steps) by slope and intercepts, (contexts, steps, steps) by these."""
+        curvature, lever = self.curvature(predictor, t, counts), self.lever
+        slopes = np.einsum("cqjk,j,k,q->c", curvature, lever, lever, t**2, optimize=True)
+        mixed = np.einsum("cqjk,k,q->cj", curvature, lever, t, optimize=True)
+        return slopes, mixed, curvature.sum(axis=1)
+
+    def shift_scores(self, predictor: Predictor, t: Array) -> Array:
+        """(contexts, categories, nodes): derivatives of the log-probabilities as the predictor is shifted."""
+        return np.tensordot(self.lever, self.scores(predictor, t), 1)
+
+    def shift_information(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        """(contexts, nodes): minus the second derivative of the counted log-probability as the predictor is shifted."""
+        return np.asarray(-self.curvature(predictor, t, counts) @ self.lever @ self.lever)
+
+    def shift_derivatives(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
+        """(contexts, categories, nodes) twice: first and second derivative of a log-probability as the predictor is
+        shifted; the second by differences."""
+        ahead, here, back = (
+            self.shift_scores(predictor.shifted(np.full(len(predictor.slope), by), self.lever), t)
+            for by in (_SHIFT, 0.0, -_SHIFT)
+        )
+        return here, (ahead - back) / (2 * _SHIFT)
 
 
 @dataclass(frozen=True, slots=True)
-class Adjacent:
+class Adjacent(Response):
     """Adjacent-category logits: log P(y) = y a t + e_y - log(sum_k exp(k a t + e_k)), e_0 = 0.
 
     With two categories this is the logistic model. The data enter only as sums of scores, so all ratings of a
@@ -74,6 +139,7 @@ class Adjacent:
     """
 
     n_categories: int = 2
+    by_sums = True
 
     @property
     def lever(self) -> Array:
@@ -124,6 +190,34 @@ class Adjacent:
         expected *= counts.sum(axis=1, keepdims=True)
         return np.asarray((counts[:, 1:] - expected).transpose(0, 2, 1))
 
+    def summed_curvature(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array]:
+        """Without a table of each step by each at every node: minus the covariances of the scores' indicators."""
+        p, lever = self.probabilities(predictor, t), self.lever
+        if self.n_categories == 2:
+            p *= 1 - p
+            p *= counts.sum(axis=1, keepdims=True)
+            slopes, mixed, intercepts = -(p[:, 0] @ np.stack([t**2, t, np.ones_like(t)], axis=1)).T
+            return slopes, mixed[:, None], intercepts[:, None, None]
+        given = counts.sum(axis=1, keepdims=True) * p
+        mean = np.einsum("j,cjq->cq", lever, p)
+        by_score = lever[:, None] - mean[:, None]
+        intercepts = given @ p.transpose(0, 2, 1)
+        intercepts[:, np.arange(len(lever)), np.arange(len(lever))] -= given.sum(axis=2)
+        mixed = -np.einsum("cjq,cjq,q->cj", given, by_score, t)
+        slopes = -np.einsum("j,cjq,cjq,q->c", lever, given, by_score, t**2, optimize=True)
+        return slopes, mixed, intercepts
+
+    def shift_information(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        p, powers = self.probabilities(predictor, t), np.stack([self.lever, self.lever**2])
+        mean, square = np.tensordot(powers, p, (1, 1))
+        return np.asarray(counts.sum(axis=1) * (square - mean * mean))
+
+    def shift_derivatives(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
+        """The second is the same whatever the score: minus the variance of the scores."""
+        bend = -self.shift_information(predictor, t, np.ones((1, 1, 1)))
+        second = np.broadcast_to(bend[:, None], (len(bend), self.n_categories, len(t)))
+        return self.shift_scores(predictor, t), second
+
     def given(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
         """What is expected of ratings counted at nodes, (contexts, nodes): (contexts,) the sum of scores times ability,
         and (contexts, categories - 1) how often each score above zero is given."""
@@ -154,7 +248,7 @@ class Adjacent:
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Response):
     """Pass or fail through any link: P(y = 1) = F(a t + e)."""
 
     link: Link
@@ -162,6 +256,11 @@ class Linked:
     @property
     def n_categories(self) -> int:
         return 2
+
+    @property
+    def bounded_turns(self) -> bool:
+        """Not of the cauchit, whose posteriors can have several peaks."""
+        return self.link.name != "cauchit"
 
     @property
     def lever(self) -> Array:
@@ -186,7 +285,7 @@ class Linked:
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class Graded(Response):
     """Cumulative scores through any link: P(y >= k) = F(a t + e_k), with e_1 > e_2 > ..."""
 
     link: Link
@@ -268,6 +367,37 @@ class Graded:
         own[:, :-1] += beside
         return own.sum(axis=1) @ t**2, own @ t, twice, with_next
 
+    def score_tables(self, predictor: Predictor, t: Array) -> list[tuple[Indices, Array]]:
+        """A score depends on the two steps around it."""
+        up, down = self.density_ratios(predictor, t)
+        step = np.arange(self.n_categories)
+        return [(np.maximum(step - 1, 0), up), (np.minimum(step, self.n_categories - 2), -down)]
+
+    def summed_curvature(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array]:
+        slopes, mixed, twice, beside = self.bends(predictor, t, counts)
+        step = np.arange(mixed.shape[1])
+        intercepts = np.zeros((*mixed.shape, len(step)))
+        intercepts[:, step, step] = twice
+        intercepts[:, step[1:], step[:-1]] = intercepts[:, step[:-1], step[1:]] = beside
+        return slopes, mixed, intercepts
+
+    def shift_scores(self, predictor: Predictor, t: Array) -> Array:
+        up, down = self.density_ratios(predictor, t)
+        return up - down
+
+    def shift_information(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        own, beside = self.bands(predictor, t, counts)
+        return np.asarray(-own.sum(axis=1) - 2 * beside.sum(axis=1))
+
+    def shift_derivatives(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
+        if self.link.name != "logit":
+            return Response.shift_derivatives(self, predictor, t)
+        # log P = log F(own step) + log(1 - F(next step)), but for what no shift changes.
+        passes = self.passes(predictor, t)
+        least, most = np.zeros_like(passes[:, :1]), np.ones_like(passes[:, :1])
+        reached, beyond = np.concatenate([most, passes], axis=1), np.concatenate([passes, least], axis=1)
+        return 1 - reached - beyond, reached * (reached - 1) + beyond * (beyond - 1)
+
     def bands(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
         """All of `curvature` that is not 0: (contexts, categories - 1, nodes) by an intercept twice, and (contexts,
         categories - 2, nodes) by it and the next."""
@@ -333,46 +463,3 @@ def _logistic(logits: Array) -> Array:
 def _large(predictor: Predictor, t: Array) -> bool:
     """Whether a table of scores is worth compiled code."""
     return compiled_code_pays(predictor.intercepts.size * len(t) * _PER_NUMBER)
-
-
-def steepness(response: Response) -> float:
-    """How many times as steep as its slope a context's log-probabilities may turn: as many as adjacent categories have
-    steps; graded scores are differences of two curves of that slope."""
-    lever = response.lever
-    return float(lever.max()) if lever.max() > 1 else min(len(lever), 2)
-
-
-def counted_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
-    """(contexts, nodes, intercepts): derivatives of the counted log-probability in the intercepts."""
-    if isinstance(response, Adjacent | Graded) and counts.shape[1] == response.n_categories:
-        # A score depends on few intercepts, or on all in the same way: no table of each by each.
-        return response.counted_scores(predictor, t, counts)
-    return np.asarray(np.einsum("jckq,ckq->cqj", response.scores(predictor, t), counts))
-
-
-def summed_scores(response: Response, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
-    """(contexts,) and (contexts, intercepts): derivatives of the counted log-probability in slopes and intercepts."""
-    if isinstance(response, Graded) and counts.shape[1] == response.n_categories:
-        return response.summed_scores(predictor, t, counts)
-    at_nodes = counted_scores(response, predictor, t, counts)
-    return at_nodes @ response.lever @ t, at_nodes.sum(axis=1)
-
-
-def shift_scores(response: Response, predictor: Predictor, t: Array) -> Array:
-    """(contexts, categories, nodes): derivatives of the log-probabilities as the predictor is shifted."""
-    if isinstance(response, Graded):
-        up, down = response.density_ratios(predictor, t)
-        return up - down
-    return np.tensordot(response.lever, response.scores(predictor, t), 1)
-
-
-def shift_information(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
-    """(contexts, nodes): minus the second derivative of the counted log-probability as the predictor is shifted."""
-    if isinstance(response, Adjacent):
-        p, powers = response.probabilities(predictor, t), np.stack([response.lever, response.lever**2])
-        mean, square = np.tensordot(powers, p, (1, 1))
-        return np.asarray(counts.sum(axis=1) * (square - mean * mean))
-    if isinstance(response, Graded):
-        own, beside = response.bands(predictor, t, counts)
-        return np.asarray(-own.sum(axis=1) - 2 * beside.sum(axis=1))
-    return np.asarray(-response.curvature(predictor, t, counts) @ response.lever @ response.lever)

@@ -80,7 +80,7 @@ class SharedModel(ExtendedModel):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedResponse:
+class SharedResponse(Response):
     """A response on nodes of both abilities: S = slope t + intercepts + bias z, for nodes (t, z)."""
 
     response: Response

@@ -42,7 +42,6 @@ from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import COVARYING, Calibration
-from raterlens.models.capped_log import Capped
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part, lengthened
@@ -183,7 +182,7 @@ class FacetsTask:
         return PanelPrior.of(model, None if self.covariates is None else self.covariates.design)
 
     def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
-        if isinstance(problem.response, Capped):
+        if problem.response.cornered:
             redundant = redundancy(problem.model, parameters)
             return differenced_information(problem, parameters, nodes, redundant)
         return problem.information(parameters, nodes)
@@ -211,7 +210,7 @@ class FacetsTask:
         kind, method = self.config.covariance, self.config.method
         large, cornered = (
             model.blocks.size > self.run.dense_parameters,
-            isinstance(estimate.problem.response, Capped),
+            estimate.problem.response.cornered,
         )
         if large and (kind != OBSERVED or method == "laplace" or cornered):
             return None

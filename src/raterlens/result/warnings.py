@@ -20,7 +20,6 @@ from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.inference.covariance import Covariance
 from raterlens.models.calibration import Calibration
-from raterlens.models.capped_log import Capped
 from raterlens.models.population_shift import POPULATION
 from raterlens.ratings.coded import Ratings
 
@@ -54,7 +53,7 @@ def facets_warnings(
         )
     yield from _limits(ratings, found)
     yield from _empty_categories(ratings, found)
-    if isinstance(found.problem.response, Capped):
+    if found.problem.response.cornered:
         yield _capped(found)
     if found.held.any() and POPULATION not in found.model.blocks:
         yield from _shifted(found)
