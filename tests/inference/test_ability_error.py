@@ -35,7 +35,7 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
     ratings, used = made.ratings, get_link(link)
     model, response = build(ratings, Options(facets_spec("gmf"), used, scale, **options))
     found = estimate(ratings, model, response, used, "mml")
-    gradient, step = _gradient(found, ratings).toarray(), 1e-5
+    gradient, step = _gradient(found).toarray(), 1e-5
     for place in range(model.blocks.size):
         ahead, back = found.parameters.copy(), found.parameters.copy()
         ahead[place] += step
@@ -58,7 +58,7 @@ def test_from_the_scores_of_essays_as_from_gradients():
     found = estimate(ratings, model, response, link, "mml")
     root = 0.1 * np.random.default_rng(1).standard_normal((model.blocks.size,) * 2)
     by_essays = ability_error._by_essays(found, root @ root.T)
-    gradient = _gradient(found, ratings).toarray()
+    gradient = _gradient(found).toarray()
     np.testing.assert_allclose(by_essays, ((gradient @ root) ** 2).sum(axis=1), rtol=1e-6)
 
 
@@ -114,7 +114,7 @@ def test_students_of_a_population_of_their_own():
     model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
     shifted, held = anchor(anchors, ratings, model)
     found = estimate(ratings, shifted, response, used, "mml", known=Known(held=held))
-    gradient, step = _gradient(found, ratings).toarray(), 1e-5
+    gradient, step = _gradient(found).toarray(), 1e-5
 
     def means(x):
         return on_scale(shifted, x, found.problem.moments(x, found.nodes)).mean

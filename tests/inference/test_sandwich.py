@@ -7,7 +7,7 @@ import pytest
 import raterlens as rl
 from raterlens.engine.protocol import Nodes
 from raterlens.inference.covariance import Covariance
-from raterlens.inference.sandwich import sandwich, student_scores
+from raterlens.inference.sandwich import sandwich
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
@@ -20,7 +20,7 @@ def test_scores_of_students_add_up_to_the_gradient(small, kind):
     pseudo = pseudo_ratings(model, response.n_categories)
     problem = marginal(ratings, model, response, pseudo)
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
-    scores = student_scores(problem, ratings, x, nodes)
+    scores = problem.student_scores(x, nodes)
     assert scores.shape == (ratings.n_students, model.blocks.size)
     expected = problem.value(x, nodes).gradient - pseudo.value(model, response, x)[1]
     np.testing.assert_allclose(scores.sum(axis=0), expected, atol=1e-9 * np.abs(expected).max())

@@ -13,7 +13,6 @@ from raterlens.estimation.scoring import place
 from raterlens.inference import worth_knowing as module
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.ratings.known_answers import KnownAnswers
 from tests.support.shared_panels import panel
 
@@ -35,19 +34,17 @@ def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bo
     fit = rl.fit(ratings, shared=shared)
     calibration = fit.calibration
     size = in_full(calibration.covariance).shape[0]
+    whole = place(calibration, ratings)
+    own = whole.problem.own_nodes(whole.parameters)
 
     def information(these: rl.Ratings) -> np.ndarray:
         placed = place(calibration, these)
         x, problem = placed.parameters, placed.problem
-        if isinstance(problem, SharedMarginal):
-            nodes: Nodes = problem.nodes_at(x, problem.rough_nodes())
-        else:
-            nodes = sharp_nodes(problem, x, placed.abilities())
+        nodes = own if own is not None else sharp_nodes(problem, x, placed.abilities())
         found = in_full(problem.information(x, nodes))
         through = problem.model.effect_jacobian(x)[:size]
         return through @ found @ through.T
 
-    whole = place(calibration, ratings)
     (candidates,) = module._blocks(whole, calibration, 6.0, size)
     assert candidates.student[0] == 12
     for place_of in (0, 7):

@@ -5,7 +5,6 @@ import pytest
 from scipy import sparse
 
 from raterlens.engine.protocol import Nodes
-from raterlens.inference.sandwich import summed_scores
 from raterlens.kernels.score_sums import quadratic_forms
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
@@ -27,7 +26,7 @@ def test_they_equal_the_readable_ones(small, kind, weights, monkeypatch):
     x, nodes, found = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2), []
     for numbers in (np.inf, 0):
         monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
-        found.append(summed_scores(problem, ratings, x, nodes, WEIGHTS[weights]))
+        found.append(problem.student_scores(x, nodes, WEIGHTS[weights]))
     readable, compiled = (scores.toarray() for scores in found)
     np.testing.assert_allclose(compiled, readable, rtol=1e-11, atol=1e-12)
 
@@ -38,8 +37,8 @@ def test_it_does_not_matter_how_many_students_are_gone_over_at_a_time(small, mon
     x, nodes, found = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2), []
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     for students in (1000, 7):
-        monkeypatch.setattr("raterlens.inference.sandwich._NEAR", students * len(nodes.points))
-        found.append(summed_scores(problem, small, x, nodes, WEIGHTS["posterior"]).toarray())
+        monkeypatch.setattr("raterlens.likelihood.student_scores._NEAR", students * len(nodes.points))
+        found.append(problem.student_scores(x, nodes, WEIGHTS["posterior"]).toarray())
     np.testing.assert_array_equal(*found)
 
 

@@ -21,8 +21,8 @@ from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
-from raterlens.inference.sandwich import Posteriors, student_scores
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.student_scores import Posteriors
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
 
@@ -94,7 +94,7 @@ def _halo_score(at: Placed, readings: Readings) -> float:
         return float("inf")
     if not isinstance(posteriors, list):
         posteriors = _posteriors(at, nodes)
-    scores = student_scores(at.problem, at.ratings, at.parameters, nodes, posteriors)
+    scores = at.problem.student_scores(at.parameters, nodes, posteriors=posteriors)
     size = np.sqrt(np.maximum(scores.power(2).sum(axis=0), 1e-300))
     absorbed = lsmr(scores @ sparse.diags_array(1 / size), own, atol=_ACCURACY, btol=_ACCURACY)
     t = total / (absorbed[3] * np.sqrt(len(own) / left))

@@ -20,7 +20,6 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import first_nodes, nested, nodes_for
 from raterlens.likelihood.marginal import CellMarginal, EssayMarginal, FacetsMarginal
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
@@ -56,8 +55,8 @@ class Placed:
 
     def abilities(self) -> Moments:
         """Posterior means and standard deviations, in units of the fit's population of students."""
-        if isinstance(self.problem, SharedMarginal):
-            return self.problem.moments(self.parameters, self.problem.settled_nodes(self.parameters))
+        if (own := self.problem.own_nodes(self.parameters)) is not None:
+            return self.problem.moments(self.parameters, own)
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
 
     @property
@@ -70,15 +69,14 @@ class Placed:
         if moments is None:
             moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
         nodes = nodes_for(moments, _ROUGH * len(moments.sd))
-        if self.problem.model.pieces or isinstance(self.problem, SharedMarginal):
+        if not self.problem.nests:
             return nodes
         return nested(nodes, moments.sd, lambda each: self.problem.tables(self.parameters, each).cells)
 
     def loglik(self) -> float:
         """Marginal log-likelihood of the ratings."""
-        if isinstance(self.problem, SharedMarginal):
-            nodes: Nodes = self.problem.settled_nodes(self.parameters)
-        else:
+        nodes = self.problem.own_nodes(self.parameters)
+        if nodes is None:
             nodes = sharp_nodes(self.problem, self.parameters, self.abilities())
         return self.problem.derivatives(self.parameters, nodes).loglik
 

@@ -11,25 +11,17 @@ Slopes that ran to a limit have no variance in V. How far they could be from it 
 with it what means and variances of abilities are there.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Matrix, MovesMeans
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
 from raterlens.inference.covariance import Covariance, in_full
-from raterlens.inference.sandwich import summed_scores
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.cell_scores import expected_scores
 from raterlens.likelihood.marginal import EssayMarginal
-from raterlens.likelihood.readings import HaloMarginal
-from raterlens.likelihood.shared import SharedMarginal
-from raterlens.models.known_rows import as_modelled
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
@@ -50,17 +42,12 @@ def ability_errors(
     posterior = found.moments.sd
     if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
         return posterior
-    if isinstance(found.problem, SharedMarginal) and isinstance(found.nodes, ProductNodes):
-        of_means = found.problem.student_scores(
-            found.parameters, found.nodes, _about_mean(found.nodes.points)
-        )
-        added = _quadratic(of_means, spread.matrix)
-    elif found.model.pieces or (found.model.smooth and not isinstance(found.problem, HaloMarginal)):
+    if found.model.pieces:
         added = _along_axes(found, spread)
     elif (by_essays := _by_essays(found, in_full(spread.matrix))) is not None:
         added = by_essays
     else:
-        added = _quadratic(_gradient(found, ratings), spread.matrix)
+        added = _quadratic(_gradient(found), spread.matrix)
     if reach is not None:
         for there, fall in zip(reach.unheld, reach.falls, strict=True):
             moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
@@ -88,8 +75,7 @@ def _quadratic(rows: sparse.csr_array, matrix: Matrix) -> Array:
 
 
 def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
-    """The same by differences along the axes of the covariance, where pieces differ, or the students' distribution
-    depends on parameters of its own."""
+    """The same by differences along the axes of the covariance, where pieces differ."""
     values, vectors = np.linalg.eigh(in_full(spread.matrix))
     lower, upper = found.model.bounds(allow_reversed=True)
     added = np.zeros(len(found.moments.sd))
@@ -117,13 +103,16 @@ def _by_essays(found: FacetsEstimate, spread: Array) -> Array | None:
     )
 
 
-def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
+def _gradient(found: FacetsEstimate) -> sparse.csr_array:
     """(students, parameters): of the posterior means."""
-    about_mean = _about_mean(found.nodes.points)
-    if isinstance(found.problem, HaloMarginal):
-        gradient = _of_readings(found, found.problem, ratings, about_mean)
-    else:
-        gradient = summed_scores(found.problem, ratings, found.parameters, found.nodes, about_mean)
+    t = found.nodes.points
+
+    def about_mean(posterior: Array) -> Array:
+        deviation = t - (posterior @ t)[:, None]
+        deviation *= posterior
+        return deviation
+
+    gradient = found.problem.student_scores(found.parameters, found.nodes, about_mean)
     if POPULATION not in found.model.blocks:
         return gradient
     # θ = mean + sd z, with the mean and log sd among the parameters.
@@ -132,24 +121,3 @@ def _gradient(found: FacetsEstimate, ratings: Ratings) -> sparse.csr_array:
     own = np.zeros((len(found.moments.mean), found.model.blocks.size))
     own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean
     return sparse.csr_array(sd * gradient + own)
-
-
-def _of_readings(
-    found: FacetsEstimate, problem: HaloMarginal, ratings: Ratings, weighted: Callable[[Array], Array]
-) -> sparse.csr_array:
-    """(students, parameters): the scores of each student's readings, summed over nodes with these weights."""
-    model, x, nodes = problem.model, found.parameters, found.nodes
-    counts = problem.grouped(as_modelled(ratings, model), model.contexts).counts
-    posteriors = problem.engine.posteriors(problem.tables(x, nodes), nodes)
-    return expected_scores(problem.scores(x, nodes), counts, posteriors, weighted)
-
-
-def _about_mean(t: Array) -> Callable[[Array], Array]:
-    """Weights whose sum with a score is its covariance with ability."""
-
-    def weighted(posterior: Array) -> Array:
-        deviation = t - (posterior @ t)[:, None]
-        deviation *= posterior
-        return deviation
-
-    return weighted

@@ -19,7 +19,7 @@ from raterlens.inference.conditional_information import (
 )
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.resampling import redrawn
-from raterlens.inference.sandwich import outer_products, sandwich, student_scores
+from raterlens.inference.sandwich import outer_products, sandwich
 from raterlens.likelihood.forms import marginal
 from raterlens.ratings.coded import Ratings
 
@@ -71,7 +71,7 @@ def covariance_of(
         return invert(_given_abilities(ratings, found, link))
     if kind == EXPECTED:
         return invert(_expected(ratings, found))
-    scores = student_scores(found.problem, ratings, found.parameters, found.nodes)
+    scores = found.problem.student_scores(found.parameters, found.nodes)
     if kind == OPG:
         return invert(_enough(outer_products(scores), ratings))
     return sandwich(invert(found.problem.information(found.parameters, found.nodes)), scores)

@@ -21,16 +21,13 @@ from scipy import special
 from raterlens.base.errors import OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
-from raterlens.engine.product_nodes import ProductNodes
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed, place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
-from raterlens.inference.sandwich import summed_scores
 from raterlens.likelihood.readings import HaloMarginal
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.responses import Predictor
 from raterlens.ratings.coded import Ratings
@@ -125,10 +122,8 @@ def _parts(candidates: _Candidates) -> tuple[Array | Indices, ...]:
 def _blocks(placed: Placed, calibration: Calibration, slope: float, size: int) -> Iterator[_Candidates]:
     problem, ratings, x = placed.problem, placed.ratings, placed.parameters
     assert not isinstance(problem, HaloMarginal)
-    nodes: Nodes
-    if isinstance(problem, SharedMarginal):
-        nodes = problem.nodes_at(x, problem.rough_nodes())
-    else:
+    nodes = problem.own_nodes(x)
+    if nodes is None:
         nodes = sharp_nodes(problem, x, placed.abilities())
     through = problem.model.effect_jacobian(x)[:size].T
     known, answers = ratings.known, _answers(placed, calibration, slope, nodes)
@@ -182,9 +177,7 @@ def _expected(placed: Placed, nodes: Nodes, answers: Array) -> tuple[Array, list
             joint = posterior * answer
             return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
 
-        if isinstance(problem, SharedMarginal) and isinstance(nodes, ProductNodes):
-            return np.asarray(problem.student_scores(x, nodes, weighted).toarray())
-        return np.asarray(summed_scores(problem, placed.ratings, x, nodes, weighted).toarray())
+        return np.asarray(problem.student_scores(x, nodes, weighted).toarray())
 
     return chance, [given(answer) for answer in answers]
 

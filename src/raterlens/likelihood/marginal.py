@@ -32,6 +32,7 @@ from raterlens.likelihood.interaction_prior import InteractionPrior
 from raterlens.likelihood.objective import Journal, Value
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
+from raterlens.likelihood.student_scores import Posteriors, Weighted, summed_scores
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
@@ -95,8 +96,8 @@ class FacetsMarginal:
     _known: tuple[Array, Array, Tables] | None = None
     """Parameters and nodes of the last tables, and these."""
 
-    def __init__(self, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
-        self.model, self.response, self.pseudo = model, response, pseudo
+    def __init__(self, ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
+        self.ratings, self.model, self.response, self.pseudo = ratings, model, response, pseudo
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """Of the model; not to be changed."""
@@ -159,6 +160,11 @@ class FacetsMarginal:
     @property
     def n_students(self) -> int:
         return self.engine.n_students
+
+    @property
+    def nests(self) -> bool:
+        """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
+        return not self.model.pieces
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
         return self.engine.moments(self.tables(parameters, nodes), nodes)
@@ -260,6 +266,10 @@ class FacetsMarginal:
         own = model.shape(parameters).curvature(nodes.points) @ found.everyone - np.diag(SHAPE_RIDGE)
         return sparse.csr_array(second + placed_at(own, model.blocks[SHAPE], model.blocks.size))
 
+    def own_nodes(self, parameters: Array) -> Nodes | None:
+        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
+        return None
+
     def for_scores(self, parameters: Array, nodes: Nodes) -> "FacetsMarginal":
         """The same problem, its cells such that a table of their scores is not too large."""
         return self
@@ -285,6 +295,26 @@ class FacetsMarginal:
             steepest=np.append(scores.steepest, _SHAPE_STEEPNESS),
         )
 
+    def student_scores(
+        self,
+        parameters: Array,
+        nodes: Nodes,
+        weighted: Weighted = lambda posterior: posterior,
+        posteriors: Posteriors | None = None,
+    ) -> sparse.csr_array:
+        """(students, parameters): each student's score, summed over nodes with weights that follow from the posterior:
+        with the posterior itself, the student's part of the gradient. `posteriors`: on these nodes, where known."""
+        if posteriors is None:
+            posteriors = self.engine.posteriors(self.tables(parameters, nodes), nodes)
+        if not self.model.smooth:
+            return self._student_scores(parameters, nodes, (posteriors, weighted))
+        by_shape, kept = self.model.shape(parameters).scores(nodes.points), list(posteriors)
+        found = self._student_scores(parameters, nodes, (kept, weighted))
+        own = np.concatenate([weighted(posterior) @ by_shape.T for _, posterior, _ in kept])
+        place = np.arange(found.shape[1])[self.model.blocks[SHAPE]]
+        to_place = sparse.csr_array((np.ones(2), (np.arange(2), place)), shape=(2, found.shape[1]))
+        return sparse.csr_array(found + sparse.csr_array(own) @ to_place)
+
     # -- by the kind of cells -------------------------------------------------------------------------------
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
@@ -296,6 +326,14 @@ class FacetsMarginal:
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         """Of the cells of ratings."""
         raise NotImplementedError
+
+    def _student_scores(
+        self, parameters: Array, nodes: Nodes, weights: tuple[Posteriors, Weighted]
+    ) -> sparse.csr_array:
+        """By the ratings, without the students' distribution."""
+        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
+        contexts, t = self.model.contexts, nodes.points
+        return summed_scores(self.ratings, contexts, self.response, predictor, jacobian, t, weights)
 
 
 def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
@@ -321,7 +359,7 @@ class CellMarginal(FacetsMarginal):
         pseudo: Pseudo,
         client: "Client | None" = None,
     ) -> None:
-        super().__init__(model, response, pseudo)
+        super().__init__(ratings, model, response, pseudo)
         cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
         arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=model.pieces)
         asked = "cells", model.contexts.codes, response.n_categories, model.smooth
@@ -356,7 +394,7 @@ class EssayMarginal(FacetsMarginal):
         pseudo: Pseudo,
         client: "Client | None" = None,
     ) -> None:
-        super().__init__(model, response, pseudo)
+        super().__init__(ratings, model, response, pseudo)
         grouping = partial(
             essays,
             slope_of_context=model.slope_of_context,
@@ -371,7 +409,7 @@ class EssayMarginal(FacetsMarginal):
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
         _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
-        self._client, self._ratings = client, ratings
+        self._client = client
         self._scored: tuple[Array, Array, CellScores] | None = None
         self._essays = None
         if response.n_categories == 2 and large_fit(self.kinds.n_groups):
@@ -383,11 +421,15 @@ class EssayMarginal(FacetsMarginal):
             self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
             self._kinds_of_contexts = self._members.T
 
+    def own_nodes(self, parameters: Array) -> Nodes | None:
+        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
+        return None
+
     def for_scores(self, parameters: Array, nodes: Nodes) -> FacetsMarginal:
         """With single ratings as cells, where essays are of too many kinds."""
         if 3 * self.kinds.members.nnz * len(self.inner(parameters, nodes).points) <= LARGEST_SCORES:
             return self
-        return CellMarginal(self._ratings, self.model, self.response, self.pseudo, self._client)
+        return CellMarginal(self.ratings, self.model, self.response, self.pseudo, self._client)
 
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         """Small ones are kept until another place is asked for."""

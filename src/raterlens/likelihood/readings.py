@@ -23,10 +23,11 @@ from raterlens.engine.cells import Kinds, KindsOf, readings
 from raterlens.engine.protocol import CellScores, Nodes, Tables
 from raterlens.engine.selection import kind_engine
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.cell_scores import score_rows, slope_reach
+from raterlens.likelihood.cell_scores import expected_scores, score_rows, slope_reach
 from raterlens.likelihood.context_curvature import context_curvature
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.student_scores import Posteriors, Weighted
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
@@ -200,7 +201,7 @@ class HaloMarginal(FacetsMarginal):
         pseudo: Pseudo,
         client: "Client | None" = None,
     ) -> None:
-        super().__init__(model, response, pseudo)
+        super().__init__(ratings, model, response, pseudo)
         self.by_total = response.by_sums and not model.item_slopes
         self.grouped: KindsOf = partial(
             readings, n_categories=response.n_categories, by_total=self.by_total, everyone=model.smooth
@@ -273,6 +274,12 @@ class HaloMarginal(FacetsMarginal):
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         averaged = self.averaged(parameters, nodes)
         return _reading_scores(self, averaged, self._through(parameters, averaged.spread), nodes)
+
+    def _student_scores(
+        self, parameters: Array, nodes: Nodes, weights: tuple[Posteriors, Weighted]
+    ) -> sparse.csr_array:
+        counts = self.grouped(self.ratings, self.model.contexts).counts[:, : len(self.kinds.keys)]
+        return expected_scores(self._scores(parameters, nodes), counts, *weights)
 
     def collected(self, averaged: Averaged, loglik: float, counts: Array, nodes: Nodes) -> Derivatives:
         """The derivatives by Fisher's identity, from the expected readings of each kind at each node."""

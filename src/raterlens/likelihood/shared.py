@@ -4,8 +4,6 @@ Nodes of both abilities are just more nodes: a cell's table has its log-probabil
 over all of them, and by Fisher's identity the gradient in a bias is that of the predictor times z.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy import sparse
 
@@ -20,6 +18,7 @@ from raterlens.likelihood.grid import nodes_for
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.objective import Value
 from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.student_scores import Posteriors, Weighted
 from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
@@ -81,9 +80,9 @@ class SharedMarginal(FacetsMarginal):
         pseudo: Pseudo,
         ridge: Ridge | None = None,
     ) -> None:
-        super().__init__(model, response, pseudo)
+        super().__init__(as_modelled(ratings, model), model, response, pseudo)
         self.ridge = ridge
-        counts = rating_cells(as_modelled(ratings, model), model.contexts, response.n_categories)
+        counts = rating_cells(self.ratings, model.contexts, response.n_categories)
         full = counts.nnz >= _DENSE * np.prod(counts.shape) and np.prod(counts.shape) <= _LARGEST
         self.counts = counts
         self.engine = NumpyEngine(counts.toarray() if full else counts)
@@ -158,12 +157,18 @@ class SharedMarginal(FacetsMarginal):
         tables = self.tables(parameters, nodes)
         return NumpyEngine(self.counts).score_covariance(tables, nodes, self.scores(parameters, nodes))
 
-    def student_scores(
-        self, parameters: Array, nodes: ProductNodes, weighted: Callable[[Array], Array]
+    def _student_scores(
+        self, parameters: Array, nodes: Nodes, weights: tuple[Posteriors, Weighted]
     ) -> sparse.csr_array:
-        """(students, parameters): each student's score, summed over nodes with weights that follow from posteriors."""
-        posteriors = self.engine.posteriors(self.tables(parameters, nodes), nodes)
-        return expected_scores(self.scores(parameters, nodes), self.counts, posteriors, weighted)
+        return expected_scores(self.scores(parameters, nodes), self.counts, *weights)
+
+    @property
+    def nests(self) -> bool:
+        return False
+
+    def own_nodes(self, parameters: Array) -> ProductNodes:
+        """A grid of both abilities that a finer one changes nothing of."""
+        return self.settled_nodes(parameters)
 
     def shared_moments(self, parameters: Array, nodes: ProductNodes) -> Moments:
         """Of each student on the shared dimension."""
