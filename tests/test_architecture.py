@@ -20,6 +20,7 @@ LAYERS = [
     ("estimation",),
     ("inference",),
     ("result",),
+    ("judging",),
     ("pipeline",),
     ("diagnostics",),
     ("grading",),
@@ -35,7 +36,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-MOST_AT_THE_TOP, MOST_NAMES_TWICE = 13, 3
+MOST_AT_THE_TOP, MOST_NAMES_TWICE = 13, 4
 LONGEST_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 700, 60, 8
 
 # Signatures that people call, so that every option has a place in them: rl.<name>, constructors, commands.

@@ -1,0 +1,327 @@
+"""How probable each answer is to be good, from some known answers and everybody's verdicts.
+
+A panel that is judged by what it agrees on vouches for itself. Here the known answers decide: they are regressed on the
+verdicts, with partial pooling over judges.
+
+    logit P(g_i = 1) = a + sum_f beta_f x_if + sum_s c_s [i of system s] + sum_r u_r v_ir / sqrt(n_i)
+    a ~ N(0, 0.8^2), beta_f ~ N(1.4/3, 0.6^2), c_s ~ N(0, 1), u_r ~ N(0, t^2), t in 0, 0.5, 1.5, 4
+
+with v = +1 for a pass and -1 for a fail, n_i verdicts on answer i, and three features, each scaled to rms 2: the vote;
+the naive-Bayes log-odds with error rates from the known answers alone; and the same after EM over all answers (Dawid
+and Skene). The last two are cross-fitted: a known answer never enters its own features. The values of t are weighted by
+their log scores out of fold. Everything is linear in the verdicts, which are sparse.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp
+
+from raterlens.base.types import Array, Indices
+
+UNKNOWN = -1
+FOLDS = 5
+EM_STEPS = 12
+POOLING = (0.0, 0.5, 1.5, 4.0)
+"""Spreads of judges' own coefficients, t: none, and three that are weighted by how well they predict."""
+STRENGTHS = 2.0 ** np.arange(9)
+"""Pseudo-verdicts, 1 to 256, that a beta prior of judges' rates may be worth."""
+_INTERCEPT_SD, _FEATURE_MEAN, _FEATURE_SD, _SYSTEM_SD, _RMS = 0.8, 1.4 / 3, 0.6, 1.0, 2.0
+_SEED = 20170
+_NEWTON_STEPS = 100
+_CELLS = 10_000_000
+"""Drawn truths that are held at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """Who said what of which answer, and what is known. Several verdicts of one judge on one answer count as one, their
+    mean: asking again is no further evidence."""
+
+    passes: sparse.csr_array
+    """(answers, judges) share of a judge's verdicts on the answer that are passes, where there are any."""
+    judged: sparse.csr_array
+    """(answers, judges) 1 where the judge has a verdict."""
+    known: NDArray[np.int8]
+    """(answers,) 1 good, 0 bad, -1 unknown."""
+    cluster: Indices
+    """(answers,) answers that are linked, such as one pair in both orders: they share a fold."""
+
+    @classmethod
+    def of(
+        cls,
+        answer: NDArray[np.integer],
+        judge: NDArray[np.integer],
+        verdict: NDArray[np.integer],
+        known: NDArray[np.integer],
+        cluster: Indices | None = None,
+        n_judges: int | None = None,
+    ) -> "Verdicts":
+        """From one entry per verdict (1 pass, 0 fail), and what is known of every answer (-1: nothing)."""
+        shape = len(known), int(judge.max()) + 1 if n_judges is None else n_judges
+        # Zeros are kept as entries, so passes and counts have the same places.
+        passes = sparse.csr_array((verdict.astype(np.float64), (answer, judge)), shape=shape)
+        judged = sparse.csr_array((np.ones(len(verdict)), (answer, judge)), shape=shape)
+        for matrix in (passes, judged):
+            matrix.sum_duplicates()
+        passes.data = passes.data / judged.data
+        judged.data = np.ones_like(judged.data)
+        linked = np.arange(len(known)) if cluster is None else np.asarray(cluster)
+        return cls(passes, judged, np.asarray(known, dtype=np.int8), linked)
+
+    @property
+    def n_judges(self) -> int:
+        return int(self.passes.shape[1])
+
+    @property
+    def rows(self) -> Indices:
+        """The known answers."""
+        return np.flatnonzero(self.known >= 0)
+
+    @property
+    def answers_per_judge(self) -> Array:
+        return np.asarray(self.judged.sum(axis=0), dtype=np.float64)
+
+    @property
+    def passes_per_judge(self) -> Array:
+        return np.asarray(self.passes.sum(axis=0), dtype=np.float64)
+
+    def without(self, hidden: Indices) -> "Verdicts":
+        """The same where these answers are not known."""
+        known = self.known.copy()
+        known[hidden] = UNKNOWN
+        return replace(self, known=known)
+
+    def without_judges(self, left_out: Indices) -> "Verdicts":
+        """The same where these judges have said nothing; they keep their places."""
+        judged = self.judged
+        held = ~np.isin(judged.indices, left_out)
+        row = np.repeat(np.arange(judged.shape[0]), np.diff(judged.indptr))[held]
+        places = row, judged.indices[held]
+        passes, ones = (
+            sparse.csr_array((matrix.data[held], places), shape=judged.shape)
+            for matrix in (self.passes, judged)
+        )
+        return replace(self, passes=passes, judged=ones)
+
+    def folds(self) -> list[Indices]:
+        """The known answers in parts of about the same size; linked answers stay together, and good and bad ones are
+        dealt out evenly."""
+        rows = self.rows
+        clusters, first, member = np.unique(self.cluster[rows], return_index=True, return_inverse=True)
+        shuffled = np.random.default_rng(_SEED).permutation(len(clusters))
+        order = shuffled[np.argsort(self.known[rows][first][shuffled], kind="stable")]
+        fold = np.empty(len(clusters), dtype=np.int64)
+        fold[order] = np.arange(len(clusters)) % FOLDS
+        parts = [rows[fold[member] == number] for number in range(FOLDS)]
+        return [part for part in parts if len(part)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Regression:
+    """The coefficients at one t: their mode, and a root of their covariance, so that draws are `mode + root z`."""
+
+    mode: Array
+    root: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """What is known and believed about every answer."""
+
+    verdicts: Verdicts
+    probability: Array
+    """(answers,) that it is good; 0 or 1 where that is known."""
+    out_of_fold: Array
+    """(answers,) the same for known answers as if each were unknown; not-a-number elsewhere."""
+    weights: Array
+    """Of each t."""
+    system: Indices | None
+    _features: Array
+    _projection: Array
+    _regressions: tuple[_Regression, ...]
+
+    def draws(self, n: int, seed: int = _SEED) -> Iterator[Array]:
+        """Blocks of (answers, draws) truths, 0 or 1, drawn with t, the coefficients and the answers uncertain."""
+        rng = np.random.default_rng(seed)
+        known, rows = self.verdicts.known, self.verdicts.rows
+        which = np.sort(rng.choice(len(POOLING), size=n, p=self.weights))
+        size = max(1, min(n, _CELLS // max(len(known), 1)))
+        for begin in range(0, n, size):
+            coefficients = np.stack(
+                [
+                    found.mode + found.root @ rng.standard_normal(len(found.mode))
+                    for found in (self._regressions[t] for t in which[begin : begin + size])
+                ],
+                axis=1,
+            )
+            log_odds = _log_odds(self.verdicts, self._features, self._projection, self.system, coefficients)
+            truth = (rng.random(log_odds.shape) < expit(log_odds)).astype(np.float64)
+            truth[rows] = known[rows, None]
+            yield truth
+
+
+def estimate_truth(verdicts: Verdicts, system: Indices | None = None, features: Array | None = None) -> Truth:
+    """The posterior of the truth; `system` (answers,) gives every system an intercept of its own. `features`, where
+    they have been computed before, save most of the time."""
+    x = answer_features(verdicts) if features is None else features
+    rows, folds = verdicts.rows, verdicts.folds()
+    own = _scaled_signs(verdicts)
+    _, singular, right = np.linalg.svd(own[rows].toarray(), full_matrices=False)
+    projection = right[singular > 1e-9 * max(float(singular.max(initial=0.0)), 1e-300)].T
+    n_systems = 0 if system is None else int(system.max()) + 1
+    known_design = _design(x[rows], own[rows] @ projection, system, rows, n_systems)
+    answers = verdicts.known[rows].astype(np.float64)
+    held_out = np.empty((len(POOLING), len(rows)))
+    for part in folds:
+        test = np.isin(rows, part)
+        for place, t in enumerate(POOLING):
+            found = _regress(known_design[~test], answers[~test], _priors(t, n_systems, projection.shape[1]))
+            held_out[place, test] = known_design[test] @ found.mode
+    signs = np.where(answers == 1, 1.0, -1.0)
+    scores = log_expit(signs * held_out).sum(axis=1)
+    weights = np.exp(scores - logsumexp(scores))
+    weights /= weights.sum()
+    fits = tuple(_regress(known_design, answers, _priors(t, n_systems, projection.shape[1])) for t in POOLING)
+    modes = np.stack([found.mode for found in fits], axis=1)
+    probability = expit(_log_odds(verdicts, x, projection, system, modes)) @ weights
+    probability[rows] = answers
+    out_of_fold = np.full(len(probability), np.nan)
+    out_of_fold[rows] = weights @ expit(held_out)
+    return Truth(verdicts, probability, out_of_fold, weights, system, x, projection, fits)
+
+
+def answer_features(verdicts: Verdicts) -> Array:
+    """(answers, 3) the vote, naive Bayes from the known answers, and the same after EM, each to root mean square 2;
+    the last two of a known answer as if its fold were unknown."""
+    n = np.asarray(verdicts.judged.sum(axis=1), dtype=np.float64)
+    k = np.asarray(verdicts.passes.sum(axis=1), dtype=np.float64)
+    found = np.column_stack([logit((k + 0.5) / (n + 1)), *_error_rate_log_odds(verdicts)])
+    for part in verdicts.folds():
+        found[part, 1:] = np.column_stack(
+            [each[part] for each in _error_rate_log_odds(verdicts.without(part))]
+        )
+    scale = np.sqrt(np.mean(found**2, axis=0))
+    return np.asarray(_RMS * found / np.where(scale > 0, scale, 1.0))
+
+
+def _error_rate_log_odds(verdicts: Verdicts) -> tuple[Array, Array]:
+    """Naive-Bayes log-odds of every answer: with judges' rates from the known answers, and after EM over all."""
+    rows = verdicts.rows
+    good = verdicts.known[rows].astype(np.float64)
+    passes, judged = verdicts.passes, verdicts.judged
+    known_only = _rates(passes[rows], judged[rows], good)
+    naive = _bayes(passes, judged, known_only, float(logit((good.sum() + 1) / (len(good) + 2))))
+    found = naive
+    for _ in range(EM_STEPS):
+        posterior = expit(found)
+        posterior[rows] = good
+        prior = float(logit((posterior.sum() + 1) / (len(posterior) + 2)))
+        found = _bayes(passes, judged, _rates(passes, judged, posterior), prior)
+    return naive, found
+
+
+def _rates(
+    passes: sparse.csr_array, judged: sparse.csr_array, good: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Expected logs of (pass, fail) given good work and given bad work, per judge, under beta priors across judges."""
+    n_good, n_all = judged.T @ good, np.asarray(judged.sum(axis=0))
+    k_good, k_all = passes.T @ good, np.asarray(passes.sum(axis=0))
+    return (*_expected_logs(k_good, n_good), *_expected_logs(k_all - k_good, n_all - n_good))
+
+
+def _expected_logs(k: Array, n: Array) -> tuple[Array, Array]:
+    k, n = np.maximum(k, 0.0), np.maximum(n, 0.0)
+    k = np.minimum(k, n)
+    mean = (k.sum() + 0.5) / (n.sum() + 1)
+    a, b = STRENGTHS[:, None] * mean, STRENGTHS[:, None] * (1 - mean)
+    fits = (betaln(a + k, b + n - k) - betaln(a, b)).sum(axis=1)
+    strength = STRENGTHS[np.argmax(fits)]
+    a, b = strength * mean + k, strength * (1 - mean) + n - k
+    return digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
+
+
+def _bayes(
+    passes: sparse.csr_array, judged: sparse.csr_array, rates: tuple[Array, Array, Array, Array], prior: float
+) -> Array:
+    pass_good, fail_good, pass_bad, fail_bad = rates
+    for_pass, for_fail = pass_good - pass_bad, fail_good - fail_bad
+    return np.asarray(prior + passes @ (for_pass - for_fail) + judged @ for_fail)
+
+
+def _scaled_signs(verdicts: Verdicts) -> sparse.csr_array:
+    """(answers, judges) v_ir / sqrt(n_i)."""
+    n = np.asarray(verdicts.judged.sum(axis=1), dtype=np.float64)
+    signs = verdicts.judged.copy()
+    signs.data = 2 * verdicts.passes.data - 1
+    return sparse.csr_array(sparse.diags_array(1 / np.sqrt(np.maximum(n, 1.0))) @ signs)
+
+
+def _design(x: Array, own: Array, system: Indices | None, rows: Indices, n_systems: int) -> Array:
+    systems = np.zeros((len(rows), n_systems))
+    if system is not None:
+        systems[np.arange(len(rows)), system[rows]] = 1.0
+    return np.column_stack([np.ones(len(rows)), x, systems, own])
+
+
+def _log_odds(
+    verdicts: Verdicts, x: Array, projection: Array, system: Indices | None, coefficients: Array
+) -> Array:
+    """(answers, columns) for every column of coefficients."""
+    n_systems = 0 if system is None else int(system.max()) + 1
+    own = 1 + x.shape[1] + n_systems
+    found = coefficients[0] + x @ coefficients[1 : 1 + x.shape[1]]
+    if system is not None:
+        found += coefficients[1 + x.shape[1] : own][system]
+    return np.asarray(found + _scaled_signs(verdicts) @ (projection @ coefficients[own:]))
+
+
+def _priors(t: float, n_systems: int, n_own: int) -> tuple[Array, Array]:
+    """Means and precisions of the coefficients; infinite where a coefficient is 0."""
+    mean = np.concatenate([[0.0], np.full(3, _FEATURE_MEAN), np.zeros(n_systems + n_own)])
+    own = np.inf if t == 0 else t**-2.0
+    precision = np.concatenate(
+        [
+            [_INTERCEPT_SD**-2],
+            np.full(3, _FEATURE_SD**-2),
+            np.full(n_systems, _SYSTEM_SD**-2),
+            np.full(n_own, own),
+        ]
+    )
+    return mean, precision
+
+
+def _regress(x: Array, y: Array, prior: tuple[Array, Array]) -> _Regression:
+    """Posterior mode by Newton's method with step halving, and the curvature there."""
+    mean, precision = prior
+    free = np.isfinite(precision)
+    x, centre, precision = x[:, free], mean[free], precision[free]
+    signs = np.where(y == 1, 1.0, -1.0)
+
+    def objective(b: Array) -> float:
+        return float(log_expit(signs * (x @ b)).sum() - 0.5 * (precision * (b - centre) ** 2).sum())
+
+    mode = centre.copy()
+    value = objective(mode)
+    for _ in range(_NEWTON_STEPS):
+        p = expit(x @ mode)
+        gradient = x.T @ (y - p) - precision * (mode - centre)
+        information = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
+        step = np.linalg.solve(information, gradient)
+        if gradient @ step < 1e-12:
+            break
+        while (trial := objective(mode + step)) < value and np.abs(step).max() > 1e-12:
+            step = step / 2
+        mode, value = mode + step, trial
+    p = expit(x @ mode)
+    information = (x * (p * (1 - p))[:, None]).T @ x + np.diag(precision)
+    # information = L L', so inverse(L)' z has its inverse as covariance
+    inverse = np.linalg.inv(np.linalg.cholesky(information)).T
+    full = np.zeros((len(mean), len(mean)))
+    full[np.ix_(free, free)] = inverse
+    whole = np.zeros(len(mean))
+    whole[free] = mode
+    return _Regression(whole, full)

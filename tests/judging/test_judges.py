@@ -1,0 +1,152 @@
+"""Judges under a truth that is known or simulated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from raterlens.judging.judges import (
+    Counts,
+    accuracy_by_system,
+    certain_enough,
+    effective_judges,
+    guard,
+    judges_to_keep,
+    measure_judges,
+    share_measure,
+    system_rates,
+)
+from raterlens.judging.truth import Verdicts, estimate_truth
+from tests.support.simulated_verdicts import panel
+
+
+def test_counts_are_those_of_a_table():
+    verdicts = Verdicts.of(
+        np.array([0, 1, 2, 3]), np.zeros(4, int), np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0])
+    )
+    counts = Counts.under(verdicts, np.array([1.0, 1.0, 0.0, 0.0]))
+    assert [float(x[0]) for x in (counts.right, counts.good, counts.good_passed)] == [2, 2, 1]
+
+
+def test_measures_where_all_is_known_are_shares_with_two_pseudo_verdicts():
+    verdicts, truth = panel(n_known=300)
+    found = measure_judges(estimate_truth(verdicts))
+    passes = verdicts.passes.toarray()
+    right = (passes == truth[:, None]).sum(axis=0)
+    mean = (right.sum() + 0.5) / (300 * 5 + 1)
+    np.testing.assert_allclose(found.accuracy.value, (right + 2 * mean) / 302)
+    good = truth == 1
+    np.testing.assert_allclose(found.sensitivity.value, passes[good].mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(found.specificity.value, 1 - passes[~good].mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(found.capability.value, found.sensitivity.value + found.specificity.value - 1)
+
+
+def test_intervals_hold_the_true_rates():
+    inside = []
+    for seed in range(8):
+        verdicts, _ = panel(n=400, seed=seed)
+        found = measure_judges(estimate_truth(verdicts))
+        j = np.array([0.7, 0.7, 0.4, 0.45, 0.5])
+        inside.append((found.capability.low <= j) & (j <= found.capability.high))
+        assert (found.capability.low < found.capability.value).all()
+    assert np.mean(inside) >= 0.85
+
+
+def test_an_interval_of_a_share_stays_inside():
+    found = share_measure(np.array([0.999, 0.5]), np.array([0.0001, 0.0025]))
+    assert found.high.max() <= 1
+    assert found.low.min() > 0
+    # far from the ends it is the usual one
+    assert found.high[1] - found.low[1] == pytest.approx(2 * 1.96 * 0.05, rel=0.02)
+
+
+def test_the_guard_flags_who_is_right_more_often_than_expected():
+    """Expected 1/2 everywhere: with h of n right, z = (h - n/2) / sqrt(n/4)."""
+    verdicts, _ = panel(n=600, n_known=120)
+    truth = estimate_truth(verdicts)
+    assert not guard(truth).flagged.any()
+    even = replace(truth, out_of_fold=np.where(verdicts.known >= 0, 0.5, np.nan))
+    found = guard(even)
+    rows = verdicts.rows
+    right = (verdicts.passes.toarray()[rows] == verdicts.known[rows, None]).sum(axis=0)
+    np.testing.assert_allclose(found.z, (right - 60) / np.sqrt(30))
+    np.testing.assert_allclose(found.right, right / 120)
+    np.testing.assert_array_equal(found.flagged, np.abs(right - 60) > 3.3 * np.sqrt(30))
+    assert found.flagged.any()
+
+
+def test_identical_judges_are_worth_one_and_independent_ones_all():
+    verdicts, _ = panel(n=800, n_known=200)
+    independent = effective_judges(estimate_truth(verdicts))
+    assert independent.kish > 3.5
+    coo = verdicts.passes.tocoo()
+    copies = Verdicts.of(
+        np.tile(coo.row[coo.col == 0], 5),
+        np.repeat(np.arange(5), 800),
+        np.tile(coo.data[coo.col == 0], 5),
+        verdicts.known,
+    )
+    same = effective_judges(estimate_truth(copies))
+    assert same.given_truth < 1.6
+    assert same.kish < 1.2
+
+
+def test_a_useful_panel_is_kept_and_random_judges_are_not():
+    verdicts, _ = panel(n=600, n_known=300, sensitivity=[0.8] * 5, specificity=[0.8] * 5)
+    assert len(judges_to_keep(estimate_truth(verdicts)).judges) > 1
+    poor, _ = panel(
+        n=600, n_known=300, sensitivity=[0.95, 0.5, 0.5, 0.5, 0.5], specificity=[0.95, 0.5, 0.5, 0.5, 0.5]
+    )
+    assert judges_to_keep(estimate_truth(poor)).judges == (0,)
+
+
+def test_labels_need_people_where_too_few_answers_are_known():
+    verdicts, _ = panel(n_known=25)
+    assert certain_enough(estimate_truth(verdicts)) > 1
+
+
+def test_the_share_of_wrong_labels_is_bounded():
+    wrong = []
+    for seed in range(10):
+        verdicts, truth = panel(n=500, n_known=100, seed=seed)
+        found = estimate_truth(verdicts)
+        threshold = certain_enough(found)
+        p = found.probability
+        taken = (np.maximum(p, 1 - p) >= threshold) & (verdicts.known < 0)
+        wrong.append(np.mean((p > 0.5)[taken] != truth[taken]) if taken.any() else 0.0)
+    assert np.mean(np.array(wrong) > 0.13) <= 0.1
+
+
+def biased_on_one_system(seed):
+    """Two systems with the same share of good answers; all judges are too kind to the second."""
+    rng = np.random.default_rng(seed)
+    n, r = 600, 6
+    system, truth = np.arange(n) % 2, rng.random(n) < 0.5
+    passing = np.where(truth, 0.85, np.where(system == 1, 0.6, 0.15))
+    verdict = (rng.random((n, r)) < passing[:, None]).astype(int)
+    known = np.full(n, -1)
+    chosen = rng.choice(n, 120, replace=False)
+    known[chosen] = truth[chosen]
+    answer, judge = (part.ravel() for part in np.indices(verdict.shape))
+    return Verdicts.of(answer, judge, verdict.ravel(), known), system, truth
+
+
+def test_pass_rates_hold_where_judges_err_on_one_system():
+    covered = []
+    for seed in range(8):
+        verdicts, system, _ = biased_on_one_system(seed)
+        found = system_rates(estimate_truth(verdicts, system))
+        covered += [found.rate.low[s] <= 0.5 <= found.rate.high[s] for s in (0, 1)]
+        assert found.observed[1] > 0.65
+    assert np.mean(covered) >= 0.85
+
+
+def test_accuracy_differs_by_system_where_it_does():
+    verdicts, system, _ = biased_on_one_system(1)
+    found = accuracy_by_system(estimate_truth(verdicts, system))
+    assert found.p.shape == (6, 2)
+    assert np.median(found.p) < 0.05
+    plain, _ = panel(n=600, n_known=200)
+    same = accuracy_by_system(estimate_truth(plain, np.arange(600) % 2))
+    assert stats.combine_pvalues(same.p[:, 0]).pvalue > 0.001
