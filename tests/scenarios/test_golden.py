@@ -1,4 +1,4 @@
-"""Every model, link, scale and method on small data gives the numbers it gave before.
+"""Every model, link, scale, method and option on small data gives the numbers it gave before.
 
 The golden file says nothing about which numbers are right (the tests of each estimator do that); it shows at once what
 a change that should change nothing has changed. After an intended change, regenerate it and read the difference:
@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from tests.support.golden_panels import PANELS
 
 GOLDEN = Path(__file__).parent / "golden.json"
 
@@ -55,7 +56,7 @@ ORDERED: dict[str, dict[str, object]] = {
 
 
 def ratings(categories: int = 2) -> rl.Ratings:
-    """120 students, each rated by three of six raters on four items, with an extreme rater among them."""
+    """120 students, each rated by three of six raters on four items."""
     rng = np.random.default_rng(5)
     ability, slope = rng.normal(size=120), np.array([2.0, 1.4, 1.0, 0.5, 1.6, 1.2])
     severity, difficulty = np.array([-1.0, 0.0, 0.8, 0.3, -0.4, 0.2]), np.array([-0.8, -0.2, 0.3, 0.7])
@@ -96,12 +97,12 @@ def is_diagnosed(case: dict[str, object]) -> bool:
     return not {"covariance", "reference"} & set(case) and case.get("method", "mml") == "mml"
 
 
-def numbers(case: dict[str, object], data: rl.Ratings) -> dict[str, object]:
+def numbers(case: dict[str, object], data: rl.Ratings, *, diagnosed: bool = True) -> dict[str, object]:
     """What a case gives, with the diagnosis of the ratings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = rl.fit(data, **case)
-        found = fit.diagnose(data).tables if is_diagnosed(case) else {}
+        found = fit.diagnose(data).tables if diagnosed and is_diagnosed(case) else {}
     students = fit.table("students").head(12)
     tables = {name: fit.table(name) for name in fit.tables if name not in ("students", "truth")}
     return {
@@ -109,10 +110,16 @@ def numbers(case: dict[str, object], data: rl.Ratings) -> dict[str, object]:
         "sigma": fit.sigma,
         "alpha": fit.alpha,
         "n_parameters": fit.n_parameters,
-        "warnings": len(fit.warnings),
+        "warnings": list(fit.warnings),
         "tables": {name: plain(table) for name, table in {**tables, "students": students}.items()},
         "diagnosis": {name: plain(table.head(4)) for name, table in found.items() if name in DIAGNOSED},
     }
+
+
+def of_option(name: str) -> dict[str, object]:
+    """Estimates alone: diagnoses of these models are tested where they are made."""
+    data, options = PANELS[name]()
+    return numbers(options, data, diagnosed=False)
 
 
 def further(data: rl.Ratings) -> dict[str, object]:
@@ -137,6 +144,7 @@ def everything() -> dict[str, dict[str, object]]:
         {"further": further(binary)}
         | {name: numbers(case, binary) for name, case in CASES.items()}
         | {f"ordered {name}": numbers(case, ordered) for name, case in ORDERED.items()}
+        | {f"option {name}": of_option(name) for name in PANELS}
     )
 
 
@@ -184,6 +192,11 @@ def test_pass_or_fail(name, golden, binary):
 @pytest.mark.parametrize("name", ORDERED)
 def test_ordered_scores(name, golden, ordered):
     assert differences(golden[f"ordered {name}"], numbers(ORDERED[name], ordered)) == []
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_options(name, golden):
+    assert differences(golden[f"option {name}"], of_option(name)) == []
 
 
 def test_what_follows_from_a_fit(golden, binary):
