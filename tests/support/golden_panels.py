@@ -85,12 +85,12 @@ def experience(ratings: rl.Ratings) -> pl.DataFrame:
     return pl.DataFrame({"rater": ratings.raters, "years": years})
 
 
-def later(categories: int = 2) -> tuple[rl.Ratings, rl.Fit]:
-    """Other students of the same raters and items, and the fit of the earlier ones."""
+def anchored(categories: int) -> Case:
+    """Other students of the same raters and items, held at the fit of the earlier ones."""
     made = table(plain(categories=categories, students=160))
     number = pl.col("student").str.slice(1).cast(int)
     earlier, now = (rl.read(made.filter(which)) for which in (number <= 80, number > 80))
-    return now, rl.fit(earlier, item_slopes=False)
+    return now, {"anchors": rl.fit(earlier)}
 
 
 HELD = rl.Anchors(raters={"R1": (1.2, 0.3), "R2": (None, -0.2)}, items={"I1": 0.4})
@@ -137,8 +137,8 @@ PANELS: dict[str, Callable[[], Case]] = {
         made := plain(12, students=120),
         {"prior": "panel", "covariates": experience(made).to_dict(as_series=False)},
     ),
-    "anchors, whole": lambda: (made := later())[:1] + ({"anchors": made[1]},),
-    "anchors, ordered": lambda: (made := later(4))[:1] + ({"anchors": made[1]},),
+    "anchors, whole": lambda: anchored(2),
+    "anchors, ordered": lambda: anchored(4),
     "anchors, partial": lambda: (plain(), {"anchors": HELD}),
     "anchors, laplace": lambda: (plain(), {"anchors": HELD, "method": "laplace"}),
     "covariates": lambda: (
