@@ -10,7 +10,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -141,7 +141,7 @@ def further(data: rl.Ratings) -> dict[str, object]:
     }
 
 
-def everything() -> dict[str, Callable[[], dict[str, object]]]:
+def everything() -> Mapping[str, Callable[[], dict[str, object]]]:
     """What makes the numbers of each case."""
     binary, ordered = ratings(), ratings(4)
     return (

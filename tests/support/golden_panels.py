@@ -1,6 +1,7 @@
 """Small ratings for every option of a fit: 300 to 1,000 of them, drawn from known seeds."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,10 @@ def anchored(categories: int) -> Case:
     return now, {"anchors": rl.fit(earlier)}
 
 
+def item_slopes(link: str) -> Case:
+    return plain(items=4), {"link": link, "item_slopes": True}
+
+
 HELD = rl.Anchors(raters={"R1": (1.2, 0.3), "R2": (None, -0.2)}, items={"I1": 0.4})
 
 PANELS: dict[str, Callable[[], Case]] = {
@@ -156,8 +161,7 @@ PANELS: dict[str, Callable[[], Case]] = {
     "extreme raters, tfm": lambda: (lenient(), {"model": "tfm"}),
     "extreme raters, cloglog": lambda: (lenient(), {"link": "cloglog"}),
     **{
-        f"item slopes, {link}": lambda link=link: (plain(items=4), {"link": link, "item_slopes": True})
-        for link in ("probit", "cauchit", "cloglog", "log")
+        f"item slopes, {link}": partial(item_slopes, link) for link in ("probit", "cauchit", "cloglog", "log")
     },
     "no errors": lambda: (plain(), {"standard_errors": False}),
     "conditional errors": lambda: (plain(), {"method": "hl", "covariance": "conditional"}),
