@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.linear_algebra import suited_to
-from raterlens.base.memory_pages import usual_pages
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.kernels.break_even import missed
@@ -23,7 +22,7 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
-    with suited_to(ratings), usual_pages():
+    with suited_to(ratings):
         task = _task(ratings, config, run)
         run.enter("fitting")
         estimate = task.estimate()

@@ -15,7 +15,6 @@ from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.memory_pages import usual_pages
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import Columns, ReadConfig
@@ -117,7 +116,7 @@ def pack_ratings(
                 option=option,
             )
     understanding = Understanding(config)
-    with usual_pages(), open_table(source, config) as opened:
+    with open_table(source, config) as opened:
         understanding.take(opened.findings)
         table, roles = laid_out(opened, understanding)
         query = _large(table, roles, large)

@@ -7,7 +7,6 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.memory_pages import usual_pages
 from raterlens.base.text import Message, Option
 from raterlens.config import COLUMN_ROLES, Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
@@ -162,7 +161,7 @@ def _is_packed(source: object) -> TypeGuard[str | os.PathLike[str]]:
 def understood(source: object, config: ReadConfig) -> tuple[Ratings, Understanding]:
     """The ratings as the likeliest answer to every question gives them, and what was found out on the way."""
     understanding = Understanding(config)
-    with usual_pages(), open_table(source, config) as opened:
+    with open_table(source, config) as opened:
         understanding.take(opened.findings)
         ratings = assemble(*laid_out(opened, understanding), understanding)
     return ratings, understanding

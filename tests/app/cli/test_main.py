@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from raterlens.app.cli import main as cli
-from raterlens.app.cli.main import AT_FAULT, FAILED, main, unforeseen
+from raterlens.app.cli.main import AT_FAULT, FAILED, bug_message, main
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from tests.support.command_line import RUN, Captured, small_table
@@ -31,8 +31,8 @@ def test_errors_name_options_as_flags(monkeypatch: pytest.MonkeyPatch, capsys: C
 
 
 def test_other_errors_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    assert unforeseen(MemoryError()).startswith("not enough memory")
-    assert "could not finish" in unforeseen(OSError("disk"))
+    assert bug_message(MemoryError()).startswith("not enough memory")
+    assert "could not finish" in bug_message(OSError("disk"))
     raising(ZeroDivisionError("by zero"), monkeypatch)
     monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
     assert main([]) == FAILED

@@ -26,8 +26,6 @@ SLOW_PARTS = tuple(f"scipy.{part}" for part in ("stats", "optimize", "interpolat
 
 
 FOR_OTHER_FILES = (
-    "email",
-    "importlib.metadata",
     "sqlite3",
     "xml",
     "raterlens.reading.facets",

@@ -24,16 +24,6 @@ def test_labels_are_escaped_and_numbers_formatted():
     assert page.render(label="<b>", x=float("nan"), n=1234) == "&lt;b&gt; – 1,234 2 raters"
 
 
-def test_compiled_templates_are_kept_where_modules_are_kept(tmp_path, monkeypatch):
-    (tmp_path / "page.html").write_text("{{ 1 + 1 }}")
-    monkeypatch.setattr(assets, "FOLDER", tmp_path)
-    for forbidden in (True, False):
-        monkeypatch.setattr(sys, "dont_write_bytecode", forbidden)
-        made = environment.__wrapped__()
-        assert made.get_template("page.html").render() == "2"
-        assert (tmp_path / "__pycache__").exists() == (not forbidden)
-
-
 def test_a_folder_that_cannot_be_written_to_is_no_matter(tmp_path, monkeypatch):
     (tmp_path / "page.html").write_text("{{ 1 + 1 }}")
     (tmp_path / "__pycache__").write_text("in the way")

@@ -22,7 +22,7 @@ from raterlens.app.cli.options import (
     read_config,
 )
 from raterlens.app.cli.progress import watching
-from raterlens.app.cli.writing import print_json
+from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option

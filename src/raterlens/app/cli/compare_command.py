@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from raterlens.app.cli.writing import print_json
+from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
 

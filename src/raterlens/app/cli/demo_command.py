@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.progress import watching
 from raterlens.output.report.reproduce import IMPORT, Reproduction
 
@@ -14,7 +13,6 @@ REPRODUCTION = Reproduction(f"{IMPORT}\n\nfit = rl.fit(rl.load_example())", "rat
 
 def demo() -> None:
     """Fit the bundled example (simulated ratings) and write its report."""
-    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.diagnostics.findings import find

@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from raterlens.app.cli.kept_memory import keep_memory
-from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -25,7 +22,7 @@ from raterlens.app.cli.options import (
     several,
 )
 from raterlens.app.cli.progress import Watch, watching
-from raterlens.app.cli.writing import print_json
+from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
@@ -54,8 +51,6 @@ def fit(
     output: Output = ON_SCREEN,
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
-    keep_memory()
-    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.grading.asked_decisions import AskedDecisions
     from raterlens.output.folder import check_folder
@@ -116,7 +111,6 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
     """What `fit` does once everything was checked that can be checked without the data; it returns what shows it."""
     # heavy, so not before it is needed
     from raterlens.base.dask_cluster import cluster_at
-    from raterlens.base.meanwhile import meanwhile
     from raterlens.diagnostics.findings import find
     from raterlens.fitting import fit_as_clear, load
     from raterlens.grading.asked_decisions import AskedDecisions
@@ -124,7 +118,7 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
     from raterlens.pipeline.steps import Run
 
     previous = None if output.previous is None else load(output.previous)
-    with cluster_at(work.cluster) as client, meanwhile(partial(_load_ahead, output)):
+    with cluster_at(work.cluster) as client:
         run = Run(watch.on_iteration, work.checkpoint, work.resume, client, on_stage=watch.enter)
         ratings, config, request = read_study(request, run)
         if begins_from(previous, config, run):
@@ -156,18 +150,6 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
         )
     decisions = [*(decided.words() if decided else ()), *(plan.words() if plan else ())]
     return partial(_show, output, result, ratings, found=found, cautions=cautions, decided=decisions)
-
-
-def _load_ahead(output: Output) -> None:
-    """What is needed last, while ratings are read and compiled code leaves the interpreter to others. Two threads may
-    load modules of ours, none of which wait for each other in a circle; of other packages, these load only what nothing
-    else here does."""
-    for module, wanted in (
-        ("raterlens.output.report.page", output.out is not None),
-        ("raterlens.app.cli.terminal", not output.quiet),
-    ):
-        if wanted:
-            import_module(module)
 
 
 def _show(output: Output, result: "Fit", ratings: "Ratings", **besides: Any) -> None:

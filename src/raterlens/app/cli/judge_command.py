@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.check_command import GATE_FAILED, ON_SCREEN, PASSED, GateOutput, write_text
 from raterlens.app.cli.fit_command import read_study, set_groups_aside
-from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -24,7 +23,7 @@ from raterlens.app.cli.options import (
     several,
 )
 from raterlens.app.cli.progress import watching
-from raterlens.app.cli.writing import print_json
+from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
@@ -96,7 +95,6 @@ def judge(
 
 
 def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput) -> "Judgement":
-    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.diagnostics.true_pass_rates import pass_rate

@@ -8,13 +8,11 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
-from raterlens.app.cli.lighter_polars import lighten_polars
-from raterlens.app.cli.writing import abandon_stdout
+from raterlens.app.cli.standard_output import discard_stdout, replace_unencodable
 from raterlens.base.errors import RaterlensError, missing_charts
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -27,32 +25,33 @@ NO_ROOM = ("can't start new thread", "failed to map segment", "allocate memory",
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    _tolerate_any_encoding()
+    replace_unencodable()
+    # NumPy's documented switch: many virtual machines fetch each huge page from their host again, which takes longer.
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     code = DONE
     try:
         # A bare "-", standard input, would be taken for an option without a name.
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
         if too_little := _too_little_space(tokens):
-            return _complain(too_little, FAILED)
-        lighten_polars()
+            return _fail(too_little, FAILED)
         code = app(tokens, exit_on_error=False, print_error=False) or DONE
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:
         error.verbose = False
-        return _complain(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
+        return _fail(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
     except RaterlensError as error:
         from raterlens.output.report.reproduce import as_flag  # help does without
 
-        return _complain(error.worded(as_flag), AT_FAULT)
+        return _fail(error.worded(as_flag), AT_FAULT)
     except ImportError as error:
         if (message := missing_charts(error)) is None:
             return _unexpected(error)
-        return _complain(str(message), AT_FAULT)
+        return _fail(str(message), AT_FAULT)
     except KeyboardInterrupt as interrupt:
-        return _complain(str(interrupt) or "interrupted", INTERRUPTED)
+        return _fail(str(interrupt) or "interrupted", INTERRUPTED)
     except BrokenPipeError:
-        abandon_stdout()
+        discard_stdout()
     except BaseException as error:
         # A library in Rust that gives up raises what no `except Exception` would see.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
@@ -79,10 +78,10 @@ def _too_little_space(tokens: Sequence[str]) -> str | None:
 def _unexpected(error: BaseException) -> int:
     if os.environ.get("RATERLENS_DEBUG"):
         traceback.print_exc()
-    return _complain(unforeseen(error), FAILED)
+    return _fail(bug_message(error), FAILED)
 
 
-def unforeseen(error: BaseException) -> str:
+def bug_message(error: BaseException) -> str:
     """A message for a bug, or for a machine that is out of memory or disk."""
     if isinstance(error, OSError):
         return f"could not finish: {error}"
@@ -94,14 +93,7 @@ def unforeseen(error: BaseException) -> str:
     )
 
 
-def _complain(message: str, code: int) -> int:
+def _fail(message: str, code: int) -> int:
     if sys.stderr is not None:
         print(f"raterlens: {message}", file=sys.stderr)
     return code
-
-
-def _tolerate_any_encoding() -> None:
-    """A terminal that cannot show a character shows a stand-in for it."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")

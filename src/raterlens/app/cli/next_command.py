@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config
 from raterlens.base.drafts import write_whole
 
@@ -36,7 +35,6 @@ def next(
     out: Annotated[Path | None, Parameter(help="csv file for the readings.")] = None,
 ) -> None:
     """What should whom mark next, so that every rater is known best?"""
-    lighten_scipy()
     config = read_config(columns)
     # heavy, so not before it is needed
     from raterlens.planning.next_marks import next_marks

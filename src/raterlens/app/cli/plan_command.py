@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from raterlens.app.cli.lighter_scipy import lighten_scipy
 from raterlens.app.cli.options import one_of
-from raterlens.app.cli.writing import print_json
+from raterlens.app.cli.standard_output import print_json
 from raterlens.base.records import dataclass
 from raterlens.base.text import counted
 
@@ -95,7 +94,6 @@ def plan(
     ] = False,
 ) -> None:
     """Plan the marking: who marks what, and the standard errors to expect."""
-    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.planning.plan import plan as planned
 

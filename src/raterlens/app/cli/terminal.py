@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raterlens.app.cli.writing import abandon_stdout
+from raterlens.app.cli.standard_output import discard_stdout
 from raterlens.base.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 from raterlens.output.report.reproduce import as_flag
 
@@ -50,7 +50,7 @@ _PLAIN = str.maketrans({"–": "-", "─": "-", "●": "o", "·": ".", "…": ".
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        abandon_stdout()  # rich would end the program with an error; a closed pipe is none
+        discard_stdout()  # rich would end the program with an error; a closed pipe is none
 
 
 class Terminal:

@@ -49,7 +49,7 @@ def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
 
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
     # With the tasks, after the first page.
-    from raterlens.app.cli.main import unforeseen
+    from raterlens.app.cli.main import bug_message
     from raterlens.app.web.option_labels import label
     from raterlens.base.errors import RaterlensError
     from raterlens.base.text import worded
@@ -63,7 +63,7 @@ def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
     except Exception as error:
         if os.environ.get("RATERLENS_DEBUG"):
             sys.excepthook(*sys.exc_info())
-        return {"state": "failed", "what": unforeseen(error)}
+        return {"state": "failed", "what": bug_message(error)}
 
 
 def _plain(value: object) -> object:
@@ -82,7 +82,7 @@ def _listen(tasks: "SimpleQueue[dict[str, Any]]", root: Path) -> None:
     for line in sys.stdin.buffer:
         tasks.put(json.loads(line))
     shutil.rmtree(root, ignore_errors=True)
-    os._exit(0)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _memory() -> int:

@@ -1,14 +1,11 @@
 """The templates, style and scripts of the report, which other pages share: `environment`, `style`, `script`."""
 
-import sys
 from base64 import b64encode
-from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from raterlens.base.text import counted, interval, number, sentence
@@ -27,29 +24,11 @@ SCRIPTS = ("text", "csv", "pages", "ranking", "frames", "what_if", "letters", "r
 """In their order within one module."""
 
 
-class _BesideTemplates(FileSystemBytecodeCache):
-    """Compiled templates, kept as Python keeps compiled modules: beside the source, where that can be written."""
-
-    def __init__(self) -> None:
-        super().__init__(str(FOLDER / "__pycache__"))
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):
-            super().load_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):
-            if not sys.dont_write_bytecode:
-                (FOLDER / "__pycache__").mkdir(exist_ok=True)
-                super().dump_bytecode(bucket)
-
-
 @cache
 def environment() -> Environment:
     """Templates in which labels are text, never markup."""
     made = Environment(
         loader=FileSystemLoader(FOLDER),
-        bytecode_cache=_BesideTemplates(),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -6,7 +6,7 @@ from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from raterlens.app.cli.writing import print_json
+from raterlens.app.cli.standard_output import print_json
 
 
 def test_json_is_escaped_where_stdout_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:

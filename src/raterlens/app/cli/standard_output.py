@@ -1,8 +1,9 @@
-"""JSON on standard output, which may be closed early."""
+"""Standard output and error: JSON, pipes that are closed early, terminals that lack a character."""
 
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from json import dumps, loads
 
 
@@ -12,10 +13,17 @@ def print_json(text: str) -> None:
     try:
         print(text if universal else dumps(loads(text)), flush=True)
     except BrokenPipeError:
-        abandon_stdout()
+        discard_stdout()
 
 
-def abandon_stdout() -> None:
+def discard_stdout() -> None:
     """Whoever was reading (`| head`) has seen enough: the command goes on, silently, to its own exit code."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def replace_unencodable() -> None:
+    """Show an escape for each character that the terminal's encoding lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
