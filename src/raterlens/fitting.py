@@ -88,7 +88,8 @@ def fit(
         known of all of them. With covariates, these say what is usual of such raters, and each rater differs from it.
         None (the default) judges each rater by its own ratings alone, as the paper does. For method `mml`.
     allow_reversed
-        Let a slope be negative: a rater who scores against ability, with negative kappa.
+        Let a slope be negative: a rater who scores against ability, or who passes failing work more often than
+        passing work (`hrm`, `dawid-skene`), with negative kappa.
     halo
         What all scores of a student by a rater share besides ability, the impression of one reading: `"common"`, as
         strong for every rater, or `"rater"`, each rater's own. `fit.raters` then has its spread (`halo`), and intervals

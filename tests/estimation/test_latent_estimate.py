@@ -1,5 +1,7 @@
 """Latent class estimates: recovered, finite and flagged at the ends, from several starts."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -112,3 +114,26 @@ def test_wrong_requests_say_what_to_do(writing_scores, panel):
         fitted(panel, link="cloglog")
     with pytest.raises(OptionError, match="starts=0"):
         fitted(panel, starts=0)
+
+
+@BOTH
+def test_raters_who_judge_the_wrong_way_round_where_that_is_allowed(rasch):
+    """Two of eight raters with their answers turned: kappa as far below 0 as it would have been above."""
+    ratings = rl.simulate(
+        model="hrm", students=300, raters=8, items=2, raters_per_student=4, slope=[3.0] * 8, seed=5
+    ).ratings
+    turned = np.isin(ratings.rater, [0, 1])
+    reversed_ = replace(ratings, score=np.where(turned, 1 - ratings.score, ratings.score).astype(np.int16))
+    name = "hrm" if rasch else "dawid-skene"
+    plain, found = rl.fit(reversed_, model=name), rl.fit(reversed_, model=name, allow_reversed=True)
+    as_drawn = rl.fit(ratings, model=name, allow_reversed=True)
+    sign = np.array([-1, -1, 1, 1, 1, 1, 1, 1])
+    assert found.loglik > plain.loglik + 10
+    assert found.loglik == pytest.approx(as_drawn.loglik, abs=1e-4)
+    for column in ("kappa", "sharpness"):
+        np.testing.assert_allclose(
+            found.raters[column].to_numpy(), sign * as_drawn.raters[column].to_numpy(), atol=1e-4
+        )
+    assert (found.raters["kappa_high"].to_numpy()[:2] < 0).all()
+    assert any("the other way round" in warning for warning in found.warnings)
+    assert not any("the other way round" in warning for warning in as_drawn.warnings)

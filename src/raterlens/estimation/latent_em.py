@@ -31,6 +31,8 @@ _SAME_HEIGHT, _SAME_RATE = 1e-3, 0.05
 # the latter two are larger in every second start, where most students of an item are of one category, or ability
 # alone decides.
 _SLOPE, _SPREAD, _SIGMA, _ONE_CATEGORY, _DECISIVE = 5.0, 0.8, (0.2, 3.0), 4.0, 5.0
+# Share of raters who judge the wrong way round, where that is allowed.
+_REVERSED = 0.15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +93,10 @@ class _Expectation:
             n = min(size, starts - low)
             wide = np.arange(n) % 2 == 0
             x = _SPREAD * random.standard_normal((n, model.blocks.size))
-            x[:, model.blocks["slope"]] = random.uniform(0, _SLOPE, (n, model.n_raters))
+            slope = random.uniform(0, _SLOPE, (n, model.n_raters))
+            if model.reversible:
+                slope *= np.where(random.random(slope.shape) < _REVERSED, -1, 1)
+            x[:, model.blocks["slope"]] = slope
             x[:, model.blocks["difficulty"]] *= np.where(wide, _ONE_CATEGORY, 1.0)[:, None]
             sigma = random.uniform(*_SIGMA, n) * np.where(wide, 1.0, _DECISIVE) * model.rasch
             rates = np.exp(np.stack([model.responses(each).log_prob[:, 1] for each in x]))
@@ -125,7 +130,7 @@ class _Expectation:
             self.of_item @ of + half for of, half in zip((of_zero, of_one), self.pseudo_truths, strict=True)
         )
         height = found.sum(axis=1) + top.sum(axis=(1, 2)) + extra
-        return height, _Batch(_rates(answers), *self._regression(at, ones, ones + zeros, succeed))
+        return height, _Batch(self._rates(answers), *self._regression(at, ones, ones + zeros, succeed))
 
     def _regression(self, at: _Batch, ones: Array, n: Array, succeed: Array) -> tuple[Array, Array]:
         """One Newton step for difficulties and sigma; each (starts, items, nodes)."""
@@ -143,13 +148,13 @@ class _Expectation:
         difficulty = np.clip(at.difficulty + np.clip(step, -_LONGEST, _LONGEST), lower, upper)
         return difficulty, sigma
 
-
-def _rates(answers: Array) -> Array:
-    """(starts, raters, categories) from (starts, raters, scores, categories): nobody passes the lower category more
-    often than the higher one."""
-    passes, n = answers[:, :, 1], answers.sum(axis=2)
-    rates = (passes + _CERTAIN / 2) / (n + _CERTAIN)
-    reversed_ = rates[:, :, 0] > rates[:, :, 1]
-    pooled = passes.sum(axis=2) / np.maximum(n.sum(axis=2), _CERTAIN)
-    rates = np.where(reversed_[:, :, None], pooled[:, :, None], rates)
-    return np.asarray(np.clip(rates, _CERTAIN, 1 - _CERTAIN))
+    def _rates(self, answers: Array) -> Array:
+        """(starts, raters, categories) from (starts, raters, scores, categories): unless the model allows it, nobody
+        passes the lower category more often than the higher one."""
+        passes, n = answers[:, :, 1], answers.sum(axis=2)
+        rates = (passes + _CERTAIN / 2) / (n + _CERTAIN)
+        if not self.problem.model.reversible:
+            reversed_ = rates[:, :, 0] > rates[:, :, 1]
+            pooled = passes.sum(axis=2) / np.maximum(n.sum(axis=2), _CERTAIN)
+            rates = np.where(reversed_[:, :, None], pooled[:, :, None], rates)
+        return np.asarray(np.clip(rates, _CERTAIN, 1 - _CERTAIN))

@@ -43,6 +43,8 @@ _ENOUGH_RATINGS = 100_000
 _RATING, _STUDENT_ITEM = 0.1, 0.1
 # Slope of the true category on ability that the first grid is prepared for.
 _STEEP = 2.0
+# Slopes to begin with are at least so far from 0; and the share of raters that a start turns round, where it may.
+_LEAST_SLOPE, _TURNED = 0.5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +109,21 @@ def estimate_latent_class(
     best, nodes, moments = max(
         (_refine(climb, end.parameters) for end in ends), key=lambda top: top[0].value.objective
     )
+    parameters = best.parameters
+    known = (climb.problem.units.known >= 0).any()
+    if model.reversible and not known and parameters[model.blocks["slope"]].sum() < 0:
+        # Nothing but what most raters say tells which category is which.
+        parameters = model.turned(parameters)
+        moments = replace(moments, mean=-moments.mean)
     return LatentClassEstimate(
         climb.problem,
-        best.parameters,
+        parameters,
         best.value,
         nodes,
         moments,
         best.record,
         np.zeros(model.blocks.size, dtype=bool),
-        climb.problem.complete(best.parameters, nodes),
+        climb.problem.complete(parameters, nodes),
         reached,
     )
 
@@ -238,7 +246,7 @@ def _starting_values(problem: LatentClassMarginal, starts: int, seed: int) -> It
     n, votes = (np.bincount(units.item, weights, model.n_items) for weights in (None, vote))
     first = np.empty(blocks.size)
     first[blocks["bias"]] = bias
-    first[blocks["slope"]] = np.maximum(slope, 0.5)
+    first[blocks["slope"]] = np.where(np.abs(slope) < _LEAST_SLOPE, _LEAST_SLOPE, slope)
     first[blocks["difficulty"]] = -special.logit((votes + 0.5) / (n + 1))
     first[blocks["sigma"]] = 1.0
     yield first
@@ -249,6 +257,8 @@ def _starting_values(problem: LatentClassMarginal, starts: int, seed: int) -> It
         # Slopes hardly above those of the votes: at a very large slope the likelihood is flat, and a start there stays.
         factor = rng.uniform(0.3, 1.5, blocks.size)
         noise = rng.standard_normal(blocks.size)
+        if model.reversible:
+            factor[blocks["slope"]] *= np.where(rng.random(model.n_raters) < _TURNED, -1, 1)
         yield np.where(positive, factor * first, first + 0.5 * noise)
 
 

@@ -33,8 +33,10 @@ _BLOCK = 100
 
 def no_errors_seen(found: LatentClassEstimate) -> Mask:
     """(raters,): no error on one of the true categories can be seen, so that the slope has no finite estimate."""
-    errors = np.stack([found.complete.answers[:, 1, 0], found.complete.answers[:, 0, 1]])
-    return np.asarray((found.of("slope") >= found.model.largest_slope) | (errors < _NO_ERROR).any(axis=0))
+    answers, slope = found.complete.answers, found.of("slope")
+    # Of who judges the wrong way round, an error is a right answer.
+    errors = np.where(slope < 0, answers[:, [0, 1], [0, 1]].T, answers[:, [1, 0], [0, 1]].T)
+    return np.asarray((np.abs(slope) >= found.model.largest_slope) | (errors < _NO_ERROR).any(axis=0))
 
 
 def one_sided(found: LatentClassEstimate) -> Mask:
@@ -83,7 +85,7 @@ class LatentClassErrors:
             return LatentClassErrors(*(raters,) * 11, np.zeros(model.n_raters, dtype=bool), items, np.nan)
         inside, matrix, unseen = _inside(found)[0], in_full(known.matrix), no_errors_seen(found)
         joint = _criterion_and_slope(model, matrix)
-        se, low, high = _kappa(model.lines(inside)[:, 0], inside[blocks["slope"]], joint, model.link.name)
+        se, low, high = _kappa(model, inside, joint)
         kappa = capability.hrm(
             criterion=model.lines(found.parameters)[:, 0], slope=found.of("slope"), link=model.link.name
         )
@@ -148,18 +150,24 @@ def _pairs(matrix: Array, first: Array, second: Array) -> Array:
     return np.asarray(matrix[index[:, :, None], index[:, None, :]])
 
 
-def _kappa(criterion: Array, slope: Array, joint: Array, link: str) -> tuple[Array, Array, Array]:
+def _kappa(model: LatentClassModel, inside: Array, joint: Array) -> tuple[Array, Array, Array]:
     """Standard error by the delta method, interval by draws; one-sided for a slope at the bound 0."""
+    criterion, slope, link = model.lines(inside)[:, 0], inside[model.blocks["slope"]], model.link.name
     density = get_link(link).density
     hit = density(criterion - slope)
     gradient = np.stack([density(criterion) - hit, hit], axis=1)
     low, high = _interval(
         np.stack([criterion, slope], axis=1),
         joint,
-        lambda c, a: capability.hrm(criterion=c, slope=np.maximum(a, 0.0), link=link),
-        slope == 0,
+        lambda c, a: capability.hrm(criterion=c, slope=model.within(a), link=link),
+        _at_zero(model, slope),
     )
     return _delta_method(gradient, joint), low, high
+
+
+def _at_zero(model: LatentClassModel, slope: Array) -> Mask:
+    """(raters,): whose slope is at its lower bound."""
+    return np.asarray((slope == 0) & (not model.reversible))
 
 
 def _delta_method(gradient: Array, joint: Array) -> Array:
@@ -227,7 +235,7 @@ def _sharpness_errors(model: LatentClassModel, inside: Array, matrix: Array) -> 
         joint[:, 0, 0] = matrix.diagonal()[raters]
 
     def value(a: Array, spread: Array) -> Array:
-        return _sharpness(model, np.maximum(a, 0.0), np.maximum(spread, 0.0))
+        return _sharpness(model, model.within(a), np.maximum(spread, 0.0))
 
     moves = ((step, 0.0), (0.0, step))
     spread = np.full_like(slope, sigma)
@@ -235,7 +243,7 @@ def _sharpness_errors(model: LatentClassModel, inside: Array, matrix: Array) -> 
         [(value(slope + a, spread + s) - value(slope, spread)) / step for a, s in moves], axis=1
     )
     centre = np.stack([slope, spread], axis=1)
-    return _delta_method(gradient, joint), *_interval(centre, joint, value, slope == 0)
+    return _delta_method(gradient, joint), *_interval(centre, joint, value, _at_zero(model, slope))
 
 
 def _passes_interval(found: LatentClassEstimate, inside: Array, matrix: Array) -> tuple[Array, Array]:
@@ -251,6 +259,6 @@ def _passes_interval(found: LatentClassEstimate, inside: Array, matrix: Array) -
     return _interval(
         np.stack([bias - weights @ bias, slope], axis=1),
         joint,
-        lambda b, a: _passes(model, b, np.maximum(a, 0.0)),
+        lambda b, a: _passes(model, b, model.within(a)),
         np.zeros(len(raters), dtype=bool),
     )

@@ -58,6 +58,8 @@ class LatentClassModel:
     n_items: int
     link: Link
     rasch: bool
+    reversible: bool = False
+    """Whether raters may pass failing work more often than passing work: slopes below 0."""
 
     @property
     def blocks(self) -> Blocks:
@@ -85,7 +87,9 @@ class LatentClassModel:
         upper[blocks["difficulty"]] = self.largest_difficulty(LARGEST_SIGMA if self.rasch else 0.0)
         upper[blocks["sigma"]] = LARGEST_SIGMA
         lower = -upper
-        lower[blocks["slope"]] = lower[blocks["sigma"]] = 0.0
+        lower[blocks["sigma"]] = 0.0
+        if not self.reversible:
+            lower[blocks["slope"]] = 0.0
         return lower, upper
 
     def lines(self, parameters: Array) -> Array:
@@ -94,9 +98,20 @@ class LatentClassModel:
         return np.stack([bias + slope / 2, bias - slope / 2], axis=1)
 
     def from_rates(self, rates: Array) -> tuple[Array, Array]:
-        """Biases and slopes (no less than 0) of raters whose pass rates (raters, categories) are known."""
+        """Biases and slopes, within their bounds, of raters whose pass rates (raters, categories) are known."""
         line = -_INVERSE[self.link.name](rates)  # F is symmetric
-        return line.mean(axis=1), np.maximum(line[:, 0] - line[:, 1], 0.0)
+        return line.mean(axis=1), self.within(line[:, 0] - line[:, 1])
+
+    def within(self, slope: Array) -> Array:
+        """Slopes, or 0 where the model has none below it."""
+        return slope if self.reversible else np.maximum(slope, 0.0)
+
+    def turned(self, parameters: Array) -> Array:
+        """The same likelihood with the categories, and abilities, the other way round."""
+        found = parameters.copy()
+        for name in ("slope", "difficulty"):
+            found[self.blocks[name]] *= -1
+        return found
 
     def responses(self, parameters: Array) -> Responses:
         fails = np.broadcast_to(np.array([True, False])[:, None], (self.n_raters, 2, 2))

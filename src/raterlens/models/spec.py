@@ -63,5 +63,5 @@ class LatentClassSpec(Spec):
     """The true category depends on the student's ability; otherwise each item has a prevalence."""
     links: tuple[LinkName, ...] = ("logit", "probit")
     methods: tuple[Method, ...] = ("mml",)
-    takes: frozenset[str] = frozenset()
+    takes: frozenset[str] = frozenset({"allow_reversed"})
     ordered: bool = False

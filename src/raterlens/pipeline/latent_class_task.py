@@ -35,7 +35,7 @@ class LatentClassTask:
         spec = latent_class_spec(config.model)
         _check(ratings, ability=spec.ability)
         link = get_link(config.link or spec.links[0])
-        model = LatentClassModel(ratings.n_raters, ratings.n_items, link, spec.ability)
+        model = LatentClassModel(ratings.n_raters, ratings.n_items, link, spec.ability, config.allow_reversed)
         return LatentClassTask(config, run, ratings, model)
 
     @property

@@ -36,6 +36,12 @@ def latent_class_warnings(
             "estimate. Their intervals allow for half an error per category; give them more ratings "
             "of student-items that others rate too"
         )
+    if (turned := errors.kappa_high < 0).any():
+        wrong = ratings.raters.filter(turned.tolist())
+        yield (
+            f"{listed(wrong)} pass failing work more often than passing work (kappa below 0). Check whether their "
+            "scores were recorded the other way round"
+        )
     if (alike := one_sided(found)).any():
         items = ratings.items.filter(alike.tolist())
         yield (
