@@ -46,6 +46,7 @@ PUBLIC = {
     "raterlens.planning.plan:plan",
     "raterlens.reading.reader:read",
     "raterlens.reading.packing:pack",
+    "raterlens.judging.judge:judge",
     "raterlens.output.gate:gate",
     "raterlens.sklearn:RaterCapability.__init__",
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.true_pass_rates import PassRates, pass_rate
     from raterlens.facade import Fit
     from raterlens.fitting import fit, load
+    from raterlens.judging.judge import JudgeReport, judge
     from raterlens.output.facets_tables import facets_tables
     from raterlens.output.gate import Gate, gate
     from raterlens.planning.next_marks import NextMarks, next_marks
@@ -42,6 +43,8 @@ _WHERE = {
     "fit_models": "raterlens.batch",
     "Fit": "raterlens.facade",
     "load": "raterlens.fitting",
+    "judge": "raterlens.judging.judge",
+    "JudgeReport": "raterlens.judging.judge",
     "FitConfig": "raterlens.config",
     "Anchors": "raterlens.config",
     "Window": "raterlens.capability.population",
@@ -72,6 +75,7 @@ __all__ = [
     "Fit",
     "FitConfig",
     "Gate",
+    "JudgeReport",
     "MarkingPlan",
     "NextMarks",
     "PassRates",
@@ -87,6 +91,7 @@ __all__ = [
     "fit",
     "fit_models",
     "gate",
+    "judge",
     "load",
     "load_example",
     "next_marks",

@@ -140,7 +140,8 @@ class Truth:
     weights: Array
     """Of each t."""
     system: Indices | None
-    _features: Array
+    features: Array
+    """(answers, 3)"""
     _projection: Array
     _regressions: tuple[_Regression, ...]
 
@@ -158,7 +159,7 @@ class Truth:
                 ],
                 axis=1,
             )
-            log_odds = _log_odds(self.verdicts, self._features, self._projection, self.system, coefficients)
+            log_odds = _log_odds(self.verdicts, self.features, self._projection, self.system, coefficients)
             truth = (rng.random(log_odds.shape) < expit(log_odds)).astype(np.float64)
             truth[rows] = known[rows, None]
             yield truth

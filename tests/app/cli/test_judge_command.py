@@ -40,20 +40,21 @@ def test_the_workflow_of_the_example_runs(verdicts: Path, capsys: Captured) -> N
     program, *arguments = shlex.split(command[1])
     assert program == "raterlens"
     assert (
-        main(["judge", str(verdicts), "--known", "human_label", "--save", "judges/fit.json"]) == GATE_FAILED
+        main(["judge", str(verdicts), "--known", "human_label", "--save", "judges/judges.json"])
+        == GATE_FAILED
     )
     assert main(arguments) == GATE_FAILED
     shown = capsys.readouterr().out
-    assert "960 verdicts on 240 pieces of work by 4 raters" in shown
-    assert "3 of 4 judges can be trusted (sharpness at least 0.5)" in shown
-    assert "Share of good work by system, as if nobody erred" in shown
+    assert "as 60 known answers and 960 verdicts tell it" in shown
+    assert "0 of 4 judges can be trusted (capability at least 0.5); 3 not certain" in shown
+    assert "Pass rate by system" in shown
     comment = Path("comment.md").read_text()
-    assert comment.startswith("### Raterlens: 3 of 4 judges can be trusted")
-    assert "| candidate |" in comment
+    assert comment.startswith("### Raterlens: 0 of 4 judges can be trusted")
+    assert "- candidate: 0." in comment
     assert "No judge has changed since the last run beyond chance." in comment
     suite = ElementTree.parse("judges.xml").getroot()
     assert suite.get("failures") == "1"
-    assert json.loads(Path("fit.json").read_text())["model"] == "gmf"
+    assert json.loads(Path("judges.json").read_text())["format"] == "raterlens judges"
 
 
 def test_all_trusted_is_exit_code_0_and_json_is_alone(verdicts: Path, capsys: Captured) -> None:
@@ -61,6 +62,7 @@ def test_all_trusted_is_exit_code_0_and_json_is_alone(verdicts: Path, capsys: Ca
     assert main(command) == DONE
     content = json.loads(capsys.readouterr().out)
     assert content["passed"] is True
+    assert content["decided_by"] == "interval"
     assert [row["judge"] for row in content["judges"]] == ["large", "large-strict"]
     assert content["n_known"] == 60
 
@@ -88,17 +90,51 @@ def test_a_wrong_column_writes_nothing(verdicts: Path, capsys: Captured) -> None
     assert not Path("comment.md").exists()
 
 
-def test_check_is_the_same_gate(verdicts: Path, capsys: Captured) -> None:
-    options = [
-        str(verdicts),
-        "--known",
-        "human_label",
-        "--min-sharpness",
-        "0.5",
-        "--reference",
-        "perfect",
-        "--json",
-    ]
-    assert main(["check", *options]) == main(["judge", *options]) == GATE_FAILED
-    checked, judged = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    assert judged["gate"]["checks"] == checked["checks"]
+def test_the_first_run_has_no_baseline_and_goes_on(verdicts: Path, capsys: Captured) -> None:
+    command = ["judge", str(verdicts), "--known", "human_label", "--only", "large", "--baseline", "none.json"]
+    assert main(command) == DONE
+    assert "Since the last run" not in capsys.readouterr().out
+
+
+def test_a_folder_of_tables(verdicts: Path) -> None:
+    command = ["judge", str(verdicts), "--known", "human_label", "--by", "system", "--out", "found", "--json"]
+    assert main(command) == GATE_FAILED
+    names = {path.name for path in Path("found").iterdir()}
+    assert names == {"judges.csv", "labels.csv", "systems.csv", "differences.csv", "slices.csv"}
+    labels = Path("found/labels.csv").read_text().splitlines()
+    assert labels[0] == "student,item,label,probability,n_judges,known,needs_person"
+    assert len(labels) == 241
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--min-sharpness", "0.5"],
+            "--min-sharpness is a bound of fits; with known answers, give --min-capability",
+        ),
+        (["--model", "tfm"], "--model is an option of fits, and judges with known answers need none"),
+        (["--min-accuracy", "80"], "--min-accuracy 80"),
+        (["--by-metric", "kappa"], "--by-metric kappa"),
+        (["--without", "nobody"], "nobody"),
+    ],
+)
+def test_options_that_do_not_go_with_known_answers(
+    verdicts: Path, capsys: Captured, options: list[str], said: str
+) -> None:
+    assert (
+        main(["judge", str(verdicts), "--known", "human_label", "--markdown", "c.md", *options]) == AT_FAULT
+    )
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not Path("c.md").exists()
+
+
+def test_ten_known_answers_are_too_few(verdicts: Path, capsys: Captured) -> None:
+    rows = [json.loads(line) for line in verdicts.read_text().splitlines()]
+    known = sorted({row["answer"] for row in rows if row["human_label"] is not None})[:10]
+    for row in rows:
+        row["human_label"] = row["human_label"] if row["answer"] in known else None
+    Path("few.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert main(["judge", "few.jsonl", "--known", "human_label"]) == AT_FAULT
+    assert "10 known answers" in (said := capsys.readouterr().err)
+    assert "look up at least 5 more" in said

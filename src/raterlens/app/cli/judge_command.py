@@ -30,6 +30,8 @@ from raterlens.base.text import Message, Option
 from raterlens.output.report.reproduce import Request
 
 if TYPE_CHECKING:
+    from raterlens.config import FitConfig, ReadConfig
+    from raterlens.judging.judge import JudgeReport
     from raterlens.output.bounds import Bounds
     from raterlens.output.judgement import Judgement
 
@@ -52,8 +54,37 @@ class JudgeOptions:
         str | None,
         Parameter(help="Column of groups (system): the share of good work in each, as if nobody erred."),
     ] = None
+    by_metric: Annotated[
+        str, Parameter(help="With known answers, sort judges by capability (J) or accuracy.")
+    ] = "capability"
+    min_accuracy: Annotated[
+        float | None, Parameter(help="With known answers: lowest expected accuracy, 0 to 1.")
+    ] = None
+    min_capability: Annotated[
+        float | None,
+        Parameter(
+            help="With known answers: lowest capability, sensitivity + specificity - 1 (0.5 by default)."
+        ),
+    ] = None
+    by_estimate: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            show_default=False,
+            help="With known answers: let the estimate decide, not the interval; judges near a bound may flip.",
+        ),
+    ] = False
+    without: Annotated[
+        str | None, Parameter(help="With known answers: leave out the verdicts of these judges (a,b).")
+    ] = None
     save: Annotated[
-        Path | None, Parameter(help="Also save the fit, as the --baseline of a later run.", group="Output")
+        Path | None, Parameter(help="Also save the result, as the --baseline of a later run.", group="Output")
+    ] = None
+    out: Annotated[
+        Path | None,
+        Parameter(
+            help="With known answers: a folder for judges.csv, labels.csv and systems.csv.", group="Output"
+        ),
     ] = None
 
 
@@ -86,12 +117,80 @@ def judge(
             ),
             option="known",
         )
+    if read.known is not None:
+        _check_known_route(config, files, bounds_of(bounds))
+        request = Request(file=str(file), read=read, fit=config, files={}, groups=_groups(asked, read))
+        return PASSED if _against_truth(request, bounds_of(bounds), asked, output).passed else GATE_FAILED
     if config.reference is None and "anchors" not in files:
         config = config.changed(reference="perfect")
-    groups = [] if asked.by in (None, "item", *read.names("item")) else [str(asked.by)]
     paths = {name: str(path) for name, path in files.items()}
-    request = Request(file=str(file), read=read, fit=config, files=paths, groups=groups)
+    request = Request(file=str(file), read=read, fit=config, files=paths, groups=_groups(asked, read))
     return PASSED if _judge(request, bounds_of(bounds), asked, output).passed else GATE_FAILED
+
+
+def _groups(asked: JudgeOptions, read: "ReadConfig") -> list[str]:
+    return [] if asked.by in (None, "item", *read.names("item")) else [str(asked.by)]
+
+
+def _check_known_route(config: "FitConfig", files: dict[str, Path], bounds: "Bounds") -> None:
+    """Raise on what only a fit of trusted raters takes: with known answers nothing is left to choose."""
+    for name in (*files, *config.given()):
+        raise OptionError(
+            Message(Option(name), " is an option of fits, and judges with known answers need none"),
+            Message("leave it out, or use raterlens fit or raterlens check with ", Option("known")),
+            option=name,
+        )
+    for name in bounds.given():
+        raise OptionError(
+            Message(Option(name), " is a bound of fits"),
+            Message(
+                "with known answers, give ",
+                Option("min_capability", 0.5),
+                " or ",
+                Option("min_accuracy", 0.8),
+            ),
+            option=name,
+        )
+
+
+def _against_truth(
+    request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput
+) -> "JudgeReport":
+    lighten_scipy()
+    # heavy, so not before it is needed
+    from raterlens.app.cli.terminal import Terminal
+    from raterlens.judging.judge import judge as measure
+    from raterlens.output import judge_files
+    from raterlens.pipeline.steps import Run
+
+    baseline = None if output.baseline is None else judge_files.read_baseline(output.baseline)
+    with watching("reading", request.file, unless=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.enter)
+        ratings, _, _ = read_study(request, run)
+        watch.enter("diagnosing")
+        by = None if asked.by is None else request.groups[0] if request.groups else "item"
+        found = measure(
+            ratings,
+            by=by,
+            by_metric=asked.by_metric,
+            min_accuracy=asked.min_accuracy,
+            min_capability=asked.min_capability,
+            confident=not asked.by_estimate,
+            without=several("without", asked.without) or (),
+            raters=bounds.raters,
+        )
+    moved = judge_files.changes(found, baseline)
+    output.write(judge_files.markdown(found, moved, baseline is not None), judge_files.junit(found))
+    content = judge_files.to_json(found, moved)
+    if asked.save is not None:
+        write_text(asked.save, content, "save")
+    if asked.out is not None:
+        judge_files.write_folder(found, asked.out)
+    if output.json:
+        print_json(content)
+    else:
+        Terminal().judges(found, moved)
+    return found
 
 
 def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput) -> "Judgement":

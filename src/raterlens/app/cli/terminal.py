@@ -17,6 +17,7 @@ from raterlens.output.report.reproduce import as_flag
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings
     from raterlens.facade import Fit
+    from raterlens.judging.judge import JudgeReport
     from raterlens.output.gate import Gate
     from raterlens.output.judgement import Judgement
     from raterlens.ratings.coded import Ratings
@@ -137,6 +138,31 @@ class Terminal:
             self._item(printable(line.strip()))
         self._items((*gate.changed, *gate.notes))
 
+    def judges(self, found: "JudgeReport", moved: list[str]) -> None:
+        """Every judge against the truth, pass rates, and what else there is to know."""
+        from raterlens.output import judge_files  # heavy, so not before it is needed
+
+        self._items(found.notes)
+        self._heading(found.headline())
+        self._line(judge_files.basis(found))
+        self._table(*judge_files.columns(found))
+        if found.by is not None:
+            self._heading(f"Pass rate by {found.by}")
+            for line in judge_files.system_lines(found):
+                self._line(printable(line))
+        self._bullets("Besides", found.sentences())
+        self._bullets("Since the last run", moved)
+
+    def _table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for place, heading in enumerate(headings):
+            table.add_column(
+                heading, overflow="fold", justify="left" if place in (0, len(headings) - 1) else "right"
+            )
+        for row in rows:
+            table.add_row(*(Text(self._text(printable(text)[:LONGEST])) for text in row))
+        self._console.print(table)
+
     def judgement(self, found: "Judgement", ratings: "Ratings") -> None:
         """Which judges can be trusted, why not, who may stand in for people, and shares of good work."""
         self._line(
@@ -147,15 +173,7 @@ class Terminal:
         self._items(found.gate.notes)
         self._heading(found.headline())
         self._line(f"{found.basis()}.")
-        headings, rows = found.columns()
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for place, heading in enumerate(headings):
-            table.add_column(
-                heading, overflow="fold", justify="left" if place in (0, len(headings) - 1) else "right"
-            )
-        for row in rows:
-            table.add_row(*(Text(self._text(printable(text)[:LONGEST])) for text in row))
-        self._console.print(table)
+        self._table(*found.columns())
         self._bullets("Not trusted", found.reasons())
         if found.replacements:
             self._heading("May they stand in for a person?")

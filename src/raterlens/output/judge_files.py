@@ -1,0 +1,181 @@
+"""What `rl.judge` found, for people and other programs: cells of a table, Markdown, JUnit, JSON, a folder of csv."""
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import InputError
+from raterlens.base.text import counted, interval, number, printable
+from raterlens.judging.judge import METRICS, JudgeReport
+from raterlens.output.gate_files import cell
+
+FORMAT = "raterlens judges"
+_HEADINGS = (
+    "Judge",
+    "Capability",
+    "95 % interval",
+    "Accuracy",
+    "95 % interval",
+    "Right on known",
+    "Expected",
+    "Verdict",
+)
+
+
+def columns(report: JudgeReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings, and the cells of every judge, as text."""
+    return _HEADINGS, [_cells(row) for row in report.tables["judges"].iter_rows(named=True)]
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    measured = [
+        text
+        for name in METRICS
+        for text in (number(row[name]), interval(row[f"{name}_low"], row[f"{name}_high"]))
+    ]
+    right = f"{number(row['right'])} of {row['n_known']:,}" if row["n_known"] else ""
+    return (
+        str(row["judge"]),
+        *measured,
+        right,
+        number(row["expected"]) if row["n_known"] else "",
+        row["verdict"],
+    )
+
+
+def basis(report: JudgeReport) -> str:
+    """What the numbers rest on."""
+    return (
+        f"Measured against the truth, as {counted(report.n_known, 'known answer')} and "
+        f"{counted(report.n_verdicts, 'verdict')} tell it."
+    )
+
+
+def system_lines(report: JudgeReport) -> list[str]:
+    """Pass rates per system, one line each."""
+    if report.by is None:
+        return []
+    return [
+        f"{row[report.by]}: {number(row['rate'])} ({interval(row['low'], row['high'])}), judges pass "
+        f"{number(row['observed'])}; rank {row['rank_low']} to {row['rank_high']}; {row['n']:,} answers, "
+        f"{row['known']:,} known"
+        for row in report.tables["systems"].iter_rows(named=True)
+    ]
+
+
+def changes(report: JudgeReport, baseline: dict[str, Any] | None) -> list[str]:
+    """Judges who moved since an earlier run beyond chance: the intervals do not overlap."""
+    if baseline is None:
+        return []
+    before = {row["judge"]: row for row in baseline["judges"]}
+    met = [
+        (row, before[row["judge"]])
+        for row in report.tables["judges"].iter_rows(named=True)
+        if row["judge"] in before
+    ]
+    return [
+        f"{now['judge']}: {name} {number(then[name])} -> {number(now[name])}"
+        for now, then in met
+        for name in METRICS
+        if now[f"{name}_low"] > then[f"{name}_high"] or now[f"{name}_high"] < then[f"{name}_low"]
+    ]
+
+
+def read_baseline(path: Path) -> dict[str, Any] | None:
+    """The judges of an earlier run; None where there has been none: the first run has nothing to compare with."""
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(content["format"])
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path.name!r} is not what raterlens judge saves",
+            "give a file that --save wrote",
+            option="baseline",
+        ) from error
+    return dict(content)
+
+
+def markdown(report: JudgeReport, moved: list[str], compared: bool) -> str:
+    """For a pull request."""
+    headings, rows = columns(report)
+    lines = [f"### Raterlens: {cell(report.headline())}", "", cell(basis(report)), ""]
+    lines += [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}"]
+    lines += [f"| {' | '.join(cell(text) for text in row)} |" for row in rows]
+    if systems := system_lines(report):
+        lines += ["", f"Pass rate by {cell(report.by)}:", "", *(f"- {cell(text)}" for text in systems)]
+    lines += ["", *(f"- {cell(text)}" for text in report.sentences())]
+    if moved:
+        lines += ["", "Since the last run:", "", *(f"- {cell(text)}" for text in moved)]
+    elif compared:
+        lines += ["", "No judge has changed since the last run beyond chance."]
+    return "\n".join(lines) + "\n"
+
+
+def junit(report: JudgeReport) -> str:
+    """One test case per judge; what is not certain passes, with its numbers in the output."""
+    judges = report.tables["judges"]
+    suite = ElementTree.Element(
+        "testsuite", name="raterlens", tests=str(judges.height), failures=str(len(report.failed)), errors="0"
+    )
+    for row in judges.iter_rows(named=True):
+        name = printable(str(row["judge"]))
+        case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name=name)
+        text = printable(_sentence(row, report))
+        if row["verdict"] == "not trusted":
+            ElementTree.SubElement(case, "failure", message=text)
+        else:
+            ElementTree.SubElement(case, "system-out").text = text
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _sentence(row: dict[str, Any], report: JudgeReport) -> str:
+    """ "mini: capability 0.38 (0.23-0.52), needs 0.5; not trusted"."""
+    measured = ", ".join(
+        f"{name} {number(row[name])} ({interval(row[f'{name}_low'], row[f'{name}_high'])}), needs {bound:g}"
+        for name, bound in report.bounds.items()
+    )
+    known = (
+        f"; right on {number(row['right'])} of {row['n_known']:,} known answers, expected {number(row['expected'])}"
+        if row["n_known"]
+        else ""
+    )
+    return f"{row['judge']}: {measured}{known}; {row['verdict']}"
+
+
+def to_json(report: JudgeReport, moved: list[str]) -> str:
+    """For other programs, and the baseline of a later run."""
+    content = {
+        "format": FORMAT,
+        "version": 1,
+        "passed": report.passed,
+        "bounds": dict(report.bounds),
+        "decided_by": "interval" if report.confident else "estimate",
+        "n_known": report.n_known,
+        "effective_judges": report.effective_judges.given_truth,
+        "keep": list(report.keep),
+        "judges": _plain(report.tables["judges"]),
+        "systems": _plain(report.tables["systems"]) if report.by else None,
+        "differences": _plain(report.tables["differences"]) if report.by else None,
+        "changes": moved,
+        "sentences": report.sentences(),
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def write_folder(report: JudgeReport, folder: Path) -> None:
+    """`judges.csv`, `labels.csv` and, by system, `systems.csv`, `differences.csv` and `slices.csv`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in report.tables.items():
+        write_whole(folder / f"{name}.csv", table.write_csv, option="out")
+
+
+def _plain(table: pl.DataFrame) -> list[dict[str, Any]]:
+    return table.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
