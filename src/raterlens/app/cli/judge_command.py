@@ -156,7 +156,6 @@ def _check_known_route(config: "FitConfig", files: dict[str, Path], bounds: "Bou
 def _against_truth(
     request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput
 ) -> "JudgeReport":
-    lighten_scipy()
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.judging.judge import judge as measure
