@@ -143,7 +143,10 @@ def check(case: Case, folder: Path) -> str:
         return "done"
     if code not in KILLED:
         _complained(code, said)
-        _all_or_nothing(case["run"], files(work), old, new)
+        assert _visible(files(work)) == files(work), (
+            f"left behind: {sorted({*files(work)} - {*_visible(files(work))})}"
+        )
+    _all_or_nothing(case["run"], _visible(files(work)), old, new)
     if (work / "so-far").exists():
         words = [*words, "--resume"]
     code, said = run(words, work)
@@ -179,8 +182,7 @@ def _complained(code: int, said: str) -> None:
 
 
 def _all_or_nothing(name: str, found: Files, old: Files, new: Files) -> None:
-    """Where nobody killed it, a command cleans up; results belong together."""
-    assert _visible(found) == found, f"left behind: {sorted(set(found) - set(_visible(found)))}"
+    """Results belong together, even after a kill."""
     if name not in SEVERAL:
         kept = {file: content for file, content in found.items() if file != "so-far"}
         assert kept in (old, new), f"half of the results: {_differing(kept, old)}"

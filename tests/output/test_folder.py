@@ -1,6 +1,8 @@
 """Results in a folder: all files or none, nothing else touched."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import polars as pl
 import pytest
 
 import raterlens.output.report
+from raterlens.base import drafts
 from raterlens.base.errors import OptionError
 from raterlens.output.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
 from raterlens.output.report.reproduce import Reproduction
@@ -168,8 +171,97 @@ def test_where_one_file_cannot_be_put_in_place_none_is(
         replace(source, place)
 
     monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(drafts, "_replace_folder", lambda *_: False)
     with pytest.raises(OSError, match="No space left"):
         write_results(fit, out)
     assert [path.name for path in tmp_path.iterdir()] == ["results"] * earlier
     if earlier:
         assert {path.name: path.read_text() for path in out.iterdir()} == dict.fromkeys(FILES, "earlier")
+
+
+SLOW_WRITER = """
+import sys, time
+from pathlib import Path
+from raterlens.base.drafts import lock_folder
+with lock_folder(Path(sys.argv[1])):
+    print(flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_command_is_told_who_is_writing(fit: Any, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    with subprocess.Popen([sys.executable, "-c", SLOW_WRITER, str(out)], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(
+            OptionError, match=rf"process {other.pid} is writing there; wait until it is done"
+        ):
+            write_results(fit, out)
+        other.kill()
+    write_results(fit, out)
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+def test_the_folder_is_exchanged_as_a_whole(fit: Any, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    write_results(fit, out)
+    (out / "notes.txt").write_text("mine")
+    before = out.stat().st_ino, (out / "notes.txt").stat().st_ino
+    write_results(fit, out)
+    assert out.stat().st_ino != before[0]
+    assert (out / "notes.txt").stat().st_ino == before[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+
+
+@pytest.mark.parametrize("kind", ["folder inside", "link", "here"])
+def test_a_folder_that_cannot_be_exchanged_is_filled_file_by_file(
+    fit: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, out = tmp_path / "place", tmp_path / "results"
+    if kind == "link":
+        place.mkdir()
+        out.symlink_to(place)
+    else:
+        (out / "sub").mkdir(parents=True)
+        (out / "sub" / "mine").write_text("mine")
+    if kind == "here":
+        monkeypatch.chdir(out)
+    before = out.stat().st_ino
+    for _ in range(2):
+        write_results(fit, Path() if kind == "here" else out)
+    assert out.stat().st_ino == before
+    assert {*FILES} <= {path.name for path in out.iterdir()}
+    assert out.is_symlink() == (kind == "link")
+    assert kind == "link" or (out / "sub" / "mine").read_text() == "mine"
+    assert not list(tmp_path.rglob(".raterlens-*"))
+
+
+MIXED = """
+import os, signal, sys
+from pathlib import Path
+from raterlens.base.drafts import draft_folder, replace_files
+out, at = Path(sys.argv[1]), int(sys.argv[2])
+calls = 0
+def stop(*seen):
+    global calls
+    calls += seen[0] in ("os.rename", "os.link", "os.mkdir", "os.remove", "ctypes.dlsym")
+    if calls == at:
+        os.kill(os.getpid(), signal.SIGKILL)
+with draft_folder(out.parent) as draft:
+    for name in "abc":
+        (draft / name).write_text("new")
+    sys.addaudithook(stop)
+    replace_files(draft, out, ["a", "b", "c"], ["d"])
+"""
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_kill_at_any_step_leaves_all_old_or_all_new(tmp_path: Path, at: int) -> None:
+    out = tmp_path / "results"
+    out.mkdir()
+    for name in "abd":
+        (out / name).write_text("old")
+    subprocess.run([sys.executable, "-c", MIXED, str(out), str(at)], check=False)
+    found = {path.name: path.read_text() for path in out.iterdir()}
+    assert found in (dict.fromkeys("abd", "old"), dict.fromkeys("abc", "new"))

@@ -1,10 +1,14 @@
-"""Files that appear when they are whole, drafted in hidden folders beside their place."""
+"""Files and folders that appear when they are whole, drafted in hidden folders beside their place."""
 
+import ctypes
 import os
 import shutil
+import signal
 import stat
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -70,6 +74,157 @@ def _locked(folder: Path) -> Iterator[bool]:
         os.close(handle)
 
 
+@contextmanager
+def lock_folder(out: Path) -> Iterator[None]:
+    """Keep other commands from writing to `out`; raise where one does, naming its process."""
+    place = out.absolute().parent
+    lock = place / f"{PREFIX}lock-{out.absolute().name}"
+    if fcntl is None or not place.is_dir() or not os.access(place, os.W_OK):
+        yield
+        return
+    with open(os.open(lock, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OptionError(
+                f"cannot write results to '{out}': process {file.read().strip() or '(starting)'} is writing there",
+                "wait until it is done, or give another folder",
+                value=str(out),
+                option="out",
+            ) from None
+        except OSError:  # a file system without locks
+            yield
+            return
+        file.write(str(os.getpid()))
+        file.flush()
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def replace_files(draft: Path, out: Path, files: Collection[str], stale: Collection[str] = ()) -> None:
+    """Replace `files` of the folder `out` by those in `draft` and remove the `stale` ones: all of it or nothing.
+
+    The folder is exchanged for a new one that also has (as hard links) whatever else was in it: at no moment does it
+    hold a mixture, not even after a power cut. Where that is not possible (it has folders of its own, or is a link or
+    a mount) files are replaced one by one while Ctrl-C and SIGTERM wait, and put back if one fails.
+    """
+    for file in files:
+        _to_disk(draft / file)
+    with _signals_wait():
+        if not out.exists():
+            out.parent.mkdir(parents=True, exist_ok=True)
+        if not _replace_folder(draft, out, files, stale):
+            _replace_one_by_one(draft, out, files, stale)
+    _to_disk(out.absolute().parent)
+
+
+def can_be_exchanged(out: Path) -> bool:
+    """Whether a folder may be replaced by another: it is new, or no link, no mount, and nobody's working folder."""
+    place = out.absolute()
+    if not os.access(next(folder for folder in place.parents if folder.exists()), os.W_OK):
+        return False
+    here = Path.cwd()
+    return not (out.is_symlink() or os.path.ismount(out) or here.is_relative_to(place.resolve()))
+
+
+def _replace_folder(draft: Path, out: Path, files: Collection[str], stale: Collection[str]) -> bool:
+    """Whether the folder could be exchanged as a whole."""
+    if not can_be_exchanged(out):
+        return False
+    new = draft / "new"
+    new.mkdir()
+    try:
+        if out.exists():
+            shutil.copystat(out, new)
+            for entry in out.iterdir():
+                if entry.name not in files and entry.name not in stale:
+                    os.link(entry, new / entry.name, follow_symlinks=False)
+        for file in files:
+            os.link(draft / file, new / file)
+        _to_disk(new)
+        if not out.exists():
+            os.rename(new, out)
+        elif not _exchange(new, out):
+            return False
+    except OSError:  # no hard links, a folder inside, or a folder that must not be moved
+        shutil.rmtree(new, ignore_errors=True)
+        return False
+    return True
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step, as Linux can since 2014 (renameat2); whether it could be done."""
+    if sys.platform != "linux":
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        swap = ctypes.CDLL(None).renameat2
+    except AttributeError:  # a C library without it
+        return False
+    return bool(swap(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def _replace_one_by_one(draft: Path, out: Path, files: Collection[str], stale: Collection[str]) -> None:
+    new = not out.exists()
+    out.mkdir(parents=True, exist_ok=True)
+    earlier = draft / "earlier"
+    earlier.mkdir()
+    done: list[str] = []
+    try:
+        for file in files:
+            if (out / file).exists():
+                shutil.copy2(out / file, earlier / file)
+        for file in files:
+            os.replace(draft / file, out / file)
+            done.append(file)
+    except OSError:
+        for file in done:
+            with suppress(OSError):
+                if (earlier / file).exists():
+                    os.replace(earlier / file, out / file)
+                else:
+                    (out / file).unlink()
+        with suppress(OSError):
+            if new:
+                out.rmdir()
+        raise
+    for file in stale:
+        (out / file).unlink(missing_ok=True)
+    _to_disk(out)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Ctrl-C and SIGTERM are answered afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
+
+
+def _to_disk(path: Path) -> None:
+    """A file, or the names in a folder, past a power cut; where the system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def write_whole(out: Path, write: Callable[[Path], object], option: str = "out") -> None:
     """Write a file by way of a draft: it appears when it is whole, and a failure leaves what was there."""
     try:
@@ -79,7 +234,9 @@ def write_whole(out: Path, write: Callable[[Path], object], option: str = "out")
             return
         with draft_folder(place.parent) as draft:
             write(draft / place.name)
+            _to_disk(draft / place.name)
             os.replace(draft / place.name, place)
+            _to_disk(place.parent)
     except Exception as error:
         if not isinstance(error, OSError) and OF_THE_SYSTEM not in str(error):
             raise

@@ -112,6 +112,7 @@ def _start_worker(shared: Any) -> None:
     global _shared
     _shared = shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -1,14 +1,17 @@
 """Results in a folder: checked before any work, written as a whole or not at all."""
 
-import os
-import shutil
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raterlens.base.drafts import draft_folder, reason, remove_abandoned
+from raterlens.base.drafts import (
+    can_be_exchanged,
+    draft_folder,
+    lock_folder,
+    reason,
+    remove_abandoned,
+    replace_files,
+)
 from raterlens.base.errors import OptionError
 from raterlens.base.meanwhile import meanwhile
 
@@ -68,14 +71,17 @@ def write_results(
     and results.xlsx where asked for.
 
     Files of these names are replaced, and those that only an earlier fit wrote are removed; anything else in the folder
-    is left alone. All are complete before the first one is put in place.
+    is left alone. All are complete and on disk before any is put in place, and the folder is exchanged as a whole.
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.output.report import render
     from raterlens.output.spreadsheet_cells import harmless
 
     check_folder(out)
-    with draft_folder(_existing(out)) as draft:
+    with (
+        draft_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
+        lock_folder(out),
+    ):
         with meanwhile(lambda: _write_fit(fit, draft)) as fit_is_written:
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
@@ -95,13 +101,12 @@ def write_results(
             warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))
             sheets = {} if document is None else document.files()
             write_workbook(warned, draft / WORKBOOK, {_SHEETS[file]: table for file, table in sheets.items()})
-        out.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(out.absolute().parent)  # of a run that was killed before there was this folder
+        remove_abandoned(
+            _existing(out.absolute().parent)
+        )  # of a run that was killed before there was this folder
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
-        again = (out / "fit.json").exists()
-        _put_in_place(draft, out, written)
-        for file in {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if again else ():
-            (out / file).unlink(missing_ok=True)
+        stale = {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if (out / "fit.json").exists() else set()
+        replace_files(draft, out, written, stale)
 
 
 def _write_fit(fit: "Fit", draft: Path) -> None:
@@ -114,30 +119,6 @@ def _write_fit(fit: "Fit", draft: Path) -> None:
         table = with_verdicts(fit) if part == "raters" else fit.table(part)
         harmless(table).write_csv(draft / f"{part}.csv")
     (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
-
-
-def _put_in_place(draft: Path, out: Path, files: Iterable[str]) -> None:
-    """Replace all of the files, or none: results belong together."""
-    earlier = draft / "earlier"
-    earlier.mkdir()
-    done: list[str] = []
-    try:
-        for file in files:
-            if (out / file).exists():
-                shutil.copy2(out / file, earlier / file)
-        for file in files:
-            os.replace(draft / file, out / file)
-            done.append(file)
-    except OSError:
-        for file in done:
-            with suppress(OSError):
-                if (earlier / file).exists():
-                    os.replace(earlier / file, out / file)
-                else:
-                    (out / file).unlink()
-        with suppress(OSError):
-            out.rmdir()  # where it is new
-        raise
 
 
 def _existing(path: Path) -> Path:

@@ -1,6 +1,8 @@
 """`raterlens fit`: what it shows, what it writes, and columns beside the model."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -285,3 +287,27 @@ def test_diagnostics_of_very_many_ratings_are_made_from_a_sample() -> None:
     assert 0 < some.n_ratings < ratings.n_ratings
     assert len(cut["groups"]["item"]) == some.n_ratings
     assert f"diagnostics use {some.n_ratings:,} of 2,000 ratings" in cautions[0]
+
+
+TERMINATED_WHEN_READ = """
+import os, signal, sys
+from raterlens.app.cli.start import command
+import raterlens.fitting
+def end(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.pause()
+raterlens.fitting.fit_as_clear = end
+raise SystemExit(command())
+"""
+
+
+def test_sigterm_says_what_was_saved_and_leaves_no_draft(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    command = [sys.executable, "-c", TERMINATED_WHEN_READ, "fit", str(table), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()) == (
+        143,
+        ["raterlens: ended by SIGTERM; nothing was saved. With --checkpoint FILE a fit can be resumed"],
+    )
+    assert not list(tmp_path.glob(".raterlens-*"))
+    assert not out.exists()

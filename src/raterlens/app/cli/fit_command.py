@@ -83,6 +83,7 @@ def fit(
         decide=deciding.decide,
         remark=deciding.remark,
     )
+    earlier = _stamp(output.out)
     try:
         with watching("reading", request.file, unless=output.quiet) as watch:
             show = _fit(request, work, output, watch)
@@ -90,11 +91,23 @@ def fit(
     except InputError as error:
         raise _with_command(error, request) from error
     except KeyboardInterrupt:
+        if (written := _stamp(output.out)) is not None and written != earlier:
+            raise KeyboardInterrupt(f"interrupted; the results in {output.out} are complete") from None
         if work.checkpoint is None or not work.checkpoint.exists():
+            kept = "" if earlier is None else f"; {output.out} has the earlier results"
             raise KeyboardInterrupt(
-                "interrupted; nothing was saved. With --checkpoint FILE a fit can be resumed"
+                f"interrupted; nothing was saved{kept}. With --checkpoint FILE a fit can be resumed"
             ) from None
         raise KeyboardInterrupt(f"interrupted; to resume: {request.command()} {work.resuming()}") from None
+
+
+def _stamp(out: Path | None) -> tuple[int, int] | None:
+    """What tells one fit.json in the folder from another; None where there is none."""
+    try:
+        found = (out or Path()) / "fit.json"
+        return None if out is None else (found.stat().st_ino, found.stat().st_mtime_ns)
+    except OSError:
+        return None
 
 
 def _with_command(error: InputError, request: Request) -> InputError:

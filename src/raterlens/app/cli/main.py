@@ -1,11 +1,13 @@
 """Run one command, and turn what goes wrong into one message and an exit code.
 
 Exit codes: 0 done; 2 the input is at fault (one message, nothing written); 3 a gate failed; 1 anything else;
-130 interrupted.
+130 interrupted; 143 ended by SIGTERM.
 """
 
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 
@@ -15,7 +17,7 @@ from raterlens.app.cli.commands import app
 from raterlens.app.cli.standard_output import discard_stdout, replace_unencodable
 from raterlens.base.errors import RaterlensError, missing_charts
 
-DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
 LEAST_SPACE = 2 << 30
 """Bytes of address space for numpy, polars and their threads."""
@@ -29,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # NumPy's documented switch: many virtual machines fetch each huge page from their host again, which takes longer.
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     code = DONE
+    _end_tidily()
     try:
         # A bare "-", standard input, would be taken for an option without a name.
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
@@ -49,7 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _unexpected(error)
         return _fail(str(message), AT_FAULT)
     except KeyboardInterrupt as interrupt:
-        return _fail(str(interrupt) or "interrupted", INTERRUPTED)
+        said = str(interrupt) or "interrupted"
+        if _ended:
+            return _fail(said.replace("interrupted", "ended by SIGTERM", 1), TERMINATED)
+        return _fail(said, INTERRUPTED)
     except BrokenPipeError:
         discard_stdout()
     except BaseException as error:
@@ -58,6 +64,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _unexpected(error)
     return code
+
+
+_ended: list[int] = []
+"""The SIGTERM that ended this process, once it has come."""
+
+
+def _end_tidily() -> None:
+    """On SIGTERM, end as on Ctrl-C: drafts are removed, and a message says what was saved."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _on_sigterm)
+
+
+def _on_sigterm(number: int, frame: object) -> None:
+    _ended.append(number)
+    raise KeyboardInterrupt
 
 
 def _too_little_space(tokens: Sequence[str]) -> str | None:
