@@ -31,7 +31,6 @@ SLOW_PLACES = (
     "tests/diagnostics/test_change.py",
     "tests/diagnostics/test_drift.py",
     "tests/diagnostics/test_flags.py",
-    "tests/diagnostics/test_shared_bias.py",
     "tests/engine/",
     "tests/estimation/test_checkpoint.py",
     "tests/likelihood/test_marginal.py::test_compiled",

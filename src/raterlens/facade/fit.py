@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
     from raterlens.diagnostics.monitoring import Monitoring
-    from raterlens.diagnostics.shared_bias import SharedBias
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
     from raterlens.inference.bootstrap import Bootstrap
@@ -335,35 +334,6 @@ class Fit(AssumptionTests):
         from raterlens.inference.worth_knowing import worth_knowing  # a fit alone does without
 
         return as_came(worth_knowing(self, ratings, n), self.backend)
-
-    def check_shared_bias(self, ratings: Ratings, *, trusted: Sequence[str]) -> "SharedBias":
-        """Compare what trusted raters see with what the others have in common.
-
-        Parameters
-        ----------
-        ratings
-            Those that were fitted.
-        trusted
-            Raters whose view defines ability, such as human experts. The more of them rate a student, the smaller the
-            bias that can be found.
-
-        Returns
-        -------
-        SharedBias
-            `found`, `summary()` and `raters`. What the others share need not be wrong: they may see something true
-            that the trusted raters miss. The check says that it is there, and how large it is.
-
-        Examples
-        --------
-        >>> import raterlens as rl
-        >>> ratings = rl.load_example()
-        >>> trusted = [rater for rater in ratings.raters if rater[:2] in ("AM", "BE")]
-        >>> rl.fit(ratings).check_shared_bias(ratings, trusted=trusted).found
-        False
-        """
-        from raterlens.diagnostics.shared_bias import check_shared_bias  # a fit alone does without
-
-        return check_shared_bias(self, ratings, trusted=trusted)
 
     def report(
         self,
