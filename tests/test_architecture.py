@@ -45,7 +45,6 @@ PUBLIC = {
     "raterlens.simulation.simulate:simulate",
     "raterlens.planning.plan:plan",
     "raterlens.reading.reader:read",
-    "raterlens.reading.packing:pack",
     "raterlens.judging.judge:judge",
     "raterlens.output.gate:gate",
     "raterlens.sklearn:RaterCapability.__init__",

@@ -10,6 +10,9 @@ from numbers import Real
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 
+OPEN = "?"
+"""In a proposal, what a word is worth that only a person knows."""
+
 
 def bands_text(bands: object, cut: float | None = None) -> str:
     """Where bands begin, ascending, as text; not beside a cut.
@@ -47,7 +50,7 @@ def bands_text(bands: object, cut: float | None = None) -> str:
     return ",".join(f"{edge:.12g}" for edge in edges)
 
 
-def map_text(worth: object) -> str:
+def map_text(worth: object, option: str = "map") -> str:
     """What words are worth, as text; a word that stands for a missing score is worth nothing.
 
     Examples
@@ -55,33 +58,40 @@ def map_text(worth: object) -> str:
     >>> map_text({"good": 1, "bad": 0, "absent": None}), map_text("good=1, bad=0")
     ('good=1,bad=0,absent=', 'good=1,bad=0')
     """
-    known = pairs(worth) if isinstance(worth, str) else worth
+    known = pairs(worth, option) if isinstance(worth, str) else worth
     if not isinstance(known, Mapping) or not known:
-        raise _no_map(worth)
+        raise _no_map(worth, option)
     line = io.StringIO()
     cells = []
     for word, value in known.items():
         if value is not None and not _is_finite(value):
-            raise _no_map(worth)
+            raise _no_map(worth, option)
         cells.append(f"{word}={'' if value is None else format(float(value), '.12g')}")
     csv.writer(line, lineterminator="").writerow(cells)
     return line.getvalue()
 
 
-def pairs(text: str) -> dict[str, float | None]:
+def pairs(text: str, option: str = "map") -> dict[str, float | None]:
     """Words and what they are worth, from text."""
     found: dict[str, float | None] = {}
     cells = between_commas(text)
     if cells is None:
-        raise _no_map(text)
+        raise _no_map(text, option)
     for cell in cells:
         word, equals, value = cell.strip().rpartition("=")
+        if value.strip() == OPEN:
+            raise OptionError(
+                Message(Option(option, text), f" leaves open what {word.strip()!r} is worth"),
+                f"write a number in place of each {OPEN}, or nothing for a missing score",
+                value=text,
+                option=option,
+            )
         try:
             found[word.strip()] = float(value) if value.strip() else None
         except ValueError:
-            raise _no_map(text) from None
+            raise _no_map(text, option) from None
         if not equals:
-            raise _no_map(text)
+            raise _no_map(text, option)
     return found
 
 
@@ -92,10 +102,10 @@ def _is_finite(value: object) -> bool:
         return False
 
 
-def _no_map(worth: object) -> OptionError:
+def _no_map(worth: object, option: str) -> OptionError:
     return OptionError(
-        Message(Option("map", worth), " does not say what words are worth"),
-        Message("give, for example, ", Option("map", "good=1,bad=0,absent=")),
+        Message(Option(option, worth), " does not say what words are worth"),
+        Message("give, for example, ", Option(option, "good=1,bad=0,absent=")),
         value=worth,
-        option="map",
+        option=option,
     )

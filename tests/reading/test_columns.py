@@ -24,8 +24,8 @@ from tests.support.reading_tables import LONG, assert_same, by_rows
 )
 def test_usual_names_are_recognised_and_said(student: str, rater: str, item: str, score: str) -> None:
     names = dict(zip(LONG.columns, (student, rater, item, score), strict=True))
-    ratings = read(LONG.rename(names).with_columns(comment=pl.lit("")))
-    assert_same(ratings, read(LONG))
+    ratings = read(LONG.rename(names).with_columns(comment=pl.lit("")), duplicates="keep")
+    assert_same(ratings, read(LONG, duplicates="keep"))
     assert ratings.notes == tuple(f"{role} column: {name!r} (recognised)" for role, name in names.items())
 
 
@@ -37,7 +37,7 @@ def test_a_usual_name_goes_before_a_less_usual_one() -> None:
 
 def test_columns_given_are_not_noted_nor_recognised_for_another_role() -> None:
     frame = LONG.rename({"item": "task"})
-    ratings = read(frame, student="student", rater=["rater", "task"], score="score")
+    ratings = read(frame, student="student", rater=["rater", "task"], score="score", duplicates="keep")
     assert ratings.items.to_list() == ["all"]
     assert ratings.notes == ("no item column: all ratings are of one item, 'all'",)
 

@@ -12,6 +12,8 @@ from raterlens.config import ReadConfig
 from raterlens.reading.packing import pack_ratings
 from tests.support.packed_tables import assert_same, table
 
+KEEP = {"duplicates": "keep"}
+
 
 def labelled(kind: str) -> pl.DataFrame:
     """Students whose labels are of another type."""
@@ -42,8 +44,8 @@ def pack(request):
 @pytest.mark.parametrize("kind", ["integer", "text", "digits", "float", "boolean", "date", "categorical"])
 def test_labels_of_every_type(kind, pack, tmp_path):
     labelled(kind).write_parquet(tmp_path / "table.parquet")
-    expected = rl.read(tmp_path / "table.parquet")
-    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")), expected)
+    expected = rl.read(tmp_path / "table.parquet", **KEEP)
+    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **KEEP)), expected)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +58,8 @@ def test_labels_of_every_type(kind, pack, tmp_path):
 )
 def test_cuts_combinations_and_facets(columns, pack, tmp_path):
     table().write_parquet(tmp_path / "table.parquet")
-    expected = rl.read(tmp_path / "table.parquet", **columns)
-    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns)), expected)
+    expected = rl.read(tmp_path / "table.parquet", **columns, **KEEP)
+    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns, **KEEP)), expected)
 
 
 def test_wide_tables(pack, tmp_path):
@@ -65,8 +67,8 @@ def test_wide_tables(pack, tmp_path):
     wide = wide.with_columns(style=pl.col("style").replace("2.0", "NA")).drop("score", "item")
     wide.write_parquet(tmp_path / "wide.parquet")
     columns = {"items": ["style", "plot"], "cut": 1}
-    expected = rl.read(tmp_path / "wide.parquet", **columns)
-    assert_same(rl.read(pack(tmp_path / "wide.parquet", tmp_path / "x.rlpack", **columns)), expected)
+    expected = rl.read(tmp_path / "wide.parquet", **columns, **KEEP)
+    assert_same(rl.read(pack(tmp_path / "wide.parquet", tmp_path / "x.rlpack", **columns, **KEEP)), expected)
 
 
 def test_a_table_without_items_and_one_from_csv(pack, tmp_path):
@@ -74,8 +76,8 @@ def test_a_table_without_items_and_one_from_csv(pack, tmp_path):
     frame.write_parquet(tmp_path / "table.parquet")
     frame.write_csv(tmp_path / "table.csv")
     for source in ("table.parquet", "table.csv"):
-        path = pack(tmp_path / source, tmp_path / "x.rlpack")
-        assert_same(rl.read(path), rl.read(tmp_path / source))
+        path = pack(tmp_path / source, tmp_path / "x.rlpack", **KEEP)
+        assert_same(rl.read(path), rl.read(tmp_path / source, **KEEP))
 
 
 def test_a_bad_score_is_answered_as_reading_does(pack, tmp_path):
@@ -84,9 +86,9 @@ def test_a_bad_score_is_answered_as_reading_does(pack, tmp_path):
     )
     frame.write_parquet(tmp_path / "table.parquet")
     with pytest.raises(InputError) as expected:
-        rl.read(tmp_path / "table.parquet")
+        rl.read(tmp_path / "table.parquet", **KEEP)
     with pytest.raises(InputError) as found:
-        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **KEEP)
     assert str(found.value) == str(expected.value)
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
@@ -94,7 +96,7 @@ def test_a_bad_score_is_answered_as_reading_does(pack, tmp_path):
 def test_nothing_is_written_where_nothing_can_be_estimated(pack, tmp_path):
     table().with_columns(score=pl.lit(1)).write_parquet(tmp_path / "table.parquet")
     with pytest.raises(InputError, match="so nothing can be estimated"):
-        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack")
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **KEEP)
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
 
 
@@ -107,7 +109,7 @@ def test_a_cut_can_be_given_when_reading(tmp_path):
     np.testing.assert_array_equal(rl.read(path, cut=2).score, whole.score[order])
     with pytest.raises(OptionError, match=r"cut=1, but 'x.rlpack' was packed with cut=2"):
         rl.read(path, cut=1)
-    with pytest.raises(OptionError, match="chosen when it was packed"):
+    with pytest.raises(OptionError, match="read when it was packed"):
         rl.read(path, student="pid")
 
 

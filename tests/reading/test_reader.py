@@ -50,7 +50,10 @@ FRAMES = {
     "pyarrow dictionary": lambda f: f.with_columns(pl.col(f.columns[1]).cast(pl.Categorical)).to_arrow(),
 }
 SHAPES = {
-    "long": (LONG, {"student": "student", "rater": "rater", "item": "item", "score": "score"}),
+    "long": (
+        LONG,
+        {"student": "student", "rater": "rater", "item": "item", "score": "score", "duplicates": "keep"},
+    ),
     "wide": (WIDE, {"student": "pid", "rater": "judge", "items": ["style", "plot"], "cut": 3}),
 }
 
@@ -86,7 +89,7 @@ def test_parquet_gives_the_same_ratings(shape: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig", "latin-1"])
 def test_other_encodings(encoding: str, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(as_csv(LONG).encode(encoding))
-    assert_same(read(tmp_path / "x.csv", encoding=encoding), read(LONG))
+    assert_same(read(tmp_path / "x.csv", encoding=encoding, duplicates="keep"), read(LONG, duplicates="keep"))
 
 
 def test_what_is_read_is_what_was_written() -> None:
@@ -124,10 +127,10 @@ def test_the_order_of_rows_never_matters(rows: list[tuple], shuffled) -> None:
     certain = [("1", "AM", "a", 0), ("2", "BE", "b", 1)]
     schema = {"student": pl.String, "rater": pl.String, "item": pl.String, "score": pl.Int64}
     table = pl.DataFrame(certain + rows, schema=schema, orient="row").with_row_index("entry")
-    one = read(table, as_written=True)
+    one = read(table, as_written=True, duplicates="keep")
     order = list(range(len(rows) + 2))
     shuffled.shuffle(order)
-    other = read(table[order], as_written=True)
+    other = read(table[order], as_written=True, duplicates="keep")
     for name in ("students", "raters", "items"):
         assert getattr(one, name).to_list() == getattr(other, name).to_list()
     codes = [np.column_stack([r.student, r.rater, r.item, r.score]) for r in (one, other)]
@@ -152,7 +155,8 @@ def test_the_writing_data() -> None:
     assert (ratings.n_students, ratings.n_raters, ratings.n_items, ratings.n_ratings) == (363, 16, 5, 7260)
     assert ratings.raters[0] == "AM:Family"
     (note,) = ratings.notes
-    assert note.startswith("41 of 1,452 rows are copies: line 15 repeats line 14 ")
+    assert note.startswith("381 rows with the student, rater and item of an earlier one (the first: line 4, ")
+    assert "kept as repeated ratings" in note
 
 
 def test_a_line_of_totals_is_no_rating():

@@ -1,10 +1,12 @@
-"""Rows that stand in a table twice are kept, counted and shown."""
+"""Several ratings of a student by the same rater on the same item: told, asked about, or kept as meant."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from raterlens.app.cli.main import main
+from raterlens.base.errors import InputError
+from raterlens.reading.proposals.findings import UncertainError
 from raterlens.reading.reader import read
 from raterlens.reading.repeated_rows import rows_alike
 
@@ -17,21 +19,76 @@ TABLE = pl.DataFrame(
         "date": ["May 4", "May 4", "May 4", "May 5", "May 5", "May 5", "May 5"],
     }
 )
-ADVICE = "All are kept, as a rating may be repeated on purpose; if it was by mistake, remove the copies"
 
 
-def about_copies(table: pl.DataFrame, **arguments: object) -> list[str]:
-    return [note for note in read(table, **arguments).notes if "cop" in note]
+def about(table: pl.DataFrame, **arguments: object) -> list[str]:
+    return [note for note in read(table, **arguments).notes if "of an earlier one" in note]
 
 
 def again(table: pl.DataFrame, *rows: int) -> pl.DataFrame:
     return pl.concat([table, *(table[row] for row in rows)])
 
 
-def test_a_copy_is_kept_and_shown():
-    (note,) = about_copies(again(TABLE, 2))
-    assert note.startswith(f"1 of 8 ratings is a copy: row 8 repeats row 3 in every column. {ADVICE}")
-    assert read(again(TABLE, 2)).n_ratings == 6
+def many(n: int = 30) -> pl.DataFrame:
+    """Two raters each of n students."""
+    students = [f"s{k // 2:02}" for k in range(2 * n)]
+    return pl.DataFrame(
+        {"student": students, "rater": ["Ann", "Bob"] * n, "score": [k * 7 % 5 for k in range(2 * n)]}
+    )
+
+
+def test_a_program_is_told_of_repeats_and_keeps_them():
+    (note,) = about(again(many(), 2))
+    assert note.startswith(
+        "1 row with the student, rater and item of an earlier one (the first: row 61, which repeats row 3)"
+    )
+    assert "1 with the same score: all kept" in note
+    assert read(again(many(), 2)).n_ratings == 61
+    assert read(again(many(), 2), duplicates="first").n_ratings == 60
+
+
+def test_copies_in_a_file_are_a_question_whose_answer_leaves_them_out(tmp_path):
+    again(many(), 2, 5).write_csv(tmp_path / "r.csv")
+    with pytest.raises(
+        UncertainError, match=r"2 rows with .*line 62, which repeats line 4.*2 with the same score"
+    ) as caught:
+        read(tmp_path / "r.csv")
+    assert read(tmp_path / "r.csv", **caught.value.proposal.config.given()).n_ratings == 60
+    assert read(tmp_path / "r.csv", duplicates="keep").n_ratings == 62
+    with pytest.raises(InputError, match="2 rows with"):
+        read(tmp_path / "r.csv", duplicates="refuse")
+
+
+def test_conflicting_copies_are_counted_apart_and_kept_unless_told_otherwise(tmp_path):
+    other = many()[[2, 5]].with_columns(score=(pl.col("score") + 1) % 5)
+    pl.concat([many(), other, many()[7]]).write_csv(tmp_path / "r.csv")
+    with pytest.raises(
+        UncertainError, match="1 with the same score, 2 with another; proposal: all kept"
+    ) as caught:
+        read(tmp_path / "r.csv")
+    assert caught.value.proposal.config.duplicates == "keep"
+    first = read(tmp_path / "r.csv", duplicates="first")
+    assert first.table().sort("student", "rater")["score"].to_list() == many()["score"].to_list()
+
+
+@pytest.mark.parametrize("column", ["date", "topic", "session"])
+def test_repeats_that_an_occasion_tells_apart_are_meant(column, tmp_path):
+    table = many().with_columns(pl.lit("first").alias(column))
+    later = table[[2, 5]].with_columns(pl.lit("second").alias(column))
+    pl.concat([table, later]).write_csv(tmp_path / "r.csv")
+    assert read(tmp_path / "r.csv").n_ratings == 62
+
+
+def test_many_repeats_are_repeated_ratings(tmp_path):
+    pl.concat([many()] * 3).write_csv(tmp_path / "r.csv")
+    ratings = read(tmp_path / "r.csv")
+    assert ratings.n_ratings == 180
+    assert any("kept as repeated ratings" in note for note in ratings.notes)
+
+
+def test_rows_without_a_label_or_a_score_are_no_repeats():
+    unscored = TABLE.with_columns(score=pl.when(pl.col("student") != "s2").then("score"))
+    assert about(again(unscored, 2, 5)) == []
 
 
 @pytest.mark.parametrize("row", [None, 0, 17, 39])
@@ -47,52 +104,6 @@ def test_a_table_in_order_is_searched_by_stretches(row, in_order):
     assert rows_alike([rows[:, 0], rows[:, 1]], block=7).tolist() == expected
 
 
-def test_every_copy_counts():
-    (note,) = about_copies(again(TABLE, 1, 1, 3))
-    assert note.startswith("3 of 10 ratings are copies: row 8 repeats row 2 ")
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"date": "June 1"},  # rated again on another day, though nobody asked for the date
-        {"score": 3},  # another score, though the same verdict after the cut
-        {"rater": "Cid"},
-        {"student": "s4"},
-        {"item": "style"},
-    ],
-)
-def test_a_row_that_differs_anywhere_is_no_copy(row):
-    other = pl.DataFrame([TABLE.row(2, named=True) | row])
-    assert about_copies(pl.concat([TABLE, other]), cut=2) == []
-
-
-def test_rows_without_a_label_or_a_score_are_left_out_anyway():
-    unscored = TABLE.with_columns(score=pl.when(pl.col("student") != "s2").then("score"))
-    assert about_copies(again(unscored, 2, 5)) == []
-
-
-def test_one_row_an_essay_is_a_copy_where_every_item_is_alike():
-    essays = pl.DataFrame(
-        {
-            "student": [1, 2, 1, 1],
-            "rater": ["Ann", "Bob", "Ann", "Ann"],
-            "plot": [0, 1, 0, 0],
-            "style": [1, None, 1, 0],
-        }
-    )
-    (note,) = about_copies(essays, items=["plot", "style"])
-    assert note.startswith("1 of 4 rows is a copy: row 3 repeats row 1 ")
-
-
-def test_a_column_for_each_rater():
-    marks = pl.DataFrame({"student": [1, 2, 1], "Mark Ann": [0, 1, 0], "Mark Bob": [1, 1, 1]})
-    (note,) = about_copies(marks, student="student", wide="Mark {rater}")
-    assert note.startswith(
-        "2 of 6 ratings are copies: row 3, column 'Mark Ann' repeats row 1, column 'Mark Ann' "
-    )
-
-
 def test_a_rating_that_the_file_itself_counts_several_times(tmp_path):
     control = tmp_path / "panel.facets"
     control.write_text(
@@ -102,12 +113,13 @@ def test_a_rating_that_the_file_itself_counts_several_times(tmp_path):
     )
     ratings = read(control)
     assert ratings.n_ratings == 6
-    assert not any("cop" in note for note in ratings.notes)
+    assert not any("of an earlier one" in note for note in ratings.notes)
 
 
-def test_the_commands_say_so(tmp_path, capsys):
+def test_the_command_asks(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
-    again(TABLE, 2).write_csv(path)
-    main(["check", str(path), "--cut", "2"])
+    again(many(), 2).write_csv(path)
+    assert main(["check", str(path)]) == 2
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1 of 8 ratings is a copy: line 9 repeats line 4 in every column." in shown
+    assert "copies left out (otherwise: --duplicates keep)" in shown
+    assert "--duplicates first" in shown

@@ -68,5 +68,5 @@ def test_packed_files_hold_neither_marks_nor_pieces(tmp_path) -> None:
         pack_ratings(table, tmp_path / "a.rlpack", ReadConfig(trusted_column="expert"))
     packed = rl.pack(table.drop("expert"), tmp_path / "b.rlpack")
     for option in ("trusted_column", "piece"):
-        with pytest.raises(OptionError, match="columns were chosen when it was packed"):
+        with pytest.raises(OptionError, match="ratings were read when it was packed"):
             rl.read(packed, **{option: "expert"})

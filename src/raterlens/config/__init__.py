@@ -28,6 +28,7 @@ from raterlens.config.read_config import (
     ROW,
     Columns,
     ReadConfig,
+    marker_patterns,
     pattern_fields,
 )
 
@@ -54,5 +55,6 @@ __all__ = [
     "Scale",
     "SharedKind",
     "fit_config",
+    "marker_patterns",
     "pattern_fields",
 ]

@@ -1,8 +1,9 @@
 """The options of `rl.fit` as users give them, for editors and type checkers."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from raterlens.config.read_config import Columns
+from raterlens.config.read_config import Best, Columns, Duplicates
 
 
 class FurtherOptions(TypedDict, total=False):
@@ -30,8 +31,8 @@ class FurtherOptions(TypedDict, total=False):
     max_iterations: int
 
 
-class ColumnOptions(FurtherOptions, total=False):
-    """With those of `rl.read`, for a path or dataframe that is read first."""
+class ReadOptions(TypedDict, total=False):
+    """Options of `rl.read` as users give them."""
 
     student: Columns
     rater: Columns
@@ -42,11 +43,26 @@ class ColumnOptions(FurtherOptions, total=False):
     piece: str
     known: Any
     trusted_column: str
+    draw: str
+    group: str
+    known_cut: float
+    known_map: str | Mapping[str, float | None]
     cut: float
+    bands: str | Sequence[float]
+    map: str | Mapping[str, float | None]
     table: str
     wide: str
+    markers: str
+    pattern: str
+    best: Best
+    duplicates: Duplicates
+    as_written: bool
     format: str
     encoding: str
+
+
+class ColumnOptions(FurtherOptions, ReadOptions, total=False):
+    """With those of `rl.read`, for a path or dataframe that is read first."""
 
 
 class FitOptions(FurtherOptions, total=False):

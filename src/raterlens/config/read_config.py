@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
-from raterlens.base.errors import OptionError
+from raterlens.base.errors import OptionError, choose
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, shortened
 from raterlens.config.option_checks import check_names, check_switch, check_text, given_options
@@ -16,11 +16,13 @@ from raterlens.score_options import bands_text, map_text, pairs
 
 Columns = str | Sequence[str] | None
 """A column, several that are combined, or one to be recognised."""
+Best = Literal["high", "low"]
+Duplicates = Literal["keep", "first", "refuse"]
 LARGEST_CUT = 1e15
 """Beyond it, whole numbers are no longer told apart."""
 ROW = "{row}"
 """The student where each row is a piece of work that has no name."""
-BESIDES = ("facets", "piece", "known", "trusted_column")
+BESIDES = ("facets", "piece", "draw", "group", "known", "trusted_column")
 """Roles of columns that nobody guesses."""
 COLUMN_ROLES = ("student", "rater", "item", "score", "items", *BESIDES)
 
@@ -37,8 +39,14 @@ class ReadConfig:
     facets: Columns = None
     piece: str | None = None
     """The piece of work that a rating is of, where students have several."""
+    draw: str | None = None
+    """The draw of a rater: which of several answers to the same question, such as an epoch or a seed."""
+    group: str | None = None
+    """The group of the row's student, such as the system whose answer it is."""
     known: Any = None
     """The column of known answers, or a table of them: its path, or a dataframe."""
+    known_cut: float | None = None
+    known_map: str | Mapping[str, float | None] | None = None
     trusted_column: str | None = None
     """Yes or no: whether the row's rater is trusted."""
     cut: float | None = None
@@ -48,6 +56,14 @@ class ReadConfig:
     """Words and what they are worth, kept as text: "good=1,bad=0,absent="."""
     table: str | None = None
     wide: str | None = None
+    markers: str | None = None
+    """The names of rater columns and of the score columns that belong to them: "Marker {n}:Mark {n}"."""
+    pattern: str | None = None
+    """A regular expression whose first group is the verdict within a text."""
+    best: Best | None = None
+    """Which end of the scores is best, where the file does not say; "low" turns ranks round."""
+    duplicates: Duplicates | None = None
+    """What happens to ratings of the same student, rater and item; None asks."""
     format: str | None = None
     encoding: str | None = None
     """None: UTF-8, and where that fails, what the bytes suggest."""
@@ -61,21 +77,34 @@ class ReadConfig:
                 object.__setattr__(self, role, tuple(map(str, spec)) if several else str(spec))
         if self.items is not None and self.wide is None:
             _refuse_items_and(self, "item" if self.item is not None else "score")
-        for role in ("score", "piece", "trusted_column"):
+        for role in ("score", "piece", "draw", "group", "trusted_column"):
             if isinstance(spec := getattr(self, role), tuple):
                 object.__setattr__(self, role, _single_column(role, spec))
-        object.__setattr__(self, "cut", _checked_cut(self.cut))
-        for name in ("table", "wide", "format"):
+        self._normalise_scores()
+        for name in ("table", "wide", "markers", "pattern", "format"):
             check_text(name, getattr(self, name))
-        if self.bands is not None:
-            object.__setattr__(self, "bands", bands_text(self.bands, self.cut))
-        if self.map is not None:
-            object.__setattr__(self, "map", map_text(self.map))
         check_switch("as_written", self.as_written)
         if self.wide is not None:
             pattern_fields(self.wide)
+        if self.pattern is not None:
+            _check_pattern(self.pattern)
+        if self.markers is not None:
+            marker_patterns(self.markers)
         if self.encoding is not None:
             _check_encoding(self.encoding)
+
+    def _normalise_scores(self) -> None:
+        """Check what scores mean."""
+        for name in ("cut", "known_cut"):
+            object.__setattr__(self, name, _checked_cut(name, getattr(self, name)))
+        if self.bands is not None:
+            object.__setattr__(self, "bands", bands_text(self.bands, self.cut))
+        for name in ("map", "known_map"):
+            if (words := getattr(self, name)) is not None:
+                object.__setattr__(self, name, map_text(words, name))
+        for name, allowed in (("best", get_args(Best)), ("duplicates", get_args(Duplicates))):
+            if getattr(self, name) is not None:
+                choose(name, getattr(self, name), allowed, option=name)
 
     def names(self, role: str) -> tuple[str, ...]:
         """The columns that the user names for a role."""
@@ -97,9 +126,10 @@ class ReadConfig:
         """Where bands begin."""
         return () if self.bands is None else tuple(float(edge) for edge in str(self.bands).split(","))
 
-    def worth(self) -> dict[str, float | None]:
+    def worth(self, option: Literal["map", "known_map"] = "map") -> dict[str, float | None]:
         """What words are worth; None where they stand for a missing score."""
-        return {} if self.map is None else pairs(str(self.map))
+        words = getattr(self, option)
+        return {} if words is None else pairs(str(words), option)
 
     def changed(self, **changes: Any) -> Self:
         """The same request with some options changed."""
@@ -140,7 +170,47 @@ def _single_column(option: str, names: tuple[str, ...]) -> str | None:
     return "".join(names) or None
 
 
-def _checked_cut(cut: object) -> float | None:
+def marker_patterns(markers: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The ways to part names of rater columns from those of score columns: names may hold a colon themselves.
+
+    Examples
+    --------
+    >>> marker_patterns("Marker {n}:Mark {n}"), marker_patterns("rater{n}:style{n},plot{n}")
+    ([('Marker {n}', ('Mark {n}',))], [('rater{n}', ('style{n}', 'plot{n}'))])
+    """
+    found = []
+    for place, letter in enumerate(markers):
+        rater, scores = markers[:place].strip(), markers[place + 1 :].strip()
+        if letter == ":" and all(part.count("{n}") == 1 for part in (rater, *scores.split(","))):
+            found.append((rater, tuple(part.strip() for part in scores.split(","))))
+    if not found:
+        raise OptionError(
+            Message(Option("markers", markers), " does not pair rater columns with score columns"),
+            Message("give, for example, ", Option("markers", "Marker {n}:Mark {n}")),
+            value=markers,
+            option="markers",
+        )
+    return found
+
+
+def _check_pattern(pattern: str) -> None:
+    try:
+        groups = re.compile(pattern).groups
+    except re.error as error:
+        why = f" is not a regular expression ({error})"
+    else:
+        if groups:
+            return
+        why = " has no group, which is what the verdict is read from"
+    raise OptionError(
+        Message(Option("pattern", pattern), why),
+        Message("give, for example, ", Option("pattern", r"\[\[(.+?)\]\]")),
+        value=pattern,
+        option="pattern",
+    )
+
+
+def _checked_cut(name: str, cut: object) -> float | None:
     """The lowest passing score, a whole number where it is one."""
     if cut is None:
         return None
@@ -151,10 +221,10 @@ def _checked_cut(cut: object) -> float | None:
     if not abs(number) < LARGEST_CUT:
         why = " is beyond any score" if math.isfinite(number) else " is not a finite number"
         raise OptionError(
-            Message(Option("cut", cut), why),
-            Message("give the lowest passing score, for example ", Option("cut", 3)),
+            Message(Option(name, cut), why),
+            Message("give the lowest passing score, for example ", Option(name, 3)),
             value=cut,
-            option="cut",
+            option=name,
         )
     return int(number) if number.is_integer() else number
 

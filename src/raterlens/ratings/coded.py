@@ -72,6 +72,10 @@ class Ratings:
     """What is right for some students and items, whoever rated them."""
     piece: Facet | None = None
     """The piece of work that each rating is of, where students have several; a label counts within its student."""
+    draw: Facet | None = None
+    """Which of a rater's answers to the same question a rating is, where the table says so."""
+    group: Facet | None = None
+    """The group that the rated student belongs to, such as a system whose answers are rated."""
     trusted: tuple[str, ...] = ()
     """Raters whom the table marks as trusted."""
     _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
@@ -93,7 +97,8 @@ class Ratings:
     @property
     def _further(self) -> tuple[Facet, ...]:
         """Columns besides student, rater and item."""
-        return self.facets if self.piece is None else (*self.facets, self.piece)
+        aside = (self.piece, self.draw, self.group)
+        return (*self.facets, *(facet for facet in aside if facet is not None))
 
     def parts(self) -> "Iterator[Ratings]":
         """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that
@@ -204,6 +209,10 @@ class Ratings:
         student, students = left(self.student, self.students, keep=False)
         rater, raters = left(self.rater, self.raters)
         item, items = left(self.item, self.items)
+
+        def chosen(facet: Facet | None) -> Facet | None:
+            return facet and Facet(facet.name, *left(facet.codes, facet.labels))
+
         there = set(raters.cast(pl.String)) if self.trusted else ()
         known = self.known
         if known is not None:
@@ -221,12 +230,14 @@ class Ratings:
             backend=self.backend,
             facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
             known=known,
-            piece=self.piece and Facet(self.piece.name, *left(self.piece.codes, self.piece.labels)),
+            piece=chosen(self.piece),
+            draw=chosen(self.draw),
+            group=chosen(self.group),
             trusted=tuple(rater for rater in self.trusted if rater in there),
         )
 
     def table(self) -> pl.DataFrame:
-        """One row per rating: student, rater, item and score, then further facets and the piece of work.
+        """One row per rating: student, rater, item and score, then further facets, piece of work, draw and group.
 
         Examples
         --------
@@ -322,6 +333,11 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
     if len(parts) == 1:
         return first
     before = np.cumsum([0, *(part.n_students for part in parts)], dtype=np.int32)
+
+    def together(facets: Sequence[Facet | None]) -> Facet | None:
+        own = [facet for facet in facets if facet is not None]
+        return replace(own[0], codes=np.concatenate([facet.codes for facet in own])) if own else None
+
     return replace(
         first,
         student=np.concatenate([part.student + n for part, n in zip(parts, before[:-1], strict=True)]),
@@ -333,7 +349,8 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
             replace(facet, codes=np.concatenate([part.facets[f].codes for part in parts]))
             for f, facet in enumerate(first.facets)
         ),
-        piece=first.piece
-        and replace(first.piece, codes=np.concatenate([part.piece.codes for part in parts if part.piece])),
+        piece=together([part.piece for part in parts]),
+        draw=together([part.draw for part in parts]),
+        group=together([part.group for part in parts]),
         known=joined_answers([(int(n), part.known) for n, part in zip(before[:-1], parts, strict=True)]),
     )

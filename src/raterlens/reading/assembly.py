@@ -1,7 +1,9 @@
 """The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,11 +14,12 @@ from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_blocks
 from raterlens.base.types import Mask
+from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Codes, Facet, Ratings
 from raterlens.ratings.known_answers import KnownAnswers, renumbered
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.reading.known_column import once_each, table_answers
+from raterlens.reading.known_column import known_coding, once_each, table_answers
 from raterlens.reading.levels import Levels, alike, code, code_numbered, code_parts, combine
 from raterlens.reading.masks import count, everywhere, is_everywhere
 from raterlens.reading.proposals.findings import Understanding
@@ -24,7 +27,7 @@ from raterlens.reading.proposals.label_spellings import merged
 from raterlens.reading.proposals.score_scales import understood_scale
 from raterlens.reading.proposals.swapped_roles import swapped
 from raterlens.reading.proposals.total_rows import total_rows
-from raterlens.reading.repeated_rows import Whole, repeated_rows
+from raterlens.reading.repeated_rows import settle_duplicates
 from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.trusted_column import marked_raters
 from raterlens.reading.value_labels import labelled
@@ -39,6 +42,7 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         raise InputError(
             f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings under it"
         )
+    taken = _extracted(taken, roles, understanding.config.pattern)
     rows = labelled(table, roles, taken)
     labels = _Labels.of(table, rows, roles)
     if not understanding.config.as_written:
@@ -46,34 +50,36 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         understanding.take(found)
         if totals is not None:
             taken = (table.take(roles.columns) if table.large else taken).without(totals)
+            taken = _extracted(taken, roles, understanding.config.pattern)
             rows = labelled(table, roles, taken)
             labels = _Labels.of(table, rows, roles)
         labels = labels.merged(rows.place, understanding)
     complete = labels.complete
-    scores, scored, coding = _scored(rows, roles, complete, understanding)
+    scores, scored, coding = _scored(rows, roles, complete, labels, understanding)
     kept = scored if is_everywhere(complete) else scored & complete[:, None] & (scores >= 0)
     notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
     notes += left_out(roles, Kept.of(complete, scored, kept))
-    coded: list[Whole] = [
-        levels.codes for levels in (labels.students, labels.raters, *labels.facets.values())
-    ]
-    item_codes = labels.item_codes
-    coded += [] if roles.wide else [np.broadcast_to(item_codes, kept.shape)[:, 0], scores[:, 0]]
+    told = len(understanding.findings)
     of_use = kept[:, 0] if kept.shape[1] == 1 or is_everywhere(kept) else np.logical_or.reduce(kept, axis=1)
-    notes += repeated_rows(table, roles, taken, of_use, coded)
+    again = settle_duplicates(table, roles, rows, of_use, labels.codes(roles), understanding)
+    if again is not None:
+        kept = kept & ~again[:, None]
+        of_use = of_use & ~again
+    notes += [finding.note for finding in understanding.findings[told:]]
     notes += [
         note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
     ]
     ratings = _ratings(table, labels, scores, kept, notes)
-    if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config.known)) is not None:
+    if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config)) is not None:
         said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
     if roles.trusted:
         marks = rows.frame[roles.trusted[0]]
         ratings = replace(ratings, trusted=marked_raters(marks, labels.raters, of_use, rows.place))
-    if roles.piece:
-        *facets, piece = ratings.facets
-        ratings = replace(ratings, facets=tuple(facets), piece=piece)
+    if roles.aside:
+        named = {facet.name: facet for facet in ratings.facets}
+        apart: dict[str, Any] = {role: named.pop(name) for role, name in roles.aside.items()}
+        ratings = replace(ratings, facets=tuple(named.values()), **apart)
     found, more = swapped(
         roles, ratings.n_students, ratings.n_raters, ratings.n_items, understanding.asked.given().keys()
     )
@@ -88,8 +94,16 @@ def _taken(table: Table, roles: Roles) -> Rows:
     return table.take(list(dict.fromkeys((*roles.scores, *roles.known, *roles.trusted))))
 
 
+def _extracted(rows: Rows, roles: Roles, pattern: str | None) -> Rows:
+    """With the verdicts in place of the texts that hold them."""
+    if pattern is None:
+        return rows
+    verdicts = [pl.col(name).cast(pl.String).str.extract(pattern, 1) for name in roles.scores]
+    return replace(rows, frame=rows.frame.with_columns(verdicts))
+
+
 def _scored(
-    rows: Rows, roles: Roles, complete: Mask, understanding: Understanding
+    rows: Rows, roles: Roles, complete: Mask, labels: "_Labels", understanding: Understanding
 ) -> tuple[NDArray[np.int16], Mask, ScoreCoding]:
     """Scores, -1 where there is none, where there is something, and how they were read; rows without a label hold no
     score."""
@@ -102,7 +116,8 @@ def _scored(
     columns = [frame[name] for name in roles.scores]
     config = understanding.config
     names = config.names("items") if config.wide else roles.scores
-    coding = understood_scale(columns, names, understanding)
+    ranked = len(columns) == 1 and len(labels.items.labels) == 1
+    coding = understood_scale(columns, names, understanding, labels.raters.codes if ranked else None)
     parsed = [parse_scores(column, coding, rows.place) for column in columns]
     scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
     scored = everywhere(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0
@@ -151,6 +166,16 @@ class _Labels:
             items, item_codes = items_of_columns(roles)
         facets = {name: _levels(coded, "facet", (name,)) for name in roles.facets}
         return _Labels(students, raters, items, item_codes, facets)
+
+    def codes(self, roles: Roles) -> list[Codes]:
+        """What a rating is of: student, rater, item where it has a column, and further facets."""
+        items = [self.items.codes] if roles.item else []
+        return [
+            self.students.codes,
+            self.raters.codes,
+            *items,
+            *(levels.codes for levels in self.facets.values()),
+        ]
 
     @property
     def complete(self) -> Mask:
@@ -226,11 +251,11 @@ def _known(
     labels: _Labels,
     kept: Mask,
     coding: ScoreCoding,
-    source: object,
+    config: ReadConfig,
 ) -> KnownAnswers | None:
     """What is right, by the codes of the ratings; also from rows that hold no rating."""
     if not roles.known:
-        return None if source is None else table_answers(ratings, source, roles, coding)
+        return None if config.known is None else table_answers(ratings, roles, coding, config)
 
     def left(levels: Levels, codes: Codes) -> Codes:
         used = renumbered(np.broadcast_to(codes, kept.shape)[kept], len(levels.labels))
@@ -238,7 +263,8 @@ def _known(
 
     student = left(labels.students, labels.students.codes[:, None])[:, 0]
     item = left(labels.items, labels.item_codes)
-    answer = parse_scores(rows.frame[roles.known[0]], coding, rows.place)
+    column = rows.frame[roles.known[0]]
+    answer = parse_scores(column, known_coding(column, ratings, coding, config), rows.place)
     return once_each(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
 
 
@@ -258,8 +284,26 @@ def _levels(coded: Callable[[tuple[str, ...]], Levels], role: str, names: tuple[
 def items_of_columns(roles: Roles) -> tuple[Levels, Codes]:
     """Without a column of items: the columns of scores, or the only item, with codes that broadcast to rows x score
     columns."""
-    levels = code(pl.Series(roles.scores if roles.wide else [ONE_ITEM]))
+    levels = code(pl.Series(item_names(roles.scores) if roles.wide else [ONE_ITEM]))
     return levels, levels.codes[None, :]
+
+
+_SCORED = re.compile(
+    r"(?<=\w)\s*(: | - |[._/] ?)(score|points|mark|marks|value)( ?\(/? ?\d+\))?$", re.IGNORECASE
+)
+
+
+def item_names(columns: Sequence[str]) -> list[str]:
+    """What columns of scores are of, without a word at the end that only says that they hold scores.
+
+    Examples
+    --------
+    >>> item_names(["Thesis - Points (/4)", "Style - Points (/4)"]), item_names(["plot", "style.score"])
+    (['Thesis', 'Style'], ['plot', 'style.score'])
+    """
+    bare = [_SCORED.sub("", name).strip() for name in columns]
+    every = all(bare) and all(short != name for short, name in zip(bare, columns, strict=True))
+    return bare if every and len(set(bare)) == len(columns) else list(columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from difflib import get_close_matches
 
 from raterlens.base.errors import InputError, OptionError
@@ -10,6 +11,8 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.reading.patterns import likely_pattern
 from raterlens.reading.proposals.role_detection import Recognised
+
+ASIDE = ("piece", "draw", "group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +27,14 @@ class Roles:
     wide: bool
     notes: tuple[str, ...]
     known: tuple[str, ...] = ()
-    piece: tuple[str, ...] = ()
-    """Read as a facet, the last of them."""
+    aside: Mapping[str, str] = field(default_factory=dict)
+    """Facets that are no part of the model: the columns of the piece of work, the draw and the group."""
     trusted: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.student + self.rater + self.item + self.scores + self.facets + self.known + self.trusted
+        named = self.student + self.rater + self.item + self.scores + self.facets + self.known + self.trusted
+        return tuple(dict.fromkeys(named))
 
 
 def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) -> Roles:
@@ -65,16 +69,17 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
             value=taken["known"][0],
             option="known",
         )
+    aside = {role: taken[role][0] for role in ASIDE if role in taken}
     return Roles(
         student=taken["student"],
         rater=taken["rater"],
         item=taken.get("item", ()),
         scores=taken["items"] if wide else taken["score"],
-        facets=taken.get("facets", ()) + taken.get("piece", ()),
+        facets=(*taken.get("facets", ()), *aside.values()),
         wide=wide,
         notes=tuple(notes),
         known=taken.get("known", ()),
-        piece=taken.get("piece", ()),
+        aside=aside,
         trusted=taken.get("trusted_column", ()),
     )
 
@@ -120,7 +125,7 @@ def _present(columns: Sequence[str], role: str, names: tuple[str, ...]) -> tuple
 def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
     roles: dict[str, list[str]] = {}
     for role, names in taken.items():
-        for name in names:
+        for name in names if role != "group" else ():  # also part of what names a student
             roles.setdefault(name, []).append(role)
     for name, shared in roles.items():
         if len(shared) > 1:

@@ -1,6 +1,7 @@
 """Known answers, from a column of the ratings or a table of their own: coded, checked, once per student and item."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from raterlens.reading.columns import Roles, those
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.levels import combine
-from raterlens.reading.scores import ScoreCoding, parse_scores
+from raterlens.reading.proposals.score_scales import given_worth
+from raterlens.reading.proposals.score_words import VERDICTS, is_missing
+from raterlens.reading.scores import ScoreCoding, parse_scores, stripped
 
 Place = Callable[[int], str]
 
@@ -28,9 +31,41 @@ def second_table(known: object, columns: tuple[str, ...]) -> bool:
     return not isinstance(known, str) or (bool(Path(known).suffix) and Path(known).is_file())
 
 
-def table_answers(ratings: Ratings, source: object, roles: Roles, coding: ScoreCoding) -> KnownAnswers:
+def known_coding(column: pl.Series, ratings: Ratings, coding: ScoreCoding, config: ReadConfig) -> ScoreCoding:
+    """How known answers become scores: by their own options, else as scores do; pass and fail stay what they are."""
+    texts = stripped(column).drop_nulls().unique().to_list()
+    texts = [text for text in texts if not is_missing(text)]
+    verdicts = {text: value for text in texts if (value := VERDICTS.get(text.casefold())) is not None}
+    if config.known_cut is not None or config.known_map is not None:
+        given, numbers = given_worth(config.worth("known_map"), texts)
+        return ScoreCoding(verdicts | given, numbers, cut=config.known_cut)
+    if any(text not in coding.words for text in verdicts):
+        coding = replace(coding, words={**verdicts, **coding.words})
+    values = {coding.words.get(text, text) for text in texts}
+    binary = bool(values) and values <= {0.0, 1.0, "0", "1", "0.0", "1.0", "true", "false"}
+    if not binary:
+        return coding
+    if coding.cut is not None or coding.edges or ratings.n_categories < 3:
+        return ScoreCoding(coding.words)
+    if ratings.n_categories > 3 or not ratings.score_counts[0]:
+        highest = int(np.flatnonzero(ratings.score_counts)[-1])
+        raise InputError(
+            f"known answers in {shortened(column.name)} are pass or fail, but scores go up to {highest}",
+            Message(
+                "give the lowest passing score, for example ",
+                Option("cut", (highest + 1) // 2),
+                ", or what known answers are worth, ",
+                Option("known_map", f"0=0,1={highest}"),
+            ),
+            value=sorted(map(str, values)),
+            option="known",
+        )
+    return coding
+
+
+def table_answers(ratings: Ratings, roles: Roles, coding: ScoreCoding, config: ReadConfig) -> KnownAnswers:
     """From a table with the columns of the students, of the items where there are several, and of the answers."""
-    with open_table(source, ReadConfig()) as table:
+    with open_table(config.known, ReadConfig()) as table:
         keys = [*roles.student, *roles.item]
         _check_columns(table, keys, ratings)
         (column,) = _answer_column(table, keys, roles)
@@ -39,6 +74,7 @@ def table_answers(ratings: Ratings, source: object, roles: Roles, coding: ScoreC
     item = np.zeros(len(student), dtype=np.int32)
     if roles.item:
         item = _places(rows.frame, roles.item, ratings.items, "item", rows.place)
+    coding = known_coding(rows.frame[column], ratings, coding, config)
     answer = parse_scores(rows.frame[column], coding, rows.place)
     return once_each(ratings, student, item, np.where(student < 0, np.int16(-1), answer), rows.place)
 

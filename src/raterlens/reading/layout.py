@@ -5,22 +5,28 @@ from dataclasses import replace
 
 import polars as pl
 
-from raterlens.base.text import Option
-from raterlens.config import BESIDES, ROW, ReadConfig
+from raterlens.base.text import Option, counted, shortened
+from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
 from raterlens.reading.columns import Roles, as_told, assign_roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import second_table
-from raterlens.reading.proposals.findings import Understanding
+from raterlens.reading.proposals.findings import Finding, Understanding
+from raterlens.reading.proposals.marker_pairs import find_pairs, given_pairs, pairs_to_long
+from raterlens.reading.proposals.preferences import refuse_preferences
 from raterlens.reading.proposals.rater_content import rater_by_content
 from raterlens.reading.proposals.role_detection import Look, Recognised, recognise
+from raterlens.reading.proposals.role_words import DRAWS, is_gold, is_other, known, stems
 from raterlens.reading.proposals.spread_columns import Spread, one_per_item, one_per_rater
+from raterlens.reading.proposals.verdict_texts import verdict_in_text
 from raterlens.reading.wide import to_long
+
+MOST_DRAWS = 1000
 
 
 def laid_out(table: Table, understanding: Understanding) -> tuple[Table, Roles]:
     """The table, made long where raters have columns of their own, and its roles: as the user says, else as the file
     does, else as names and content suggest."""
-    config = understanding.config
+    config, opened = understanding.config, table
     if second_table(config.known, table.columns):
         config = config.changed(known=None)
     if ROW in config.names("student"):
@@ -29,17 +35,97 @@ def laid_out(table: Table, understanding: Understanding) -> tuple[Table, Roles]:
         others = config.taken("student", *BESIDES)
         table = to_long(table, config.wide, config.names("items"), others)
         config = config.changed(items=None)
+    table = _paired(table, config, understanding)
     config, notes = as_told(table.roles, config)
+    notes = [] if table.settled else notes
     look = Look(table)
+    scored = config.score is not None or config.items is not None or config.wide is not None
+    if not scored:
+        refuse_preferences(table.columns, look)
     found = recognise(table.columns, config, look)
-    if config.wide is None and config.score is None and config.items is None:
+    if table.settled:
+        found.roles.pop("item", None)
+        found.doubtful.pop("item", None)
+    if not scored:
         table, config = _spread(table, config, understanding, found, look)
+        if config.score is None and config.items is None and "score" not in found.roles:
+            _unlikely_score(table, found, look)
+    _find_draws(table, config, found, look)
     understanding.take(found.findings)
     for finding in found.findings:
         config = config.changed(**{option.name: option.value for option in finding.options})
     roles = assign_roles(table.columns, config, found)
     _say(roles, understanding)
+    _name_known(opened, roles, config, understanding, look)
     return replace(table, notes=(*table.notes, *notes)), roles
+
+
+def _paired(table: Table, config: ReadConfig, understanding: Understanding) -> Table:
+    """Where markers have columns of their own beside their marks: one row per mark."""
+    if config.markers is not None:
+        return pairs_to_long(table, given_pairs(config.markers, table.columns))
+    if any(getattr(config, role) is not None for role in ("rater", "score", "items", "wide")) or table.roles:
+        return table
+    found = find_pairs(table.columns, Look(table))
+    if found is None:
+        return table
+    pairs, findings = found
+    understanding.take(findings)
+    return pairs_to_long(table, pairs)
+
+
+def _unlikely_score(table: Table, found: Recognised, look: Look) -> None:
+    """Where no column holds scores: verdicts in texts, or the only column of other numbers."""
+    free = [name for name in table.columns if name not in found.roles.values() and name in look.profiles]
+    finding = verdict_in_text(free, look)
+    numbers = [name for name in free if look[name].kind == "numbers" and not is_other(name)]
+    if finding is None and len(numbers) == 1 and "score" not in found.doubtful:
+        seen = f"no score column by name, and {shortened(numbers[0])} the only one of numbers"
+        finding = Finding(seen, "read as the score", (Option("score", numbers[0]),), certain=False)
+    if finding is not None:
+        found.doubtful.pop("score", None)
+        found.findings.append(finding)
+
+
+def _find_draws(table: Table, config: ReadConfig, found: Recognised, look: Look) -> None:
+    """A column that numbers a rater's answers to the same question."""
+    taken = {*config.taken(*COLUMN_ROLES), *found.roles.values()}
+    free = [name for name in table.columns if name not in taken and stems(name) & known(DRAWS)]
+    if config.draw is not None or not free:
+        return
+    named = [(found.roles.get(role), *config.names(role)) for role in ("student", "rater", "item")]
+    every = dict.fromkeys(name for names in named for name in names if name is not None)
+    keys = [name for name in every if name in look.frame.columns]
+    free = [name for name in free if name in look.frame.columns]
+    if not keys:
+        return
+    for name in free:
+        together = look.frame.select(*keys, name).drop_nulls()
+        if together.height < 4 or not together.select(keys).is_duplicated().any():
+            continue
+        if together.is_duplicated().any() or together[name].n_unique() > MOST_DRAWS:
+            continue
+        n = counted(together[name].n_unique(), "answer")
+        seen = f"{shortened(name)} numbers {n} of a rater to the same question"
+        found.findings.append(Finding(seen, "read as draws", (Option("draw", name),)))
+        return
+
+
+def _name_known(
+    table: Table, roles: Roles, config: ReadConfig, understanding: Understanding, look: Look
+) -> None:
+    """Name the columns that look like known answers, which are used only when asked for."""
+    gold = [
+        name
+        for name in table.columns
+        if is_gold(name) and name not in roles.columns and name in look.profiles
+    ]
+    gold = [name for name in table.columns if is_gold(name) and name not in roles.columns]
+    if config.known is not None or understanding.config.known is not None:
+        return
+    if gold := [name for name in gold if name in look.profiles and look[name].scored]:
+        seen = f"{shortened(gold[0])} looks like known answers"
+        understanding.take([Finding(seen, "not used", otherwise=Option("known", gold[0]))])
 
 
 def _spread(
@@ -84,8 +170,14 @@ def _one_row_per_rating(
     spread: Spread,
 ) -> tuple[Table, ReadConfig]:
     assert spread.wide is not None
-    if (item := found.roles.get("item")) is not None and ("{item}" in spread.wide or look[item].unique):
-        del found.roles["item"]
+    if (item := found.roles.get("item")) is not None:
+        student = found.roles.get("student")
+        # A question that few answers share says nothing that the answers do not.
+        nested = (
+            student is not None and look[student].unique and 4 * look[item].distinct > look[student].distinct
+        )
+        if "{item}" in spread.wide or look[item].unique or nested:
+            del found.roles["item"]
     found.doubtful.pop("score", None)
     if config.student is None and "student" not in found.roles and "student" not in found.doubtful:
         _name_students(table, found, look, spread)
@@ -124,7 +216,7 @@ def numbered(table: Table) -> Table:
 
 def _say(roles: Roles, understanding: Understanding) -> None:
     """The columns of each role, in so many words."""
-    wide = understanding.config.wide is not None
+    wide = understanding.config.wide is not None or understanding.config.markers is not None
     named = {"student": roles.student, "rater": roles.rater, "item": roles.item}
     if roles.wide and not wide:
         named["items"] = roles.scores

@@ -4,9 +4,10 @@ A large parquet file is never in memory whole: its labels are collected, then it
 put into their students' places chunk by chunk.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,8 @@ from raterlens.base.drafts import write_whole
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
-from raterlens.config import Columns, ReadConfig
+from raterlens.config import ReadConfig
+from raterlens.config.keyword_types import ReadOptions
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.long_columns import looked_up
 from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
@@ -42,33 +44,17 @@ from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
 LARGE, CHUNK = 5_000_000, 2**21
 
 
-def pack(
-    source: object,
-    out: str | Path,
-    student: Columns = None,
-    rater: Columns = None,
-    item: Columns = None,
-    score: str | None = None,
-    *,
-    items: Columns = None,
-    facets: Columns = None,
-    cut: float | None = None,
-    bands: str | Sequence[float] | None = None,
-    map: str | Mapping[str, float | None] | None = None,
-    table: str | None = None,
-    wide: str | None = None,
-    format: str | None = None,
-    encoding: str | None = None,
-    as_written: bool = False,
-) -> Path:
+def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Path:
     """Read a table of ratings once and write it in the compact form that `rl.read` opens at once.
 
     Parameters
     ----------
-    source, student, rater, item, score, items, facets, cut, bands, map, table, wide, format, encoding, as_written
+    source
         As in `rl.read`. A parquet file, or a folder of them, may be larger than memory.
     out
         The file to write, NAME.rlpack. It appears when it is whole.
+    **options
+        As in `rl.read`, but for `piece`, `draw`, `group`, `known` and `trusted_column`: packed files hold ratings only.
 
     Examples
     --------
@@ -80,23 +66,7 @@ def pack(
     ...     read(path).score.tolist()
     [0, 1, 1, 1]
     """
-    config = ReadConfig(
-        student=student,
-        rater=rater,
-        item=item,
-        score=score,
-        items=items,
-        facets=facets,
-        cut=cut,
-        bands=bands,
-        map=map,
-        table=table,
-        wide=wide,
-        format=format,
-        encoding=encoding,
-        as_written=as_written,
-    )
-    return pack_ratings(source, _target(out), config)
+    return pack_ratings(source, _target(out), ReadConfig(**options))
 
 
 def pack_ratings(
@@ -106,6 +76,8 @@ def pack_ratings(
     for option, what in (
         ("known", "no known answers"),
         ("piece", "no pieces of work"),
+        ("draw", "no draws"),
+        ("group", "no groups"),
         ("trusted_column", "nobody whom you trust"),
     ):
         if (value := getattr(config, option)) is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
-from raterlens.config import COLUMN_ROLES, Columns, ReadConfig
+from raterlens.config import Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import SUFFIX, open_packed
 from raterlens.ratings.stored import open_ratings
@@ -28,18 +28,26 @@ def read(
     items: Columns = None,
     facets: Columns = None,
     piece: str | None = None,
+    draw: str | None = None,
+    group: str | None = None,
     known: Any = None,
+    known_cut: float | None = None,
+    known_map: str | Mapping[str, float | None] | None = None,
     trusted_column: str | None = None,
     cut: float | None = None,
     bands: str | Sequence[float] | None = None,
     map: str | Mapping[str, float | None] | None = None,
     table: str | None = None,
     wide: str | None = None,
+    markers: str | None = None,
+    pattern: str | None = None,
+    best: str | None = None,
+    duplicates: str | None = None,
     format: str | None = None,
     encoding: str | None = None,
     as_written: bool = False,
 ) -> Ratings:
-    """Read ratings from a file or a dataframe.
+    r"""Read ratings from a file or a dataframe.
 
     Parameters
     ----------
@@ -64,7 +72,15 @@ def read(
     known
         The column of known answers: the score that is right for the row's student and item, whoever rated them, and
         empty where it is not known. Or a table of its own, a path or a dataframe, with the columns of the students, of
-        the items where there are several, and of the answers. `cut`, `bands` and `map` apply to them too.
+        the items where there are several, and of the answers.
+    known_cut, known_map
+        The lowest passing known answer, and what words among known answers are worth. Without them, known answers are
+        read as scores are, except that `cut` leaves answers alone that are pass or fail already.
+    draw
+        The column of a rater's draws, such as an epoch, a run or a seed: several answers of a judge to the same
+        question. Recognised by its usual names.
+    group
+        The column of the group that the row's student belongs to, such as the system whose answer it is.
     trusted_column
         The column that marks the raters whom you trust: yes or no (true or false, 1 or 0, blank for no), the same in
         all rows of a rater. They define ability, as with `rl.fit(trusted=[...])`.
@@ -78,6 +94,16 @@ def read(
     wide
         Where each rater, or each rater and item, has a column of scores: how these columns are called, such as
         "{rater} {item}" or "Mark {rater}". With `items`, these columns alone.
+    markers
+        Where each rater has a column with the name of the marker beside one or more of marks: how these columns are
+        called, "Marker {n}:Mark {n}" or "rater{n}:style{n},plot{n}".
+    pattern
+        Where a score stands within a text: a regular expression whose first group it is, such as "Rating: (\d+)".
+    best
+        "high", or "low" where low numbers are best, as ranks are: they are turned round.
+    duplicates
+        What becomes of several ratings of a student by the same rater on the same item, unless they are draws: "keep"
+        all, keep the "first", or "refuse" the table. Without it, a few of them raise a question.
     table
         Which sheet of a workbook ("*" for all that are laid out alike, with a column `sheet`), table of a database, or
         data frame among R's objects.
@@ -115,25 +141,8 @@ def read(
     rater column: 'judge' (recognised)
     1 of 6 ratings left out: no score
     """
-    config = ReadConfig(
-        student=student,
-        rater=rater,
-        item=item,
-        score=score,
-        items=items,
-        facets=facets,
-        piece=piece,
-        known=known,
-        trusted_column=trusted_column,
-        cut=cut,
-        bands=bands,
-        map=map,
-        table=table,
-        wide=wide,
-        format=format,
-        encoding=encoding,
-        as_written=as_written,
-    )
+    options = dict(locals())
+    config = ReadConfig(**{name: value for name, value in options.items() if name != "source"})
     return checked(read_ratings(source, config), config.cut)
 
 
@@ -194,20 +203,24 @@ def checked(ratings: Ratings, cut: float | None) -> Ratings:
     )
 
 
+_PACKED_SAY = ("cut", "duplicates")
+"""Options that packed ratings may still be read with."""
+
+
 def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
-    """Packed ratings know their columns; a cut is possible where they were packed without one."""
+    """Packed ratings know their columns and scores; a cut is possible where they were packed without one."""
     path, _ = located(source, config)
-    for role in COLUMN_ROLES:
-        if getattr(config, role) is not None:
+    for option, value in config.given().items():
+        if option not in _PACKED_SAY:
             raise OptionError(
                 Message(
-                    Option(role), f" is given for {path.name!r}, whose columns were chosen when it was packed"
+                    Option(option), f" is given for {path.name!r}, whose ratings were read when it was packed"
                 ),
                 "leave it out, or read the table itself"
-                if role in ("known", "piece", "trusted_column")
+                if option in ("known", "piece", "trusted_column")
                 else "leave it out, or pack again",
-                value=getattr(config, role),
-                option=role,
+                value=value,
+                option=option,
             )
     try:
         packed = open_packed(path)

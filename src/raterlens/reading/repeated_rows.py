@@ -1,6 +1,6 @@
-"""Rows that stand in a table more than once, alike in every column."""
+"""Several ratings of a student by the same rater on the same item: draws, repeats on purpose, or mistakes."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,59 +8,138 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.text import counted
+from raterlens.base.errors import InputError
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
 from raterlens.base.types import Mask
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.masks import is_everywhere
+from raterlens.reading.proposals.findings import Finding, Understanding
+from raterlens.reading.proposals.role_words import OCCASIONS, known, stems
 
 Whole = NDArray[np.integer[Any]]
 
-_ROW = "\0row"
+
+MANY = 0.2
+"""Share of what is rated that is rated again from which on repeats are no mistakes."""
+TOLD = 0.8
+"""Share of the repeats that a column must tell apart."""
 
 
-def repeated_rows(table: Table, roles: Roles, rows: Rows, of_use: Mask, codes: Iterable[Whole]) -> list[str]:
-    """Say how many rows repeat another in every column, also those that are not used: a date, say, tells them apart.
+def settle_duplicates(
+    table: Table, roles: Roles, rows: Rows, of_use: Mask, cells: Sequence[Whole], understanding: Understanding
+) -> Mask | None:
+    """Which rows to leave out because an earlier one has the same student, rater and item; None: none.
 
-    Codes that rows have in common with their copies are enough to see that there are none.
+    A few of them are a question; many are draws; those that another column tells apart, such as a date, are repeats on
+    purpose.
     """
+    wanted = understanding.config.duplicates
+    if wanted == "keep":
+        return None
     if is_everywhere(of_use) or of_use.all():
-        alike = rows_alike([*codes])
+        suspects = np.flatnonzero(rows_alike(cells))
     else:
-        alike = of_use.copy()
-        alike[of_use] = rows_alike([code[of_use] for code in codes])
-    if not alike.any():
-        return []
-    frame = rows.frame
-    if not set(roles.columns) <= set(frame.columns):
-        frame = table.take(roles.columns).frame
-    suspects = frame.filter(alike).unique()
-    whole = table.take(table.columns)
-    found = whole.frame.with_row_index(_ROW).join(
-        suspects, on=list(roles.columns), how="semi", nulls_equal=True
-    )
-    found = found.sort(_ROW)
-    first = found.unique(table.columns, keep="first", maintain_order=True)
-    again = found.join(first, on=_ROW, how="anti", maintain_order="left")
-    if again.is_empty():
-        return []
-    one = again.head(1)
-    original = first.join(one, on=list(table.columns), how="semi", nulls_equal=True)
-    places = [whole.place(frame[_ROW][0]) for frame in (one, original)]
-    if places[0] == places[1]:  # The file says itself that a rating counts several times: R3 of FACETS.
-        return []
-    what = "row" if len(roles.scores) > 1 else "rating"
-    return [
-        f"{len(again):,} of {counted(len(rows.frame), what)} "
-        f"{'is a copy' if len(again) == 1 else 'are copies'}: {places[0]} repeats {places[1]} in every column. "
-        "All are kept, as a rating may be repeated on purpose; if it was by mistake, remove the copies and read the "
-        "table again"
-    ]
+        places = np.flatnonzero(of_use)
+        suspects = places[rows_alike([code[places] for code in cells])]
+    of_cell = pl.DataFrame({f"\0{k}": code[suspects] for k, code in enumerate(cells)})
+    later = ~of_cell.to_struct().is_first_distinct().to_numpy()
+    if not later.any():
+        return None
+    again = np.zeros(len(of_use), dtype=np.bool_)
+    again[suspects[later]] = True
+    found = _Repeats(table, roles, rows, suspects, later, of_cell)
+    if wanted is None:
+        finding = found.finding(int(of_use.sum()))
+        understanding.take([] if finding is None else [finding])
+        return again if understanding.config.duplicates == "first" else None
+    if wanted == "refuse":
+        raise InputError(
+            found.what,
+            Message(
+                "remove them, or give ", Option("duplicates", "first"), " or ", Option("duplicates", "keep")
+            ),
+            value=int(again.sum()),
+            option="duplicates",
+        )
+    understanding.take([Finding(found.what, "left out")])
+    return again
 
 
-def rows_alike(codes: list[Whole], block: int = BLOCK) -> Mask:
+@dataclass(frozen=True, slots=True)
+class _Repeats:
+    """Rows that share student, rater and item with others."""
+
+    table: Table
+    roles: Roles
+    rows: Rows
+    suspects: NDArray[np.intp]
+    later: Mask
+    """Which of them have another before."""
+    of_cell: pl.DataFrame
+    """Their codes."""
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """Where the first repeat stands, and what it repeats."""
+        row = int(np.flatnonzero(self.later)[0])
+        same = self.of_cell.with_row_index("\0").join(self.of_cell[row], on=self.of_cell.columns, how="semi")
+        return self.rows.place(int(self.suspects[row])), self.rows.place(
+            int(self.suspects[int(same["\0"][0])])
+        )
+
+    @property
+    def what(self) -> str:
+        n, (one, before) = int(self.later.sum()), self.places
+        return (
+            f"{counted(n, 'row')} with the student, rater and item of an earlier one (the first: {one}, which repeats "
+            f"{before})"
+        )
+
+    def finding(self, n: int) -> Finding | None:
+        """What to say or ask about them, of so many rows in all."""
+        n_again, (one, before) = int(self.later.sum()), self.places
+        if one == before:  # The file says itself that a rating counts several times: R3 of FACETS.
+            return None
+        if (column := self._told_apart()) is not None:
+            return Finding(f"{self.what}, told apart by {shortened(column)}", "kept as repeated ratings")
+        if n_again >= MANY * (n - n_again):
+            return Finding(self.what, "kept as repeated ratings", otherwise=Option("duplicates", "first"))
+        scores = self.of_cell.hstack(self.rows.frame.select(self.roles.scores)[self.suspects])
+        copies = int((~scores.to_struct().is_first_distinct()).sum())
+        others = n_again - copies
+        counts = [f"{copies:,} with the same score"] * bool(copies) + [f"{others:,} with another"] * bool(
+            others
+        )
+        if self.table.in_memory:
+            seen = f"{self.what}: {', '.join(counts)}"
+            return Finding(seen, "all kept", otherwise=Option("duplicates", "first"))
+        keep, first = Option("duplicates", "keep"), Option("duplicates", "first")
+        done, options, otherwise = ("all kept", keep, first) if others else ("copies left out", first, keep)
+        return Finding(
+            f"{self.what}: {', '.join(counts)}", done, (options,), otherwise=otherwise, certain=False
+        )
+
+    def _told_apart(self) -> str | None:
+        """A column of times or occasions by which nearly all repeats differ."""
+        named = [
+            name
+            for name in self.table.columns
+            if name not in self.roles.columns and stems(name) & known(OCCASIONS)
+        ]
+        for name in named:
+            column = self.table.take([name]).frame[name]
+            if len(column) == len(self.rows.frame):
+                told = self.of_cell.with_columns(column[self.suspects].alias("\0told"))
+                if (~told.to_struct().is_first_distinct()).sum() <= (1 - TOLD) * self.later.sum():
+                    return name
+        return None
+
+
+def rows_alike(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
     """Which rows have all their codes, the student's first, in common with another row."""
     if compiled_code_pays(len(codes[0])) and _none_alike(codes):
         return np.zeros(len(codes[0]), dtype=np.bool_)
@@ -83,7 +162,7 @@ def rows_alike(codes: list[Whole], block: int = BLOCK) -> Mask:
     return pl.Series(keys(slice(None))).is_duplicated().to_numpy()
 
 
-def _none_alike(codes: list[Whole]) -> bool:
+def _none_alike(codes: Sequence[Whole]) -> bool:
     """Whether compiled code finds that rows differ, in the student's code and others of the same type."""
     from raterlens.kernels.coded_columns import none_alike  # may be missing
 

@@ -12,8 +12,8 @@ from raterlens.base.errors import InputError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, shortened
 from raterlens.base.threads import in_threads
-from raterlens.reading.proposals.score_words import MISSING, VERDICTS
-from raterlens.score_options import map_text
+from raterlens.reading.proposals.score_words import VERDICTS, is_missing
+from raterlens.score_options import OPEN
 
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"
@@ -35,6 +35,8 @@ class ScoreCoding:
     """What texts other than numbers are worth, blanks around them gone; None where they stand for a missing score."""
     numbers: Mapping[float, float | None] = field(default_factory=dict)
     """The same of numbers that stand for others."""
+    turned: float | None = None
+    """The highest score, where low ones are best: scores are taken from it."""
     factor: int = 1
     """By which scores are multiplied: half points are doubled."""
     edges: tuple[float, ...] = ()
@@ -42,19 +44,20 @@ class ScoreCoding:
     cut: float | None = None
 
 
-AS_IT_STANDS = ScoreCoding()
-
-
 def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArray[np.int16]:
     """Return whole numbers, -1 where missing; an error names the first bad value and its place."""
     cut = coding.cut
-    simple = not (coding.words or coding.numbers or coding.edges or coding.factor != 1)
+    simple = not (
+        coding.words or coding.numbers or coding.edges or coding.factor != 1 or coding.turned is not None
+    )
     if simple and column.dtype.is_integer() and (cut is not None or column.is_between(0, HIGHEST).all()):
         # Nothing to refuse, which takes a dozen passes over the column to see otherwise.
         values = column if cut is None else column >= cut
         return values.cast(pl.Int16).fill_null(-1).to_numpy() if column.null_count() else _shorts(values)
     values = _numbers(column, coding, place)
     _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
+    if coding.turned is not None:
+        values, cut = coding.turned - values, None if cut is None else coding.turned - cut
     if cut is not None:
         return (values >= cut).cast(pl.Int16).fill_null(-1).to_numpy()
     if coding.edges:
@@ -90,7 +93,7 @@ def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
         text = stripped(column)
         values = text.cast(pl.Float64, strict=False).fill_nan(None)
         unread = text.filter(values.is_null()).drop_nulls().unique().to_list()
-        bad = [word for word in unread if word not in coding.words and word.casefold() not in MISSING]
+        bad = [word for word in unread if word not in coding.words and not is_missing(word)]
         if bad and values.is_not_null().any() and all(word.casefold() in VERDICTS for word in bad):
             _refuse(column, text.is_in(bad), "stands among numbers", f"{NEED}: write one or the other", place)
         if bad:
@@ -107,10 +110,10 @@ def _words_advice(words: list[str]) -> Message:
     """How to say what these words are worth."""
     if len(words) > FEW_WORDS or max(map(len, words)) > FEW_WORDS:
         return WORDS
-    worth = map_text({word: place for place, word in enumerate(sorted(words))})
     return Message(
-        f"{NEED}: write numbers, leave a missing score blank, or say what each word is worth, for example ",
-        Option("map", worth),
+        f"{NEED}: leave a missing score blank, or say what each word is worth with ",
+        Option("map", ",".join(f"{word}={OPEN}" for word in sorted(words))),
+        f", a number in place of each {OPEN}; classes without an order are no scores",
     )
 
 
@@ -125,8 +128,9 @@ def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Pl
         return
     first = where[0]
     others = f" (the first of {len(where):,})" if len(where) > 1 else ""
+    name = "" if column.name.startswith("{") else f" in column {shortened(column.name)}"
     raise InputError(
-        f"score {shortened(column[first])} in column {shortened(column.name)}, {place(first)}, {what}{others}",
+        f"score {shortened(column[first])}{name}, {place(first)}, {what}{others}",
         advice,
         value=column[first],
         option="score",

@@ -123,9 +123,9 @@ def test_ratings_of_a_large_file_are_those_of_a_small_one(
     for name, numbers in (("student", np.arange(ROWS) // 4), ("score", random.integers(2, size=ROWS))):
         rows = rows.append_column(name, pa.array(numbers))
     pq.write_table(rows, path)
-    small = read(path, "student", "rater", score="score")
+    small = read(path, "student", "rater", score="score", duplicates="keep")
     monkeypatch.setattr("raterlens.reading.formats.parquet.LARGE", 0)
-    large = read(path, "student", "rater", score="score")
+    large = read(path, "student", "rater", score="score", duplicates="keep")
     assert large.raters.equals(small.raters)
     assert large.raters.dtype == small.raters.dtype
     assert np.array_equal(large.rater, small.rater)
@@ -141,4 +141,4 @@ def test_a_damaged_dictionary_is_an_error_of_the_file(
     path.write_bytes(damaged)
     monkeypatch.setattr("raterlens.reading.formats.parquet.LARGE", 0)
     with pytest.raises(InputError, match="damaged parquet file"):
-        read(path, "n", "rater", score="score")
+        read(path, "n", "rater", score="score", duplicates="keep")

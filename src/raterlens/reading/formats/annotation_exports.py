@@ -8,6 +8,7 @@ from typing import Any
 
 from raterlens.base.errors import InputError
 from raterlens.reading.formats.export_rows import Export, Record, Row
+from raterlens.reading.formats.nested_records import flattened
 
 _BOOKKEEPING = (
     "annotation_id",
@@ -27,20 +28,45 @@ def label_studio(records: Sequence[Record]) -> Export | None:
         return None
     rows: list[Row] = []
     passed_over: set[str] = set()
+    known = any(annotation.get("ground_truth") for task in records for annotation in task["annotations"])
     for task in records:
-        for annotation in task["annotations"]:
-            if annotation.get("was_cancelled"):
-                continue
-            for result in annotation.get("result") or []:
-                value = _single(result.get("value") or {})
-                if value is None:
-                    passed_over.add(str(result.get("type")))
-                    continue
-                rater = _person(annotation.get("completed_by"))
-                rows.append(Row(str(task["id"]), rater, str(result.get("from_name")), value))
+        data = {
+            f"data.{name}": value for name, value in flattened(task["data"]) if not isinstance(value, list)
+        }
+        answers = list(_label_studio_answers(task, passed_over))
+        truth = {item: value for annotation, item, value in answers if annotation.get("ground_truth")}
+        rows += [
+            Row(
+                str(task["id"]),
+                _person(annotation.get("completed_by")),
+                item,
+                value,
+                data
+                | {"lead_time": annotation.get("lead_time"), "created_at": annotation.get("created_at")}
+                | ({"ground_truth": truth.get(item)} if known else {}),
+            )
+            for annotation, item, value in answers
+            if not annotation.get("ground_truth")
+        ]
     return Export(
-        "a Label Studio export", "tasks are students, annotators raters, controls items", rows, passed_over
+        "a Label Studio export",
+        "tasks are students, annotators raters, controls items"
+        + "; ground truth is the known answer" * known,
+        rows,
+        passed_over,
+        "ground_truth" if known else None,
     )
+
+
+def _label_studio_answers(task: Record, passed_over: set[str]) -> Iterator[tuple[Record, str, Any]]:
+    """Each annotation with its control and answer; other kinds of results are noted."""
+    for annotation in task["annotations"]:
+        for result in [] if annotation.get("was_cancelled") else annotation.get("result") or []:
+            value = _single(result.get("value") or {})
+            if value is None:
+                passed_over.add(str(result.get("type")))
+            else:
+                yield annotation, str(result.get("from_name")), value
 
 
 def label_studio_min(records: Sequence[Record]) -> Export | None:
@@ -75,7 +101,10 @@ def argilla(records: Sequence[Record]) -> Export | None:
     for place, record in enumerate(records, 1):
         student = str(record.get("id") or record.get("_server_id") or place)
         answers = _argilla_nested(record) if nested else _argilla_flat(record)
-        rows += [Row(student, user, question, value) for question, user, value in answers]
+        held = record.get("metadata")
+        fields = flattened(held if isinstance(held, Mapping) else {})
+        more = {name: value for name, value in fields if not isinstance(value, list)}
+        rows += [Row(student, user, question, value, more) for question, user, value in answers]
     return Export("an Argilla export", "records are students, users raters, questions items", rows)
 
 

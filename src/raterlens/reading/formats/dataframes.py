@@ -29,7 +29,7 @@ def read_frame(source: Any) -> Table:
             with _answering():
                 return rows_of(lazy.select(wanted).collect().get_columns())
 
-        return Table(NAME, columns, rows)
+        return Table(NAME, columns, rows, in_memory=True)
     # Imported on first need: files and polars frames do without it.
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
@@ -56,7 +56,7 @@ def read_frame(source: Any) -> Table:
                 chosen = chosen.collect(backend="polars")
         return rows_of([_column(chosen.get_column(names[name]), name) for name in wanted])
 
-    return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame))
+    return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame), in_memory=True)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from polars.exceptions import PolarsError
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.headers import is_upper, joined, named
+from raterlens.reading.formats.headers import is_upper, joined, named, survey_names
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.formats.quotes import has_quotes, swallowed, well_quoted
 from raterlens.reading.formats.surroundings import Text, separator_of, trimmed
@@ -42,7 +42,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
     try:
         separator = separator_of(text, prefer="\t" if path.suffix.lower() == ".tsv" else "")
         text, around = trimmed(text, separator)
-        header, two = _header(text, path, separator)
+        header, upper = _header(text, path, separator)
     except UnicodeDecodeError:
         _refuse_encoding(path, encoding)
 
@@ -56,8 +56,8 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
         # Blank lines are not rows; the others keep their number, to name the line of a bad value.
         frame = whole()
-        row = np.arange(len(frame))[two:]
-        frame = frame.slice(two)
+        row = np.arange(len(frame))[upper:]
+        frame = frame.slice(upper)
 
         def place(i: int) -> str:
             return f"line {_line(text, separator, int(row[i])):,}"
@@ -69,7 +69,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
             chosen, row = chosen.filter(filled), row[filled.to_numpy()]
         return Rows(chosen, place, notes)
 
-    return Table(path.name, tuple(header), take, findings=(*findings, *around), two_headers=two)
+    return Table(path.name, tuple(header), take, findings=(*findings, *around), two_headers=upper == 1)
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
@@ -119,8 +119,8 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
     raise InputError(f"{path.name!r} changed while it was read", "try again")
 
 
-def _header(text: Text, path: Path, separator: str) -> tuple[list[str], bool]:
-    """The names, and whether they are joined from two header rows."""
+def _header(text: Text, path: Path, separator: str) -> tuple[list[str], int]:
+    """The names, and how many rows below the first they are made from."""
     header = [name.strip() for name in _first(text, path.name, separator, strict=True)]
     if len(header) < 2:
         raise InputError(
@@ -130,12 +130,13 @@ def _header(text: Text, path: Path, separator: str) -> tuple[list[str], bool]:
             value=header[0],
         )
     _refuse_data(header, path.name)
-    if len({*header} - {""}) < len(header):
-        # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
-        top = [fields for _, fields in islice(_records(text, path.name, separator), 3)]
-        if len(top) == 3 and is_upper(*top):
-            return named(joined(top[0], top[1])), True
-    return named(header), False
+    top = [fields for _, fields in islice(_records(text, path.name, separator, strict=False), 3)]
+    if (survey := survey_names(top)) is not None:
+        return survey, 2
+    # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
+    if len({*header} - {""}) < len(header) and len(top) == 3 and is_upper(*top):
+        return named(joined(top[0], top[1])), 1
+    return named(header), 0
 
 
 def _refuse_data(header: Sequence[str], name: str) -> None:

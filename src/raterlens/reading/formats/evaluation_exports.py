@@ -9,6 +9,7 @@ from typing import Any
 
 from raterlens.base.errors import InputError
 from raterlens.reading.formats.export_rows import Export, Record, Row
+from raterlens.reading.formats.nested_records import flattened
 
 _UNREAD = ("could not extract", "could not parse", "no output", "api error", "failed to parse", "no grading")
 
@@ -27,8 +28,20 @@ def promptfoo(document: Any) -> Export | None:
         parts = [f"test {result.get('testIdx', place)}"]
         parts += [_provider(result.get("provider"))] if several else []
         parts += [f"prompt {result.get('promptIdx')}"] if prompts else []
-        rows += [Row(", ".join(parts), rater, "all", score) for rater, score in _asserted(result)]
+        more = {"provider": _provider(result.get("provider")), **_variables(result)}
+        rows += [Row(", ".join(parts), rater, "all", score, more) for rater, score in _asserted(result)]
     return Export("a promptfoo output", "answers are students, assertions raters", rows)
+
+
+def _variables(result: Record) -> dict[str, Any]:
+    """The variables and the metadata of a test, by their names; those that both have are variables."""
+    held = result.get("testCase")
+    test: Record = held if isinstance(held, Mapping) else {}
+    found: dict[str, Any] = {}
+    for holder in (test.get("metadata"), result.get("metadata"), test.get("vars"), result.get("vars")):
+        if isinstance(holder, Mapping):
+            found |= {str(name): value for name, value in flattened(holder) if not isinstance(value, list)}
+    return found
 
 
 def _asserted(result: Record) -> Iterator[tuple[str, int | None]]:
@@ -66,13 +79,22 @@ def deepeval(document: Any) -> Export | None:
     for place, case in enumerate(cases):
         name = str(case.get("name", place))
         student = name if times[name] == 1 else f"{name} {case.get('order', place)}"
+        more = {
+            name: value
+            for name, value in flattened(
+                {key: case.get(key) for key in ("additionalMetadata", "tags", "comments")}
+            )
+            if value is not None and not isinstance(value, list)
+        }
         for metric in case.get("metricsData") or []:
             verdict = None if metric.get("error") else metric.get("success")
             score = None if verdict is None else int(bool(verdict))
             if len(models) > 1:
-                rows.append(Row(student, str(metric.get("evaluationModel")), str(metric["name"]), score))
+                rows.append(
+                    Row(student, str(metric.get("evaluationModel")), str(metric["name"]), score, more)
+                )
             else:
-                rows.append(Row(student, str(metric["name"]), "all", score))
+                rows.append(Row(student, str(metric["name"]), "all", score, more))
     meaning = "evaluation models are raters, metrics items" if len(models) > 1 else "metrics are raters"
     return Export("a DeepEval test run", f"test cases are students, {meaning}", rows)
 
@@ -101,7 +123,15 @@ def lm_eval(records: Sequence[Record]) -> Export | None:
             if metric == "doc_id" or not isinstance(value, int | float):
                 continue
             rater = f"{metric}, {record.get('filter')}" if len(filters) > 1 else str(metric)
-            rows.append(Row(str(record["doc_id"]), rater, "all", value))
+            more = {
+                name: one
+                for name, one in flattened(record.get("doc") or {})
+                if isinstance(one, str | int | float)
+            }
+            target = (
+                {"target": record["target"]} if isinstance(record.get("target"), str | int | float) else {}
+            )
+            rows.append(Row(str(record["doc_id"]), rater, "all", value, more | target))
     return Export("samples of lm-evaluation-harness", "documents are students, metrics raters", rows)
 
 

@@ -22,6 +22,8 @@ class Row(NamedTuple):
     rater: str | None
     item: str
     score: Any
+    more: Mapping[str, Any] = {}
+    """Variables and metadata, by the names that they get as columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,11 @@ class Export:
     rows: Sequence[Row]
     passed_over: set[str] = field(default_factory=set)
     """Kinds of answers that are no scores."""
+    known: str | None = None
+    """The column of known answers, where the tool says which it is."""
+
+    def _known(self, further: Sequence[str]) -> dict[str, str]:
+        return {} if self.known is None or self.known not in further else {"known": self.known}
 
     def table(self, name: str) -> Table:
         if not self.rows:
@@ -43,8 +50,11 @@ class Export:
                 f"{name!r} is {self.tool} without scores{why}", "export choices, ratings or verdicts"
             )
         columns = [
-            series_of(role, [row[place] for row in self.rows]) for place, role in enumerate(Row._fields)
+            series_of(role, [row[place] for row in self.rows]) for place, role in enumerate(Row._fields[:4])
         ]
+        further = list(dict.fromkeys(str(key) for row in self.rows for key in row.more))
+        further = [key for key in further if key not in Row._fields[:4]]
+        columns += [series_of(key, [row.more.get(key) for row in self.rows]) for key in further]
         if columns[2].n_unique() == 1:
             del columns[2]
         findings = [Finding(self.tool, self.meaning)]
@@ -58,4 +68,9 @@ class Export:
             tuple(frame.columns),
             lambda wanted: rows_of([frame[column] for column in wanted]),
             findings=tuple(findings),
+            settled=True,
+            roles={
+                **{role: role for role in Row._fields[:4] if role in frame.columns},
+                **self._known(further),
+            },
         )

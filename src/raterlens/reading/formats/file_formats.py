@@ -1,8 +1,8 @@
 """Where tables come from: a file, by its extension, or a dataframe. A file format is one entry of `FORMATS`."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from raterlens.reading.formats.openers import (
     open_workbook,
 )
 from raterlens.reading.formats.parquet import read_folder, read_parquet
+from raterlens.reading.formats.several_files import files_in, matching, stacked
 from raterlens.reading.formats.signatures import OLE, Format, format_of
 from raterlens.reading.formats.streams import STANDARD_INPUT, plain_file
 
@@ -65,8 +66,20 @@ def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
     """Open a path or a dataframe: its column names now, its rows when asked for."""
     if config.format is not None:
         choose("format", config.format.lower().removeprefix("."), [suffix[1:] for suffix in SUFFIXES])
+    if (
+        isinstance(source, list | tuple)
+        and source
+        and all(isinstance(one, str | os.PathLike) for one in source)
+    ):
+        with _together([Path(os.fsdecode(one)).expanduser() for one in source], config) as table:
+            yield table
+        return
     if not isinstance(source, str | os.PathLike):
         yield source if isinstance(source, Table) else open_frame(source)
+        return
+    if several := _several(source):
+        with _together(several, config) as table:
+            yield table
         return
     path, config = located(source, config)
     try:
@@ -74,6 +87,34 @@ def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
             yield _opened(file, config)
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def _several(source: str | os.PathLike[str]) -> list[Path]:
+    """The files of a pattern, or of a folder that holds no parquet files."""
+    path = Path(os.fsdecode(source)).expanduser()
+    try:
+        if path.is_dir():
+            return [] if any(path.rglob("*.parquet")) else files_in(path, SUFFIXES)
+        return [] if path.exists() or not set("*?[") & set(str(path)) else matching(str(path))
+    except (OSError, ValueError):  # a name that no file can have
+        return []
+
+
+@contextmanager
+def _together(paths: Sequence[Path], config: ReadConfig) -> Iterator[Table]:
+    """Several files as one table."""
+    shared = os.path.commonpath([path.parent for path in paths]) if len(paths) > 1 else ""
+    with ExitStack() as stack:
+        tables = {
+            str(path.relative_to(shared)) if shared else path.name: stack.enter_context(
+                open_table(path, config)
+            )
+            for path in paths
+        }
+        if len(tables) == 1:
+            yield next(iter(tables.values()))
+        else:
+            yield stacked(tables, Path(shared).name or shared, config)
 
 
 def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, ReadConfig]:

@@ -1,6 +1,9 @@
 """Where a table begins on a sheet as people send them: titles above it, one or two header rows."""
 
+from collections import Counter
 from collections.abc import Sequence
+
+from raterlens.reading.proposals.role_words import has_rater_word
 
 JOINT = ": "
 """Between the upper and the lower header: "Ann: style"."""
@@ -39,8 +42,46 @@ def _spans(rows: Sequence[Cells], used: Sequence[int]) -> bool:
 
 
 def named(header: Sequence[str]) -> list[str]:
-    """Names for all columns, by their place where they have none."""
-    return [name or f"column {place}" for place, name in enumerate(header, 1)]
+    """Names for all columns, by their place where they have none; numbered where a marker and a mark come again and
+    again ("Marker, Mark, Marker, Mark")."""
+    names = [name or f"column {place}" for place, name in enumerate(header, 1)]
+    again = {name: times for name, times in Counter(names).items() if times > 1}
+    if len(again) < 2 or len(set(again.values())) > 1 or not any(map(has_rater_word, again)):
+        return names
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        seen[name] += 1
+        numbered.append(f"{name} {seen[name]}" if name in again else name)
+    return numbered
+
+
+_SURVEY = {
+    "ResponseId": "survey record",
+    **{
+        name: name
+        for name in ("Status", "IPAddress", "Progress", "Finished", "UserLanguage", "DistributionChannel")
+    },
+}
+"""Columns of Qualtrics itself, whose questions would read like columns of a study ("Response Type")."""
+
+
+def survey_names(rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """The names of a Qualtrics export, whose second row has the questions and whose third says where they came from;
+    None where it is none."""
+    if len(rows) < 3 or not all(cell.lstrip().startswith('{"ImportId"') for cell in rows[2] if cell.strip()):
+        return None
+    if not any(cell.strip() for cell in rows[2]):
+        return None
+    questions = [
+        _SURVEY.get(name.strip(), question.strip() or name.strip())
+        for name, question in zip(rows[0], rows[1], strict=False)
+    ]
+    times = Counter(questions)
+    return [
+        question if times[question] == 1 else f"{name.strip()}: {question}"
+        for name, question in zip(rows[0], questions, strict=False)
+    ]
 
 
 def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
@@ -61,12 +102,16 @@ def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
     if not spans or not len(upper) == len(lower) == len(below):
         return False
     named = all(_filled(lower[place]) for place in places) and not any(map(_number, lower))
-    return named and any(_number(below[place]) for place in places)
+    return named and any(_number(cell) for cell in below[min(spans) - 1 if min(spans) else 0 :])
 
 
 def joined(upper: Cells, lower: Cells) -> list[str]:
-    """One name per column: the upper label, carried over the gaps to its right, then the lower one."""
+    """One name per column: the upper label, carried over the gaps to its right, then the lower one; the lower alone
+    where it already tells markers and marks apart ("Marker1, Mark1, Marker2, Mark2")."""
     names, over = [], ""
+    alone = [(cell or "").strip() for cell in lower]
+    if all(alone) and len(set(alone)) == len(alone) and sum(map(has_rater_word, alone)) > 1:
+        return alone
     for top, bottom in zip(upper, lower, strict=True):
         top, bottom = (top or "").strip(), (bottom or "").strip()
         if top:

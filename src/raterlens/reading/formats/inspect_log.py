@@ -19,6 +19,7 @@ from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.lazy_table import Table, rows_of, suffix_of
+from raterlens.reading.formats.nested_records import flattened
 from raterlens.reading.formats.optional_packages import require
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
@@ -30,6 +31,7 @@ AGAIN = "write the log again, or convert it with: inspect log convert"
 UNREAD = "Grade not found in model output"
 """How Inspect explains the score of an answer from which no verdict could be read."""
 
+_ROLES = ("student", "rater", "item", "score", "epoch", "model")
 _ZSTANDARD = 93
 _LOCAL_HEADER = 30
 
@@ -147,7 +149,16 @@ def _rows(log: _Log, name: str) -> Iterator[dict[str, object]]:
                     ),
                     "epoch": int(sample["epoch"]),
                     "model": log.model,
+                    **_about(sample),
                 }
+
+
+def _about(sample: Mapping[str, Any]) -> dict[str, object]:
+    """The target and the metadata of a sample, where they are single values."""
+    target = sample.get("target")
+    found: dict[str, object] = {"target": target} if isinstance(target, str | int | float) else {}
+    held = flattened(sample.get("metadata") or {})
+    return found | {n: value for n, value in held if isinstance(value, str | int | float) and n not in _ROLES}
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:

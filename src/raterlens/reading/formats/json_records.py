@@ -16,6 +16,8 @@ from raterlens.reading.formats.annotation_exports import ANNOTATION_TOOLS
 from raterlens.reading.formats.evaluation_exports import DOCUMENTS, EVALUATION_TOOLS, refuse_aggregates
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
 from raterlens.reading.formats.lazy_table import Table, table_of
+from raterlens.reading.formats.nested_records import exploded, flattened, table_records
+from raterlens.reading.formats.observability_exports import OBSERVABILITY_TOOLS
 from raterlens.reading.formats.text_encodings import encoding_of
 from raterlens.reading.proposals.findings import Finding
 
@@ -27,6 +29,12 @@ _TOOLS = (
     '"_input_hash"',
     '"label"',
     '"doc_id"',
+    '"scores"',
+    '"traceId"',
+    '"assessments"',
+    '"annotation_name"',
+    '"sample_id"',
+    '"spec"',
 )
 """Fields that exports of tools have."""
 _DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"')
@@ -51,8 +59,8 @@ def read_json(path: Path, config: ReadConfig) -> Table:
 def _opened(path: Path, encoding: str, start: str) -> Table:
     if start.startswith("["):
         records = _array(path, encoding)
-        return _exported(records, path.name) or table_of(path.name, _flat(_frame(records, path)))
-    if any(mark in start for mark in _DOCUMENTS) or not _whole(start.splitlines()[0]):
+        return _exported(records, path.name) or _plain_table(records, path)
+    if any(mark in start for mark in _DOCUMENTS) or not _whole(start.splitlines()[0]) or _alone(path, start):
         document = _document(path, encoding)
         if document is not None:
             return _within(document, path)
@@ -60,14 +68,34 @@ def _opened(path: Path, encoding: str, start: str) -> Table:
         records = list(_parsed_lines(path, encoding))
         if (table := _exported(records, path.name)) is not None:
             return table
-    return table_of(path.name, _flat(_lines(path, encoding)))
+    frame = _lines(path, encoding)
+    if any(dtype in (pl.List, pl.Object) or dtype.is_nested() for dtype in frame.dtypes):
+        return _plain_table(list(_parsed_lines(path, encoding)), path)
+    return table_of(path.name, frame)
+
+
+def table_of_records(records: list[dict[str, Any]], name: str) -> Table:
+    """Records of a file that is no JSON."""
+    return _exported(records, name) or _plain_table(records, Path(name))
+
+
+def _plain_table(records: list[dict[str, Any]], path: Path) -> Table:
+    """Records with what is nested in them spread out."""
+    rows = exploded(records)
+    findings: tuple[Finding, ...] = ()
+    if len(rows) != len(records):
+        findings = (
+            Finding(f"{len(records):,} records with {len(rows):,} judgements in them", "read one by one"),
+        )
+    frame = _frame([dict(flattened(row)) for row in rows], path)
+    return replace(table_of(path.name, frame), findings=findings)
 
 
 def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
     """The table that a tool's export makes, where it is one."""
     if not records or not any(mark.strip('"') in key for mark in _TOOLS for key in records[0]):
         return None
-    for tool in (*ANNOTATION_TOOLS, *EVALUATION_TOOLS):
+    for tool in (*ANNOTATION_TOOLS, *EVALUATION_TOOLS, *OBSERVABILITY_TOOLS):
         try:
             export = tool(records)
         except (KeyError, TypeError, AttributeError) as error:
@@ -87,15 +115,17 @@ def _within(document: dict[str, Any], path: Path) -> Table:
         if (export := tool(document)) is not None:
             return export.table(path.name)
     refuse_aggregates(document, path.name)
+    if (rows := table_records(document)) is not None:
+        return _plain_table(rows, path)
     lists = {
         name: value
         for name, value in document.items()
         if isinstance(value, list) and value and all(isinstance(record, dict) for record in value)
     }
     if len(lists) != 1:
-        return table_of(path.name, _flat(_frame([document], path)))
+        return _plain_table([document], path)
     name, records = next(iter(lists.items()))
-    table = _exported(records, path.name) or table_of(path.name, _flat(_frame(records, path)))
+    table = _exported(records, path.name) or _plain_table(records, path)
     return replace(table, findings=(Finding(f"a list of records under {name!r}", "read"), *table.findings))
 
 
@@ -106,6 +136,13 @@ def _document(path: Path, encoding: str) -> dict[str, Any] | None:
     except (json.JSONDecodeError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def _alone(path: Path, start: str) -> bool:
+    """Whether the first line is all there is, or too long to see where it ends: a document, perhaps."""
+    with path.open("rb") as file:
+        first = file.readline()
+        return not file.read(4096).strip() and len(first) >= len(start.encode())
 
 
 def _whole(line: str) -> bool:
@@ -197,13 +234,3 @@ def _frame(records: list[dict[str, Any]], path: Path) -> pl.DataFrame:
         return pl.DataFrame(
             [pl.Series(name, [record.get(name) for record in records], dtype=pl.Object) for name in names]
         )
-
-
-def _flat(frame: pl.DataFrame) -> pl.DataFrame:
-    while nested := [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.Struct)]:
-        for name in nested:
-            fields = frame[name].struct.fields
-            frame = frame.with_columns(
-                frame[name].struct.rename_fields([f"{name}.{field}" for field in fields])
-            ).unnest(name)
-    return frame

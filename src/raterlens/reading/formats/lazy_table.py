@@ -51,6 +51,10 @@ class Table:
     """Where the file itself says so: the column of a role (student, rater, item, facets)."""
     findings: tuple[Finding, ...] = ()
     """What was seen when the file was opened, and done about it."""
+    settled: bool = False
+    """Whether `roles` has all that there are: a role that it lacks has no column."""
+    in_memory: bool = False
+    """Whether it is a dataframe of a program, which is told about repeated ratings, not asked."""
     two_headers: bool = False
     """Whether the names are joined from two header rows."""
 

@@ -91,9 +91,22 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = Non
         schema = lazy.collect_schema()
     except (PolarsError, PanicException, OSError) as error:
         raise damaged(name, error) from error
+    if n_rows < LARGE and any(dtype.is_nested() for dtype in schema.values()):
+        return _spread_out(name, lazy)
     if n_rows < LARGE or not all(map(is_plain, schema.values())):
         return Table(name, tuple(schema), take, query=lazy)
     return Table(name, tuple(schema), take, query=lazy, parts=parts, n_rows=n_rows, numbered=numbered)
+
+
+def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:
+    """Lists and structs of judgements as flat records; an export of Argilla as such."""
+    from raterlens.reading.formats.json_records import table_of_records  # JSON is seldom needed here
+
+    try:
+        records = lazy.collect().to_dicts()
+    except (PolarsError, PanicException, OSError) as error:
+        raise damaged(name, error) from error
+    return table_of_records(records, name)
 
 
 def damaged(name: str, error: BaseException) -> InputError:

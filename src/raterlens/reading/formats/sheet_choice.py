@@ -110,7 +110,7 @@ def _together(alike: dict[str, Table], file: str) -> Table | None:
             seen, "read together", options, otherwise=Option("table", next(iter(alike))), certain=False
         )
         return replace(joined, findings=(finding, *joined.findings))
-    if not _same_students(alike, columns):
+    if not same_students(alike, columns):
         return None
     people, things = (2 * sum(map(kind, alike)) > len(alike) for kind in (like_rater, like_item))
     others = [name for name in columns if tier(name, "student") is None]
@@ -134,7 +134,7 @@ def _roles(columns: Sequence[str]) -> set[str]:
     return found
 
 
-def _same_students(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
+def same_students(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
     """Whether the sheets are about the same people, by the first column that names them."""
     named = [name for name in columns if tier(name, "student") is not None or is_identifier(name)]
     column = (named or list(columns))[0]

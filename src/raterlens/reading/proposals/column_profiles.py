@@ -8,7 +8,7 @@ import polars as pl
 
 from raterlens.base.records import dataclass
 from raterlens.reading.formats.lazy_table import Table
-from raterlens.reading.proposals.score_words import MISSING, is_score_word
+from raterlens.reading.proposals.score_words import is_missing, is_score_word
 from raterlens.reading.scores import stripped
 
 ROWS = 4_000
@@ -79,13 +79,12 @@ def profile(column: pl.Series) -> Profile:
     'labels'
     """
     text = (column.cast(pl.String) if column.dtype.is_numeric() else stripped(column)).drop_nulls()
-    values = text.filter(~text.str.to_lowercase().is_in(list(MISSING)))
-    if values.is_empty():
+    counts = text.rename("v").value_counts(name="n")
+    times = {word: n for word, n in counts.iter_rows() if not is_missing(word)}
+    if not times:
         return Profile(column.name, "blank", 0, 0)
-    counts = values.rename("v").value_counts(name="n")
-    words: list[str] = counts["v"].to_list()
-    times = dict(counts.iter_rows())
-    filled, distinct = len(values), len(words)
+    words = list(times)
+    filled, distinct = sum(times.values()), len(words)
     if column.dtype.is_temporal() or _share(times, _DATE) > MOSTLY:
         return Profile(column.name, "dates", filled, distinct)
     if column.dtype == pl.Boolean:
@@ -97,8 +96,7 @@ def profile(column: pl.Series) -> Profile:
     by_word = sum(times[word] for word in words if is_score_word(word) or word in numeric) / filled
     if by_word >= MOSTLY and distinct <= MOST_SCORES:
         return Profile(column.name, "scores", filled, distinct)
-    lengths = values.str.len_chars().mean()
-    long = float(lengths) > LONG if isinstance(lengths, int | float) else False
+    long = sum(len(word) * n for word, n in times.items()) / filled > LONG
     partly = by_number > 0 and distinct <= MOST_SCORES
     return Profile(column.name, "text" if long else "labels", filled, distinct, partly=partly)
 

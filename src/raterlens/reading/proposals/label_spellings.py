@@ -22,7 +22,7 @@ def merged(levels: Levels, role: str, place: Callable[[int], str] | None) -> tup
     labels = levels.labels
     if labels.dtype != pl.String or labels.is_empty():
         return levels, []
-    bare = labels.str.strip_chars().str.replace_all(r"\\s+", " ")
+    bare = labels.str.strip_chars().str.replace_all(r"\s+", " ")
     keys = bare.str.to_lowercase()
     if not keys.is_duplicated().any():
         return levels, []

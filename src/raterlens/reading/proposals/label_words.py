@@ -1,16 +1,20 @@
 """Whom or what a label names: a rater, a criterion, or the total of a table."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from raterlens.reading.proposals.role_words import known, plain
+from raterlens.reading.proposals.role_words import known, plain, words
 
 _RATERS = re.compile(
     r"[rjaw]_?\d+|(rater|judge|annotator|marker|grader|scorer|coder|examiner|assessor|reviewer|evaluator|expert|teacher|"
     r"prufer|pruefer|bewerter|korrektor|gutachter|correcteur|examinateur|juge|evaluateur|evaluador|corrector|juez|"
     r"examinador|valutatore|correttore|giudice|avaliador|corretor|juiz|beoordelaar|worker|user|llm|model|"
     r"human)_?(\d+|[a-z])?"
+)
+_PEOPLE = re.compile(
+    unicodedata.normalize("NFKD", r".+(老师|老師|教师|教師|教授|先生|评委|評審|선생님|교수님?)")
 )
 _MODELS = re.compile(
     r"(gpt|chatgpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|phi|command_r|grok|o1|o3|o4|palm|yi|nova|"
@@ -21,141 +25,31 @@ _ITEMS = re.compile(
     r"criterio|domanda|compito|esercizio|questao|tarefa|vraag|opdracht|dimension|aspect|trait|section|problem|ex)"
     r"_?(\d+[a-z]?|[ivx]+)"
 )
-_CRITERIA = (
-    *(
-        "content",
-        "style",
-        "grammar",
-        "spelling",
-        "organisation",
-        "organization",
-        "structure",
-        "vocabulary",
-        "plot",
-    ),
-    *(
-        "fluency",
-        "pronunciation",
-        "accuracy",
-        "coherence",
-        "cohesion",
-        "argument",
-        "argumentation",
-        "clarity",
-    ),
-    *(
-        "relevance",
-        "helpfulness",
-        "correctness",
-        "correct",
-        "harmlessness",
-        "faithfulness",
-        "factuality",
-        "safety",
-    ),
-    *(
-        "toxicity",
-        "completeness",
-        "creativity",
-        "originality",
-        "layout",
-        "presentation",
-        "mechanics",
-        "conventions",
-    ),
-    *(
-        "voice",
-        "ideas",
-        "word choice",
-        "sentence fluency",
-        "punctuation",
-        "focus",
-        "evidence",
-        "analysis",
-        "tone",
-    ),
-    *(
-        "task achievement",
-        "lexical resource",
-        "range",
-        "interaction",
-        "delivery",
-        "conciseness",
-        "groundedness",
-    ),
-    *(
-        "overall",
-        "quality",
-        "language",
-        "form",
-        "method",
-        "results",
-        "discussion",
-        "introduction",
-        "conclusion",
-    ),
-    *("specificity", "instruction following", "readability", "consistency", "truthfulness", "usefulness"),
-    *(
-        "Inhalt",
-        "Stil",
-        "Sprache",
-        "Grammatik",
-        "Rechtschreibung",
-        "Aufbau",
-        "Ausdruck",
-        "Gliederung",
-        "Wortschatz",
-    ),
-    *("Struktur", "Argumentation", "Zeichensetzung", "Kreativität", "Logik", "Form", "Verständlichkeit"),
-    *(
-        "contenu",
-        "style",
-        "grammaire",
-        "orthographe",
-        "vocabulaire",
-        "langue",
-        "plan",
-        "cohérence",
-        "expression",
-    ),
-    *(
-        "contenido",
-        "estilo",
-        "gramática",
-        "ortografía",
-        "vocabulario",
-        "estructura",
-        "coherencia",
-        "cohesión",
-    ),
-    *("contenuto", "stile", "grammatica", "ortografia", "lessico", "struttura", "coerenza", "forma"),
-    *("conteúdo", "estilo", "gramática", "ortografia", "vocabulário", "estrutura", "coerência", "coesão"),
-    *("inhoud", "stijl", "grammatica", "spelling", "woordenschat", "opbouw", "samenhang", "structuur"),
-    *(
-        "maths",
-        "math",
-        "mathematics",
-        "physics",
-        "chemistry",
-        "biology",
-        "history",
-        "geography",
-        "english",
-        "german",
-    ),
-    *("french", "spanish", "latin", "music", "art", "reading", "writing", "listening", "speaking", "science"),
-    *("Mathe", "Mathematik", "Deutsch", "Englisch", "Physik", "Chemie", "Biologie", "Geschichte", "Musik"),
-    *("mathématiques", "français", "anglais", "matemáticas", "historia", "matematica", "storia", "wiskunde"),
+_CRITERIA = words(
+    "content, style, grammar, spelling, organisation, organization, structure, vocabulary, plot, fluency, "
+    "pronunciation, accuracy, coherence, cohesion, argument, argumentation, clarity, relevance, helpfulness, "
+    "correctness, correct, harmlessness, faithfulness, factuality, safety, toxicity, completeness, creativity, "
+    "originality, layout, presentation, mechanics, conventions, voice, ideas, word choice, sentence fluency, "
+    "punctuation, focus, evidence, analysis, tone, task achievement, lexical resource, range, interaction, "
+    "delivery, conciseness, groundedness, overall, quality, language, form, method, results, discussion, "
+    "introduction, conclusion, specificity, instruction following, readability, consistency, truthfulness, "
+    "usefulness, Inhalt, Stil, Sprache, Grammatik, Rechtschreibung, Aufbau, Ausdruck, Gliederung, Wortschatz, "
+    "Struktur, Argumentation, Zeichensetzung, Kreativität, Logik, Form, Verständlichkeit, contenu, grammaire, "
+    "orthographe, vocabulaire, langue, plan, cohérence, expression, contenido, estilo, gramática, ortografía, "
+    "vocabulario, estructura, coherencia, cohesión, contenuto, stile, grammatica, ortografia, lessico, "
+    "struttura, coerenza, forma, conteúdo, vocabulário, estrutura, coerência, coesão, inhoud, stijl, "
+    "woordenschat, opbouw, samenhang, structuur, maths, math, mathematics, physics, chemistry, biology, history, "
+    "geography, english, german, french, spanish, latin, music, art, reading, writing, listening, speaking, "
+    "science, Mathe, Mathematik, Deutsch, Englisch, Physik, Chemie, Biologie, Geschichte, Musik, mathématiques, "
+    "français, anglais, matemáticas, historia, matematica, storia, wiskunde"
 )
-_TOTALS = (
-    *("total", "totals", "sum", "average", "mean", "avg", "median", "grand total", "overall average"),
-    *("class average", "overall mean", "standard deviation", "std", "average score", "mean score"),
-    *("Summe", "Gesamt", "Gesamtsumme", "Mittelwert", "Durchschnitt", "Insgesamt"),
-    *("Gesamtpunkte", "Gesamtpunktzahl", "Notenschnitt", "Standardabweichung"),
-    *("totaux", "somme", "moyenne", "moyenne générale", "médiane", "écart type", "total général"),
-    *("suma", "promedio", "media", "total general", "mediana"),
-    *("totale", "somma", "media generale", "soma", "média", "média geral"),
-    *("totaal", "gemiddelde", "gemiddeld", "total score", "sum score", "overall score", "Ø", "Σ"),
+_TOTALS = words(
+    "total, totals, sum, average, mean, avg, median, grand total, overall average, class average, overall mean, "
+    "standard deviation, std, average score, mean score, Summe, Gesamt, Gesamtsumme, Mittelwert, Durchschnitt, "
+    "Insgesamt, Gesamtpunkte, Gesamtpunktzahl, Notenschnitt, Standardabweichung, totaux, somme, moyenne, moyenne "
+    "générale, médiane, écart type, total général, suma, promedio, media, total general, mediana, totale, somma, "
+    "media generale, soma, média, média geral, totaal, gemiddelde, gemiddeld, total score, sum score, overall "
+    "score, Ø, Σ"
 )
 _SIGNS = ("ø", "Ø", "Σ", "∑", "μ", "x̄")
 
@@ -170,7 +64,10 @@ def like_rater(label: str) -> bool:
     """
     text = plain(label)
     return bool(
-        _RATERS.fullmatch(text) or _MODELS.fullmatch(text) or re.fullmatch(r"\S+@\S+\.\w+", label.strip())
+        _PEOPLE.fullmatch(text)
+        or _RATERS.fullmatch(text)
+        or _MODELS.fullmatch(text)
+        or re.fullmatch(r"\S+@\S+\.\w+", label.strip())
     )
 
 

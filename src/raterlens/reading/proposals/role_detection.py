@@ -13,13 +13,19 @@ from raterlens.reading.proposals.column_profiles import Profile, profiles, sampl
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, total_pattern
 from raterlens.reading.proposals.role_words import (
+    CLASSES,
     FORM_SENDERS,
+    KEYS,
     OTHER,
+    RANKS,
     TIMES,
     VARIANTS,
+    is_gold,
     is_identifier,
+    is_key,
     is_other,
     known,
+    last_part,
     mentions,
     plain,
     stems,
@@ -77,7 +83,7 @@ def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recogni
     if config.items is not None:
         open_roles = [role for role in open_roles if role in ("student", "rater")]
     found = Recognised()
-    free = [name for name in columns if name not in taken and name]
+    free = [name for name in columns if name not in taken and name and not is_gold(name)]
     for role in open_roles:
         _by_name(role, [name for name in free if name not in found.roles.values()], look, found)
     rest = [name for name in free if name not in found.roles.values() and not is_total(name)]
@@ -93,29 +99,74 @@ def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recogni
 def _by_name(role: str, free: Sequence[str], look: Look, found: Recognised) -> None:
     for rank in (0, 1):
         fitting = [name for name in free if tier(name, role) == rank]
-        if role == "student" and rank == 1 and fitting:
-            fitting = [name for name in fitting if look[name].kind != "text"]
-        if role == "item" and rank == 1 and fitting:
-            fitting = [name for name in fitting if look[name].kind not in ("text", "blank")]
+        if rank == 1 and role in ("student", "item"):
+            unfit = ("text",) if role == "student" else ("text", "blank")
+            fitting = [name for name in fitting if look[name].kind not in unfit]
+            fitting = [name for name in fitting if role == "student" or look[name].distinct > 1]
         if len(fitting) > 1:
             fitting = _by_content(role, fitting, look)
+        if role == "student" and rank == 1 and fitting:
+            fitting = _identified(fitting, free, look, found)
         if len(fitting) > 1:
             found.doubtful[role] = fitting
             return
         if fitting:
             found.roles[role] = fitting[0]
             return
+    if (name := _by_part(role, free, look)) is not None:
+        found.roles[role] = name
+
+
+def _by_part(role: str, free: Sequence[str], look: Look) -> str | None:
+    """The only column that has a word for the role at its end or, for people, within a heading."""
+    fitting = [
+        name
+        for name in free
+        if (part := last_part(name))
+        and tier(part, role) is not None
+        and not any(
+            tier(name.removesuffix(part).strip(" :./"), other) == 0 for other in ROLES if other != role
+        )
+    ]
+    if len(fitting) == 1 and (role != "score" or look[fitting[0]].scored):
+        return fitting[0]
+    if role == "score":
+        named = known(RANKS) | known(CLASSES)
+        fitting = [name for name in free if stems(name) & named and look[name].scored]
+        others = any(look[name].scored and not is_other(name) for name in free)
+        return None if others or len(fitting) != 1 else fitting[0]
+    if role == "item":
+        return None
     fitting = [name for name in free if " " in name.strip() and mentions(name, role) and not is_total(name)]
-    if role in ("student", "rater"):
-        fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
-        if len(fitting) == 1 and not is_other(fitting[0]):
-            found.roles[role] = fitting[0]
+    fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
+    if role == "student" and len(fitting) > 1 and len({name.partition(": ")[0] for name in fitting}) == 1:
+        # First name, last name and user name under one heading: what tells most people apart.
+        fitting = [max(fitting, key=lambda name: (look[name].distinct, is_key(last_part(name))))]
+    return fitting[0] if len(fitting) == 1 and not is_other(fitting[0]) else None
+
+
+def _identified(fitting: list[str], free: Sequence[str], look: Look, found: Recognised) -> list[str]:
+    """An identifier before a text that several answers may share; not one that numbers the rows of a long table."""
+    if any(is_identifier(name) for name in fitting):
+        return fitting
+    names = [
+        name
+        for name in free
+        if plain(name) in known(KEYS)
+        and look[name].kind not in ("text", "blank", "dates")
+        and look[name].distinct >= max(look[other].distinct for other in fitting)
+    ]
+    long = any(tier(name, "rater") is not None for name in free) or "rater" in found.roles
+    names = [name for name in names if not (long and look[name].unique)]
+    return names[:1] or fitting
 
 
 def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
     """Of several columns with a name for the role, those that also hold what it takes."""
     if role == "score":
         fitting = [name for name in names if look[name].scored]
+        if len(fitting) > 1:
+            fitting = _without_labels(fitting, look)
     else:
         fitting = [name for name in names if look[name].kind not in ("text", "blank", "dates")]
     if role == "student" and (labels := [name for name in fitting if not look[name].scored]):
@@ -125,6 +176,24 @@ def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
         # student_id and student_name: the identifier, which two people do not share.
         return [next((name for name in fitting if plain(name).endswith("id")), fitting[0])]
     return fitting
+
+
+def _without_labels(names: list[str], look: Look) -> list[str]:
+    """Without words that only say again what a number beside them says, and without `label` beside a verdict."""
+    numeric = [name for name in names if look[name].highest is not None]
+    others = [
+        name
+        for name in names
+        if name in numeric or not any(is_function(look.frame, name, other) for other in numeric)
+    ]
+    plainly = [name for name in others if "label" not in stems(name)]
+    return plainly if len(plainly) == 1 else others
+
+
+def is_function(frame: pl.DataFrame, column: str, of: str) -> bool:
+    """Whether each value of one column has one value of another beside it."""
+    pairs = frame.select(column, of).drop_nulls().unique()
+    return pairs.height > 1 and pairs[of].n_unique() == pairs.height
 
 
 def _same_partition(names: Sequence[str], frame: pl.DataFrame) -> bool:
@@ -148,6 +217,7 @@ def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> No
         for name in free
         if is_identifier(name)
         and look[name].kind not in ("text", "blank", "dates")
+        and (look[name].distinct > 1 or look[name].filled < 2)
         and (plain(name) == "id" or plain(name) not in known(OTHER))
     ]
     if "rater" in found.roles:
@@ -192,12 +262,13 @@ def _by_labels(free: Sequence[str], look: Look, found: Recognised) -> None:
 def _variants(columns: Sequence[str], look: Look, found: Recognised) -> None:
     """Answers of several models to one question are as many pieces of work, not one rated again and again."""
     student, rater = (found.roles.get(role) for role in ("student", "rater"))
-    if student is None or rater is None or tier(student, "student") == 0:
+    if student is None or rater is None:
         return
+    variants = known(VARIANTS) if tier(student, "student") != 0 else known(("file",))
     others = [
         name
         for name in columns
-        if name not in found.roles.values() and stems(name) & known(VARIANTS) and look[name].distinct > 1
+        if name not in found.roles.values() and stems(name) & variants and look[name].distinct > 1
     ]
     keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
     if len(others) != 1 or not look.frame.select(keys).is_duplicated().any():

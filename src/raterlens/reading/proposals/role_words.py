@@ -5,98 +5,159 @@ import unicodedata
 from functools import cache
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """Words between commas.
+
+    Examples
+    --------
+    >>> words("grade, mark")
+    ('grade', 'mark')
+    """
     return tuple(text.split(", "))
 
 
 # The usual names, then those that are taken only where there is none of the usual ones.
 USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "student": (
-        _words(
+        words(
             "student, person, pid, examinee, candidate, testtaker, test taker, Prüfling, Schüler, Schülerin, "
-            "Studierende, Kandidat, Kandidatin, Matrikel, Proband, candidat, élève, étudiant, étudiante, estudiante, "
-            "alumno, alumna, candidato, candidata, studente, studentessa, alunno, alunna, esaminando, allievo, "
-            "estudante, aluno, aluna, leerling, kandidaat"
+            "Studierende, Kandidat, Kandidatin, Matrikel, Proband, candidat, élève, étudiant, étudiante, "
+            "estudiante, alumno, alumna, candidato, candidata, studente, studentessa, alunno, alunna, "
+            "esaminando, allievo, estudante, aluno, aluna, leerling, kandidaat, 学生, 考生, 学号, 考号, 學生, "
+            "學號, 受験者, 生徒, 학생, 수험생, студент, ученик"
         ),
-        _words(
-            "subject, respondent, participant, pupil, learner, applicant, essay, script, response, sample, example, "
-            "answer, submission, document, doc, text, passage, case, conversation, dialogue, instance, unit, output, "
-            "completion, artifact, image, Teilnehmer, Teilnehmerin, Bewerber, Aufsatz, Arbeit, Antwort, participante, "
-            "partecipante, deelnemer, copie, ensayo, redacción, redação, réponse, respuesta, risposta, resposta, "
-            "antwoord, opstel, rédaction"
+        words(
+            "subject, respondent, participant, pupil, learner, applicant, essay, script, response, sample, "
+            "example, answer, submission, document, doc, text, passage, case, conversation, dialogue, instance, "
+            "unit, output, completion, artifact, image, Teilnehmer, Teilnehmerin, Bewerber, Aufsatz, Arbeit, "
+            "Antwort, participante, partecipante, deelnemer, copie, ensayo, redacción, redação, réponse, "
+            "respuesta, risposta, resposta, antwoord, opstel, rédaction"
         ),
     ),
     "rater": (
-        _words(
+        words(
             "rater, judge, annotator, marker, Prüfer, Prüferin, Bewerter, Bewerterin, Korrektor, Korrektorin, "
             "Beurteiler, Gutachter, correcteur, correctrice, examinateur, examinatrice, juge, évaluateur, "
-            "évaluatrice, evaluador, evaluadora, corrector, correctora, examinador, examinadora, juez, calificador, "
-            "valutatore, valutatrice, correttore, correttrice, esaminatore, giudice, avaliador, avaliadora, corretor, "
-            "corretora, juiz, juíza, beoordelaar, examinator, nakijker, jurylid"
+            "évaluatrice, evaluador, evaluadora, corrector, correctora, examinador, examinadora, juez, "
+            "calificador, valutatore, valutatrice, correttore, correttrice, esaminatore, giudice, avaliador, "
+            "avaliadora, corretor, corretora, juiz, juíza, beoordelaar, examinator, nakijker, jurylid, "
+            "Erstprüfer, Zweitprüfer, 评分员, 阅卷人, 评委, 老师, 評分員, 評審, 老師, 評価者, 採点者, 채점자, "
+            "평가자, эксперт"
         ),
-        _words(
-            "scorer, grader, assessor, examiner, reviewer, evaluator, coder, worker, labeler, labeller, rated by, "
-            "marked by, graded by, scored by, completed by, annotated by, teacher, judge model, judge llm, llm judge, "
-            "username, user, Lehrkraft, Lehrer, Lehrerin, enseignant, professeur, profesor, profesora, docente, "
-            "professor, professora, docent, jury, jurado, Jury, llm"
+        words(
+            "scorer, grader, assessor, examiner, reviewer, evaluator, coder, worker, labeler, labeller, rated "
+            "by, marked by, graded by, scored by, completed by, annotated by, teacher, judge model, judge llm, "
+            "llm judge, username, user, Lehrkraft, Lehrer, Lehrerin, enseignant, professeur, profesor, "
+            "profesora, docente, professor, professora, docent, jury, jurado, Jury, llm"
         ),
     ),
     "item": (
-        _words(
+        words(
             "item, criterion, task, question, Aufgabe, Kriterium, Frage, Teilaufgabe, critère, tâche, exercice, "
-            "criterio, pregunta, tarea, ítem, ejercicio, domanda, compito, esercizio, quesito, critério, questão, "
-            "pergunta, tarefa, exercício, opdracht, vraag, taak, onderdeel"
+            "criterio, pregunta, tarea, ítem, ejercicio, domanda, compito, esercizio, quesito, critério, "
+            "questão, pergunta, tarefa, exercício, opdracht, vraag, taak, onderdeel, 题目, 项目, 标准, 題目, "
+            "項目, 基準, 設問, 문항, задание"
         ),
-        _words(
+        words(
             "trait, criteria, dimension, aspect, prompt, rubric, Merkmal, Aspekt, épreuve, aspecto, dimensión, "
             "aspetto, dimensione, dimensão, metric"
         ),
     ),
     "score": (
-        _words(
-            "score, rating, label, y, Punkte, Punktzahl, Note, Bewertung, Wertung, Urteil, note, points, puntuación, "
-            "calificación, puntos, nota, puntaje, punteggio, voto, pontuação, pontos, punten, cijfer, beoordeling"
+        words(
+            "score, rating, label, y, Punkte, Punktzahl, Note, Bewertung, Wertung, Urteil, note, points, "
+            "puntuación, calificación, puntos, nota, puntaje, punteggio, voto, pontuação, pontos, punten, "
+            "cijfer, beoordeling, 分数, 得分, 成绩, 評分, 分數, 成績, 点数, 得点, 점수, оценка, балл"
         ),
-        _words(
-            "verdict, mark, grade, pass, passed, outcome, result, judgment, judgement, decision, winner, preference, "
-            "preferred, correct, is correct, stars, value, annotation, Ergebnis, bestanden, résultat, réussi, "
-            "resultado, aprobado, risultato, esito, superato, aprovado, resultaat, geslaagd, valutazione, évaluation, "
-            "evaluación, avaliação, marks, overall"
+        words(
+            "verdict, mark, grade, pass, passed, outcome, result, judgment, judgement, decision, winner, "
+            "preference, preferred, correct, is correct, stars, value, annotation, Ergebnis, bestanden, "
+            "résultat, réussi, resultado, aprobado, risultato, esito, superato, aprovado, resultaat, geslaagd, "
+            "valutazione, évaluation, evaluación, avaliação, marks, overall"
         ),
     ),
 }
-IDENTIFIERS = _words("id, uid, uuid, key, index, name, Name, nom, nombre, nome, naam, Kennung, code, nr")
+IDENTIFIERS = words("id, uid, uuid, key, index, name, Name, nom, nombre, nome, naam, Kennung, code, nr")
 """Names of whatever is rated, where nothing else is."""
-FORM_SENDERS = _words(
+KEYS = words(
+    "id, uid, uuid, key, answer id, response id, sample id, example id, row id, item id, doc id, trace id"
+)
+"""Names of columns that number answers."""
+FORM_SENDERS = words(
     "your name, email address, email, e mail, username, Ihr Name, Dein Name, E-Mail-Adresse, votre nom, adresse "
-    "e-mail, tu nombre, su nombre, dirección de correo electrónico, il tuo nome, indirizzo email, seu nome, endereço "
-    "de e-mail, uw naam, je naam, e-mailadres, rater name, nombre de usuario"
+    "e-mail, tu nombre, su nombre, dirección de correo electrónico, il tuo nome, indirizzo email, seu nome, "
+    "endereço de e-mail, uw naam, je naam, e-mailadres, rater name, nombre de usuario, who are you, your "
+    "initials, your email, please enter your name, wer sind Sie, qui êtes vous"
 )
 """Who filled in a form: the rater, where each answer has a time."""
-TIMES = _words(
+TIMES = words(
     "timestamp, Zeitstempel, horodateur, marca temporal, informazioni cronologiche, tijdstempel, carimbo de "
-    "data/hora, submitted at, submission time, completion time, end time, start time"
+    "data/hora, submitted at, submission time, completion time, end time, start time, start date, end date, "
+    "recorded date"
 )
 """When a form was filled in."""
-VARIANTS = _words(
-    "model, system, engine, generator, variant, assistant, candidate model, bot, modell, modèle"
+VARIANTS = words(
+    "model, system, engine, generator, variant, assistant, candidate model, bot, modell, modèle, file"
 )
 """Whose answers are rated, beside the question that they answer."""
-OTHER = _words(
-    "gold, gold label, truth, ground truth, reference, expected, target, correct answer, definitive, known, "
-    "age, Alter, âge, edad, età, idade, leeftijd, year, Jahr, année, año, anno, ano, jaar, gender, sex, Geschlecht, "
-    "sexe, sexo, sesso, geslacht, school, Schule, école, escuela, scuola, escola, class, Klasse, classe, clase, klas, "
-    "group, Gruppe, groupe, grupo, gruppo, groep, date, Datum, fecha, data, datum, day, Tag, time, timestamp, "
-    "Zeitstempel, Uhrzeit, horodateur, marca temporal, carimbo de data hora, informazioni cronologiche, tijdstempel, "
-    "created at, updated at, duration, Dauer, seconds, minutes, lead time, order, sequence, seq, position, page, "
-    "Seite, batch, round, session, Sitzung, occasion, week, month, semester, topic, Thema, weight, confidence, "
-    "tokens, cost, latency, length, words, word count, row, Zeile, line, version, epoch, seed, temperature, comment, "
-    "comments, remark, remarks, Kommentar, Bemerkung, Bemerkungen, commentaire, commentaires, comentario, "
-    "comentarios, commento, commenti, comentário, comentários, opmerking, opmerkingen, feedback, explanation, "
-    "rationale, reasoning, notes, seat, room, Raum, centre, center, country, region, language, language code, email, "
-    "e mail, lfd nr, nr, no, #, lfd, num, number, rank, Rang, attempt, Versuch, split, fold"
+OTHER = words(
+    "age, Alter, âge, edad, età, idade, leeftijd, year, Jahr, année, año, anno, ano, jaar, gender, sex, "
+    "Geschlecht, sexe, sexo, sesso, geslacht, school, Schule, école, escuela, scuola, escola, class, Klasse, "
+    "classe, clase, klas, group, Gruppe, groupe, grupo, gruppo, groep, date, Datum, fecha, data, datum, day, "
+    "Tag, time, timestamp, Zeitstempel, Uhrzeit, horodateur, marca temporal, carimbo de data hora, informazioni "
+    "cronologiche, tijdstempel, created at, updated at, duration, Dauer, seconds, minutes, lead time, order, "
+    "sequence, seq, position, page, Seite, batch, round, session, Sitzung, occasion, week, month, semester, "
+    "topic, Thema, weight, confidence, tokens, cost, latency, length, words, word count, row, Zeile, line, "
+    "version, epoch, seed, temperature, comment, comments, remark, remarks, Kommentar, Bemerkung, Bemerkungen, "
+    "commentaire, commentaires, comentario, comentarios, commento, commenti, comentário, comentários, opmerking, "
+    "opmerkingen, feedback, explanation, rationale, reasoning, notes, seat, room, Raum, centre, center, country, "
+    "region, language, language code, email, e mail, lfd nr, nr, no, #, lfd, num, number, rank, Rang, attempt, "
+    "Versuch, split, fold"
 )
 """What columns of small numbers are called that are no scores."""
+
+GOLD = words(
+    "gold, gold label, gold score, gold standard, golden, truth, ground truth, ground truth label, groundtruth, "
+    "reference, reference label, reference answer, reference score, expected, expected output, expected label, "
+    "expected answer, target, target label, correct answer, correct label, answer key, definitive, known, known "
+    "answer, human label, human verdict, human judgment, human judgement, human annotation, true label, true "
+    "score, label true, y true, expert label, oracle, Musterlösung, richtig ist, vérité terrain, etiqueta real, "
+    "solución"
+)
+"""What known answers are called, which are neither a judge's nor a score."""
+FINAL = words(
+    "final, agreed, adjudicated, adjudication, moderated, resolved, consensus, reconciled, awarded, official, "
+    "endgültig, Endnote, Endpunkte, Endpunktzahl, Endergebnis, Gesamtnote, definitive, finale, définitive, "
+    "définitif, harmonisée, définitivo, definitiva, definitivo, acordada, moderada, consensuada, concordato, "
+    "finaal, eindcijfer, eindnote, vastgesteld, 3rd mark, adjudicator, moderator"
+)
+"""Words in the names of marks that are nobody's own."""
+METADATA = words(
+    "token, tokens, latency, cost, temperature, seed, ms, usd, eur, timestamp, ts, elapsed, runtime, duration, "
+    "uuid, idx, top_p, ip, longitude, latitude, recipientlastname, progress, finished"
+)
+"""Words in the names of what a program notes down beside a score."""
+DRAWS = words(
+    "draw, draw id, draw no, epoch, epochs, sample, sample idx, sample no, sample index, run, run id, run no, "
+    "run idx, seed, repeat, repetition, replicate, replication, rep, trial, attempt, iteration, iter, rollout, "
+    "resample, pass no, Durchlauf, Wiederholung, répétition, repetición, ripetizione, repetição, herhaling"
+)
+"""What tells apart several answers of a judge to the same question."""
+CLASSES = words(
+    "class, category, intent, sentiment, Klasse, Kategorie, catégorie, categoría, categoria, categorie"
+)
+"""Columns of classes, which may have an order."""
+OCCASIONS = words(
+    "date, day, time, timestamp, occasion, session, round, week, month, year, semester, batch, attempt, version, "
+    "wave, topic, task, prompt, question, page, created at, submitted at, Datum, Tag, Zeit, Sitzung, Runde, "
+    "Woche, Monat, Jahr, jour, séance, année, fecha, sesión, data, sessione, sessão, datum, sessie, when, epoch, "
+    "run, sample, seed, file, sheet"
+)
+"""What tells repeated ratings apart that are meant to be several."""
+RANKS = words(
+    "rank, ranking, place, placing, Rang, Platz, Rangplatz, Platzierung, classement, puesto, posición, posto, "
+    "posição, plaats"
+)
 
 SUFFIX = re.compile(
     r"_?(ids?|name|no|nr|num|number|code|key|uid|kennung|nummer|kuerzel|kurzel|nom|nombre|nome|naam)$"
@@ -117,7 +178,7 @@ def plain(name: str) -> str:
     """
     text = unicodedata.normalize("NFKD", name.casefold().replace("n°", "n ").replace("nº", "n "))
     text = "".join(letter for letter in text if not unicodedata.combining(letter))
-    return re.sub(r"[^a-z0-9#]+", "_", text).strip("_")
+    return re.sub(r"[^\w#]+|_+", "_", text).strip("_")
 
 
 def stems(name: str) -> set[str]:
@@ -131,7 +192,6 @@ def stems(name: str) -> set[str]:
     whole = plain(name)
     found = {whole, SUFFIX.sub("", whole), _PREFIX.sub("", whole)}
     found |= {SUFFIX.sub("", stem) for stem in found}
-    # A word for the role with a number or in the plural is still one: "raters", but not "judge 1".
     return {stem for stem in found if stem}
 
 
@@ -157,15 +217,55 @@ def mentions(name: str, role: str) -> bool:
     return bool(words & (known(USUAL[role][0]) | known(USUAL[role][1])))
 
 
+def last_part(name: str) -> str:
+    """The end of a name that is made of several: "score" of "result.score" and of "Grading info: Score"."""
+    parts = re.split(r"[./]|: ", name)
+    return parts[-1] if len(parts) > 1 else ""
+
+
 def is_identifier(name: str) -> bool:
     """Whether a column is called as whatever has an identifier: "id", "sample_id", "key"."""
     whole = plain(name)
     return whole in known(IDENTIFIERS) or SUFFIX.search(whole) is not None
 
 
+def is_key(name: str) -> bool:
+    """Whether a column holds what identifies people: a user name or a number."""
+    return bool(
+        {*plain(name).split("_")} & {"id", "username", "number", "no", "nr", "code", "email", "matrikel"}
+    )
+
+
 def is_other(name: str) -> bool:
     """Whether a column is called as something that is neither a role nor a score."""
-    return bool({plain(name), *stems(name)} & known(OTHER))
+    technical = bool({*plain(name).split("_")} & known(METADATA))
+    return technical or is_gold(name) or bool({plain(name), *stems(name)} & known(OTHER))
+
+
+def is_gold(name: str) -> bool:
+    """Whether a column is called as known answers are: "gold", "human_label", "metadata.expected"."""
+    return bool({plain(name), *stems(name), plain(last_part(name))} & known(GOLD))
+
+
+def is_final(name: str) -> bool:
+    """Whether marks are called as those that several people agreed on: "Final mark", "Endpunkte"."""
+    return bool({plain(name), *plain(name).split("_")} & known(FINAL))
+
+
+@cache
+def rater_words() -> tuple[str, ...]:
+    return (*USUAL["rater"][0], *USUAL["rater"][1])
+
+
+def has_rater_word(name: str) -> bool:
+    """Whether a word for raters is in a name, with a number or another word joined to it: "Marker1", "Zweitprüfer"."""
+    parts = [re.sub(r"\d+$", "", part) for part in plain(name).split("_")]
+    usual = known(rater_words())
+    return any(
+        part in usual or any(len(word) > 5 and part.endswith(word) for word in usual)
+        for part in parts
+        if part
+    )
 
 
 def usual_role(name: str) -> str | None:

@@ -3,17 +3,28 @@
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
-from raterlens.base.text import Option, counted, listed
+from raterlens.base.text import Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.reading.proposals.findings import Finding, Understanding
-from raterlens.reading.proposals.role_words import known, stems
+from raterlens.reading.proposals.role_words import known, plain, stems, words
 from raterlens.reading.proposals.score_bands import suggested_bands, suggested_cut
-from raterlens.reading.proposals.score_words import MISSING, ladder, leading_numbers, letters, stars, verdict
+from raterlens.reading.proposals.score_words import (
+    is_missing,
+    ladder,
+    leading_numbers,
+    letters,
+    says_missing,
+    stars,
+    verdict,
+)
 from raterlens.reading.scores import HIGHEST, ScoreCoding, stripped
 from raterlens.score_options import map_text
 
@@ -28,78 +39,92 @@ MOST_STEPS = 11
 STRAY = 0.02
 """Share of scores that do not fit up to which they are taken for slips of the pen."""
 
+FEWEST_RANKS = 5
+"""Fewer numbers than this, each given once, are no ranks yet."""
+
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 _OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
 _PLAIN = {"true", "false", "pass", "passed", "fail", "failed", "yes", "no", "correct", "incorrect"}
 """Verdicts that need no word about them."""
-_PAIRS = {
-    *(
-        "a",
-        "b",
-        "tie",
-        "model_a",
-        "model_b",
-        "model a",
-        "model b",
-        "left",
-        "right",
-        "[[a]]",
-        "[[b]]",
-        "[[c]]",
-    ),
-    *(
-        "both",
-        "neither",
-        "a>b",
-        "b>a",
-        "a=b",
-        "a>>b",
-        "b>>a",
-        "first",
-        "second",
-        "response_a",
-        "response_b",
-        "bothbad",
-    ),
-    *(
-        "tie (bothbad)",
-        "draw",
-        "equal",
-        "same",
-        "assistant a",
-        "assistant b",
-        "response 1",
-        "response 2",
-        "a is better",
-    ),
-    *("b is better", "1>2", "2>1", "both bad", "both good", "win", "lose", "loss"),
-}
-_CODES_FOR_MISSING = {-9.0, -99.0, -999.0, -1.0, 88.0, 99.0, 999.0, 9999.0, -88.0}
-_GRADED = (
-    "grade",
-    "mark",
-    "Note",
-    "nota",
-    "voto",
-    "cijfer",
-    "calificación",
-    "score",
-    "rating",
-    "Bewertung",
-    "marks",
+_PAIRS = frozenset(
+    words(
+        "1>2, 2>1, [[a]], [[b]], [[c]], a, a is better, a=b, a>>b, a>b, assistant a, assistant b, b, b is "
+        "better, b>>a, b>a, both, both bad, both good, bothbad, draw, equal, first, left, lose, loss, model a, "
+        "model b, model_a, model_b, neither, response 1, response 2, response_a, response_b, right, same, "
+        "second, tie, tie (bothbad), win"
+    )
 )
+_CODES_FOR_MISSING = {-9.0, -99.0, -999.0, -1.0, 88.0, 99.0, 999.0, 9999.0, -88.0}
+_GRADED = words("grade, mark, Note, nota, voto, cijfer, calificación, score, rating, Bewertung, marks")
+_CLASSES = words(
+    "label, class, category, cat, annotation, intent, sentiment, topic, tag, type, code, Klasse, Kategorie"
+)
+_ORDERED = words("score, rating, grade, mark, points, level, rank, stars, quality")
 _GERMAN_GRADE = ("Note", "Schulnote", "Noten")
 
 
 def understood_scale(
-    columns: Sequence[pl.Series], names: Collection[str], understanding: Understanding
+    columns: Sequence[pl.Series],
+    names: Collection[str],
+    understanding: Understanding,
+    raters: NDArray[np.integer[Any]] | None = None,
 ) -> ScoreCoding:
-    """How scores are coded, by the likeliest answer to every question."""
+    """How scores are coded, by the likeliest answer to every question; `raters`: who gave each of one column."""
+    if understanding.config.best is None and raters is not None and are_ranks(columns[0], raters):
+        understanding.take([_ranks(columns[0])])
     coding, found = scale_of(columns, names, understanding.config)
     understanding.take(found)
     said = any(finding.options for finding in found)
-    return scale_of(columns, names, understanding.config)[0] if said else coding
+    coding = scale_of(columns, names, understanding.config)[0] if said else coding
+    if understanding.config.best != "low":
+        return coding
+    highest = max((float(key) for key in _tally(columns) if isinstance(key, float)), default=0.0)
+    return replace(coding, turned=highest)
+
+
+def are_ranks(column: pl.Series, raters: NDArray[np.integer[Any]]) -> bool:
+    """Whether the scores of every rater are the places from 1 on, each given once."""
+    n_raters = int(raters.max(initial=0)) + 1
+    if n_raters < 2 or len(column) > n_raters * HIGHEST or len(column) < 5 * n_raters:
+        return False
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    given = pl.DataFrame({"rater": raters, "rank": numbers}).drop_nulls()
+    own = given.group_by("rater").agg(
+        (pl.col("rank").n_unique() == pl.len())
+        & (pl.col("rank").min() == 1)
+        & (pl.col("rank").max() == pl.len())
+        & (pl.len() >= FEWEST_RANKS)
+    )
+    return own.height > 1 and bool(own["rank"].all())
+
+
+def _ranks(column: pl.Series) -> Finding:
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    return Finding(
+        f"every rater gives each number from 1 to {max(numbers.drop_nulls()):g} once, as ranks are",
+        "turned round, as 1 is best; ranks only compare the pieces of work that a rater saw, so raters cannot differ "
+        "in severity",
+        (Option("best", "low"),),
+        otherwise=Option("best", "high"),
+        certain=False,
+    )
+
+
+def _classes(names: Collection[str], counts: Mapping[Any, int], config: ReadConfig) -> list[Finding]:
+    """Codes that may stand for classes without an order."""
+    values = sorted(value for value in counts if isinstance(value, int | float))
+    if config.best is not None or config.as_written or config.map is not None or len(values) < 3:
+        return []
+    if not all(float(value).is_integer() for value in values) or not any(
+        {plain(name), *plain(name).split("_")} & known(_CLASSES)
+        and not {*plain(name).split("_")} & known(_ORDERED)
+        for name in names
+    ):
+        return []
+    shown = f"codes from {values[0]:g} to {values[-1]:g} in {listed(names)}, which the file does not show to be ordered"
+    done = "read as ordered, the highest code best; classes without an order cannot be read as scores"
+    return [Finding(shown, done, (Option("best", "high"),), otherwise=Option("best", "low"), certain=False)]
 
 
 def scale_of(
@@ -109,13 +134,17 @@ def scale_of(
     that were in the file."""
     if config.map is None and not config.edges() and all(_whole(column, config) for column in columns):
         # The name comes first: counting the scores of a large table takes longer than reading them.
-        named = config.cut is None and _named_as_grades(names)
-        reversed_ = _german_grades(names, _tally(columns)) if named else []
-        return ScoreCoding(cut=config.cut), reversed_
+        found = []
+        if config.cut is None and _named_as_grades(names):
+            found = _german_grades(names, _tally(columns), config)
+        elif config.cut is None and any({*plain(name).split("_")} & known(_CLASSES) for name in names):
+            found = _classes(names, _tally(columns), config)
+        return ScoreCoding(cut=config.cut), found
     tally = _tally(columns)
     texts = {key for key in tally if isinstance(key, str)}
-    worth, by_number = _given_worth(config, texts)
-    findings: list[Finding] = []
+    worth, by_number = given_worth(config.worth(), texts)
+    findings: list[Finding] = _said_missing(tally, texts - set(worth))
+    texts = {text for text in texts if text in worth or not is_missing(text)}
     numbers, found = _written_numbers(texts - set(worth))
     findings += found
     words = texts - set(worth) - set(numbers)
@@ -128,12 +157,23 @@ def scale_of(
         value = by_number.get(key, key) if isinstance(key, float) else worth.get(key)
         if isinstance(value, int | float):
             counts[float(value)] = counts.get(float(value), 0) + times
-    coding = ScoreCoding(worth, by_number, 1, config.edges(), config.cut)
+    coding = ScoreCoding(worth, by_number, edges=config.edges(), cut=config.cut)
     if coding.edges or config.cut is not None or not counts or len(meant) < len(words):
         return coding, findings
     factor, found = _stepped(counts, names, config, percent=any("%" in str(text) for text in numbers))
-    reversed_ = [] if found or meant or config.map is not None else _german_grades(names, counts)
-    return ScoreCoding(worth, by_number, factor), [*findings, *found, *reversed_]
+    if not found and not meant and config.map is None:
+        found = _german_grades(names, counts, config) or _classes(names, counts, config)
+    return ScoreCoding(worth, by_number, factor=factor), [*findings, *found]
+
+
+def _said_missing(tally: Tally, texts: Collection[str]) -> list[Finding]:
+    """Words that stand for a missing score."""
+    words = sorted((text for text in texts if says_missing(text)), key=lambda text: -tally[text])
+    if not words:
+        return []
+    shown = ", ".join(f"{shortened(word)} ({tally[word]:,})" for word in words[:5])
+    more = f" and {len(words) - 5} more" if len(words) > 5 else ""
+    return [Finding(f"{shown}{more} among the scores", "taken for missing")]
 
 
 def _whole(column: pl.Series, config: ReadConfig) -> bool:
@@ -152,18 +192,17 @@ def _tally(columns: Sequence[pl.Series]) -> Tally:
             pairs = [
                 (word if value is None else value, times)
                 for (word, times), value in zip(text.iter_rows(), number, strict=True)
-                if value is not None or word.casefold() not in MISSING
+                if value is not None or says_missing(word) or not is_missing(word)
             ]
         for key, times in pairs:
             found[key] = found.get(key, 0) + times
     return found
 
 
-def _given_worth(
-    config: ReadConfig, texts: Collection[str]
+def given_worth(
+    given: Mapping[str, float | None], texts: Collection[str]
 ) -> tuple[dict[str, float | None], dict[float, float | None]]:
     """What the user says that words and numbers are worth."""
-    given = config.worth()
     folded = {word.casefold(): value for word, value in given.items()}
     words = {
         text: given.get(text, folded.get(text.casefold()))
@@ -290,10 +329,10 @@ def _stepped(
     if not percent and _stray(counts):
         return 1, []
     if values[0] < 0:
-        return 1, _around_zero(values)
+        return 1, _around_zero(values) or ([] if _whole_numbers(values) else [_banded(counts)])
     if percent or values[-1] > HIGHEST:
         return 1, [_stepwise(values) or _banded(counts)]
-    if all(value.is_integer() for value in values):
+    if _whole_numbers(values):
         return 1, []
     for factor in (2, 4, 5, 10):
         steps = [value * factor for value in values]
@@ -306,6 +345,10 @@ def _stepped(
     if config.as_written:
         return 1, []
     return 1, [_banded(counts)]
+
+
+def _whole_numbers(values: Sequence[float]) -> bool:
+    return all(value.is_integer() for value in values)
 
 
 def _around_zero(values: Sequence[float]) -> list[Finding]:
@@ -352,8 +395,10 @@ def _banded(counts: Mapping[float, int]) -> Finding:
     )
 
 
-def _german_grades(names: Collection[str], counts: Mapping[Any, int]) -> list[Finding]:
+def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: ReadConfig) -> list[Finding]:
     """Grades of German schools run from 1, the best, to 6."""
+    if config.best is not None:
+        return []
     values = sorted(value for value in counts if isinstance(value, int | float))
     if not values or not _named_as_grades(names):
         return []

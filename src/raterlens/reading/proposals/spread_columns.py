@@ -12,8 +12,8 @@ from raterlens.reading.patterns import FIELDS, Split, is_grid, split_names
 from raterlens.reading.proposals.column_profiles import depends
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, like_item, like_rater, sides
-from raterlens.reading.proposals.role_detection import Look
-from raterlens.reading.proposals.role_words import USUAL, is_other, known, plain, tier
+from raterlens.reading.proposals.role_detection import Look, is_function
+from raterlens.reading.proposals.role_words import USUAL, is_final, is_gold, is_other, known, plain, tier
 
 _JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
 _FRAMES = ("{} ({})", "{} [{}]")
@@ -32,11 +32,26 @@ class Spread:
 def score_columns(columns: Sequence[str], look: Look) -> tuple[list[str], list[Finding]]:
     """The columns that hold scores, without those that only sum up others."""
     free = [name for name in columns if look[name].scored and not is_other(name)]
-    scores = [name for name in free if not is_total(name)]
+    free += [name for name in _as_judges(columns, free, look) if name not in free]
+    scores = [name for name in free if not is_total(name) and not is_final(name)]
+    numeric = [name for name in scores if look[name].highest is not None]
+    spoken = [
+        name
+        for name in scores
+        if name not in numeric
+        and any(_beside(name, other) and is_function(look.frame, name, other) for other in numeric)
+    ]
+    scores = [name for name in scores if name not in spoken]
     sums = [name for name in scores if len(scores) > 2 and _sums_up(name, scores, look.frame)]
     scores = [name for name in scores if name not in sums]
-    totals = [name for name in free if name not in scores]
+    totals = [name for name in free if name not in scores and name not in spoken and not is_final(name)]
     notes = []
+    if spoken:
+        notes.append(Finding(f"{listed(spoken)} only name what a number beside them says", "not used"))
+    if agreed := [name for name in free if is_final(name) and not is_total(name)]:
+        notes.append(
+            Finding(f"{listed(agreed)} {'is' if len(agreed) == 1 else 'are'} nobody's own mark", "left out")
+        )
     if totals and len(scores) > 1:
         verb = "sums" if len(totals) == 1 else "sum"
         notes.append(Finding(f"{listed(totals)} {verb} up other columns", "not used"))
@@ -44,6 +59,23 @@ def score_columns(columns: Sequence[str], look: Look) -> tuple[list[str], list[F
         verb = "holds" if len(partly) == 1 else "hold"
         notes.append(Finding(f"{listed(partly)} {verb} numbers only in part", "not used"))
     return scores, notes
+
+
+def _as_judges(columns: Sequence[str], scores: Sequence[str], look: Look) -> list[str]:
+    """Columns called as known answers are, where those of judges are called alike: gpt_label, claude_label,
+    human_label."""
+    found = []
+    for name in columns:
+        start, sign, end = name.rpartition("_")
+        alike = [other for other in scores if sign and other.endswith(sign + end)]
+        if is_gold(name) and look[name].scored and start and len(alike) > 1:
+            found.append(name)
+    return found
+
+
+def _beside(name: str, other: str) -> bool:
+    """Whether two names begin alike: "Thesis - Rating" and "Thesis - Points"."""
+    return bool(_shared_start([name, other]).strip(" _.:-/"))
 
 
 def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: Look) -> Spread:
@@ -98,8 +130,8 @@ def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Look
 def _raters_only(scores: Sequence[str], look: Look, findings: list[Finding]) -> Spread:
     if sum(map(like_item, scores)) > len(scores) / 2:
         return Spread()  # criteria of whom?
-    pattern, certain = "{rater}", True
-    if not all(map(like_rater, scores)):
+    pattern, certain = _within_paths(scores), True
+    if not all(map(like_rater, scores)) and pattern == "{rater}":
         pattern, certain = _affixed(scores)
         certain &= not any(map(like_item, scores)) and _comparable(scores, look)
     seen = f"{len(scores)} columns of scores, {listed(scores, 6)}, and no rater column"
@@ -130,6 +162,23 @@ def swapped_pattern(pattern: str) -> str:
 
 def _turned(pattern: str) -> bool:
     return pattern.index("{rater}") > pattern.index("{item}")
+
+
+def _within_paths(names: Sequence[str]) -> str:
+    """The pattern of names that are the same but for one part: "scores.gpt-4", "gpt-4/value"."""
+    start, end = (
+        _shared_start(names) if re.match(r"[\w ]+[./:]", names[0]) else "",
+        _shared_start([name[::-1] for name in names])[::-1],
+    )
+    start = start if start.endswith((".", "/", ": ")) else ""
+    end = end if end.startswith((".", "/", ": ")) else ""
+    if (
+        not start + end
+        or any(len(name) <= len(start) + len(end) for name in names)
+        or {"{", "}"} & set(start + end)
+    ):
+        return "{rater}"
+    return f"{start}{{rater}}{end}"
 
 
 def _affixed(names: Sequence[str]) -> tuple[str, bool]:
