@@ -11,7 +11,6 @@ from raterlens.reading.proposals.findings import UncertainError
 from raterlens.reading.reader import read
 from tests.reading.corpus.habits import HABITS, Habit
 
-
 ENCODED = ("Latin-2",)
 """Whose encoding has to be confirmed."""
 

@@ -76,6 +76,14 @@ VALUES: dict[str, Any] = {
     "format": "csv",
     "encoding": "cp1252",
     "cut": -1.5,
+    "known_cut": -1.5,
+    "known_map": "right=1,wrong=0",
+    "draw": "epoch",
+    "group": "system",
+    "markers": "Marker {n}:Mark {n}",
+    "pattern": r"\[\[(.+?)\]\]",
+    "best": "low",
+    "duplicates": "first",
 }
 
 

@@ -26,7 +26,7 @@ def test_a_table_that_cannot_be_read_yet_has_its_roles_as_far_as_they_go() -> No
         {
             "pupil": ["a", "b", "c", "d", "e", "f"],
             "judge": list("XYXYXY"),
-            "style": ["0", "1", "3", "2", "absent", "1"],
+            "style": ["0", "1", "3", "2", "sublime", "1"],
             "number": [101, 102, 103, 104, 105, -1],
         }
     )
