@@ -24,7 +24,8 @@ def rows(ratings: Ratings) -> list[tuple[Any, ...]]:
     "habit", [h for h in HABITS if h.rows is not None and not h.asks], ids=lambda h: h.name
 )
 def test_files_that_are_read_with_no_option(habit: Habit, tmp_path: Path) -> None:
-    path, asked = habit.write(tmp_path), {}
+    path = habit.write(tmp_path)
+    asked: dict[str, Any] = {}
     if habit.name in ENCODED:
         with pytest.raises(UncertainError, match="not UTF-8") as caught:
             read(path)
