@@ -31,7 +31,12 @@ ALSO = (
         "raterlens.output.folder",
         "raterlens.pictures.capability_ranking",
     ),
-    *("raterlens.reading.packing", "raterlens.diagnostics.panel_summary", "raterlens.studies.run", "altair"),
+    *(
+        "raterlens.reading.packing",
+        "raterlens.diagnostics.panel_summary",
+        "raterlens.studies.study",
+        "altair",
+    ),
     *("raterlens.output.judgement", "raterlens.planning.next_marks", "raterlens.planning.plan"),
     *("raterlens.output.excel", "raterlens.grading.remarking"),
     *("raterlens.studies.study_noise", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"),

@@ -1,7 +1,7 @@
 """Do intervals by bootstrap cover? `python -m benchmarks.bootstrap_coverage 20 100`: panels per design, replicates.
 
-On the designs of `raterlens study priors` (or those whose places, from 0, are added), without a prior, kappa relative
-to the best rater: percentiles of the replicates, percentiles shifted for bias, and 1.96 standard errors either side of
+On the designs of the study of priors (or those whose places, from 0, are added), without a prior, kappa relative to
+the best rater: percentiles of the replicates, percentiles shifted for bias, and 1.96 standard errors either side of
 the estimate, from replicates of students and from replicates of the model, next to the default interval.
 """
 
@@ -11,10 +11,10 @@ from time import process_time
 import numpy as np
 
 import raterlens as rl
+from benchmarks.studies.calibration import bias_corrected, kappas, percentile
+from benchmarks.studies.priors import CONDITIONS
 from raterlens.base.types import Array
 from raterlens.simulation.simulate import Simulated
-from raterlens.studies.bootstrap_intervals import bias_corrected, kappas, percentile
-from raterlens.studies.study_priors import CONDITIONS
 
 
 def intervals(drawn: Array, estimate: float) -> dict[str, tuple[float, float]]:

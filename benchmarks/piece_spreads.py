@@ -11,6 +11,7 @@ import sys
 import numpy as np
 
 from benchmarks.say import say
+from benchmarks.studies import pieces as study
 from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.inference.covariance import in_full
@@ -19,7 +20,6 @@ from raterlens.models.facets import PIECE
 from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.steps import Run
-from raterlens.studies import study_pieces as study
 
 _STEP = 0.5
 """Of differences in a variance, in standard errors."""

@@ -1,6 +1,6 @@
 """Who is estimated at 0, and who is truly the best, without a prior: `python -m benchmarks.raters_at_zero 60 5000`.
 
-So many CPU seconds for each design of `raterlens study priors` (but for the writing design, where nobody is estimated
+So many CPU seconds for each design of the study of priors (but for the writing design, where nobody is estimated
 at 0; or for those whose places, from 0, are added), and the first seed. Of raters estimated at 0 though they can tell
 students apart: how many the interval of sharpness covers, and how many its upper limit calls blunt (below 0.5). Of the
 truly best rater of each panel: how often the interval of kappa covers.
@@ -12,9 +12,9 @@ from time import process_time
 import numpy as np
 
 import raterlens as rl
+from benchmarks.studies.priors import CONDITIONS
 from raterlens.base.types import Array
 from raterlens.simulation.simulate import Simulated
-from raterlens.studies.study_priors import CONDITIONS
 
 _DESIGNS = [number for number, one in enumerate(CONDITIONS) if one.name != "writing"]
 _BLUNT = 0.5

@@ -44,6 +44,7 @@ SLOW_PLACES = (
     "tests/output/report/test_page.py",
     "tests/result/test_saved.py",
     "tests/scenarios/",
+    "tests/evidence/",
     "tests/studies/",
     "tests/test_docs.py",
     "tests/test_packaging.py",
@@ -60,7 +61,7 @@ LONGEST = (
     "tests/app/web/test_in_browser.py",
     "tests/audit/test_fuzzer.py",
     "tests/inference/test_ability_error.py",
-    "tests/studies/test_run.py",
+    "tests/studies/test_study.py",
     "tests/scenarios/test_fits_on_a_cluster.py",
 )
 

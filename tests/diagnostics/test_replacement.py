@@ -1,4 +1,4 @@
-"""May a judge stand in for a person? `raterlens study replacement` has the error rates."""
+"""May a judge stand in for a person? `python -m benchmarks.studies replacement` has the error rates."""
 
 import numpy as np
 import pytest

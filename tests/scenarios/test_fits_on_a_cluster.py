@@ -24,8 +24,7 @@ from raterlens.engine.dask_engine import DaskEngine, OnFile
 from raterlens.models.facets import SHAPE
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
-from raterlens.studies.run import run
-from raterlens.studies.study import SEED, Task, get_study
+from raterlens.studies.study import SEED, Task, get_study, run
 from tests.support.packed_tables import uneven
 
 distributed = pytest.importorskip("distributed")

@@ -1,10 +1,20 @@
-"""Replications and the studies they belong to."""
+"""The runner: a study that is killed goes on where it was, and ends with the bytes of one that was not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from raterlens.base.errors import OptionError
-from raterlens.studies.study import Task, get_study
+from raterlens.studies.catalogue import STUDIES, STUDY_HELP
+from raterlens.studies.study import Folder, Study, Task, get_study, run
 
 
 def test_replications_have_independent_streams():
@@ -16,3 +26,103 @@ def test_replications_have_independent_streams():
 def test_an_unknown_study_is_answered_by_those_there_are():
     with pytest.raises(OptionError, match=r"unknown study 'nois'; did you mean 'noise'\?"):
         get_study("nois")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_of_the_catalogue_is_there(name):
+    study = get_study(name)
+    assert isinstance(study, Study)
+    assert study.name == name
+    assert f"\n  {name} " in STUDY_HELP
+
+
+REPLICATIONS = 2
+NAMES = ("noise.parquet", "noise.json", "noise.md", "noise-accuracy.csv")
+
+
+def command(out: Path, *more: str) -> list[str]:
+    code = "import sys; from raterlens.app.cli.main import main; sys.exit(main())"
+    return [
+        sys.executable,
+        "-c",
+        code,
+        "study",
+        "noise",
+        "--replications",
+        str(REPLICATIONS),
+        "--out",
+        str(out),
+        *more,
+    ]
+
+
+def wait_for(condition, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("whole")
+    subprocess.run(command(out, "--workers", "2"), check=True, capture_output=True)
+    return out
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+def test_a_stopped_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path, how):
+    parts = Folder(tmp_path, "noise").parts.folder
+    first = subprocess.Popen(
+        command(tmp_path, "--workers", "1"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_for(lambda: parts.exists() and len(list(parts.glob("*.parquet"))) >= 1)
+    first.send_signal(getattr(signal, how))
+    assert first.wait() == {"SIGKILL": -signal.SIGKILL, "SIGINT": 130}[how]
+    wait_for(lambda: not alive(first.pid))  # workers end with it
+    left = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.parquet")}
+    assert 1 <= len(left) < REPLICATIONS
+    assert not (tmp_path / "noise.md").exists()
+
+    subprocess.run(command(tmp_path, "--workers", "1"), check=True, capture_output=True)
+    assert not parts.exists()
+    for name in NAMES:
+        assert (tmp_path / name).read_bytes() == (uninterrupted / name).read_bytes(), name
+
+
+def test_more_replications_only_add_to_those_there_are(uninterrupted, tmp_path):
+    rows = pl.read_parquet(uninterrupted / "noise.parquet")
+    seen: list[tuple[int, int]] = []
+    study = get_study("noise")
+    run(study, tmp_path, replications=1, seed=2025, workers=1)
+    more = run(study, tmp_path, replications=2, seed=2025, workers=1, on_done=lambda *done: seen.append(done))
+    assert seen == [(1, 2), (2, 2)]
+    assert more.equals(rows.filter(pl.col("replication") < 2))
+    fewer = run(study, tmp_path, replications=1, seed=2025, workers=1)
+    assert fewer.equals(rows.filter(pl.col("replication") < 1))
+
+
+def test_replications_differ(uninterrupted):
+    rows = pl.read_parquet(uninterrupted / "noise.parquet")
+    estimates = [part["estimate"].to_list() for part in rows.partition_by("replication")]
+    assert len(estimates) == REPLICATIONS
+    assert len(set(map(tuple, estimates))) == REPLICATIONS
+
+
+def test_a_folder_with_another_seed_is_refused(tmp_path):
+    place = Folder(tmp_path, "noise")
+    place.settings.write_text(json.dumps({"study": "noise", "seed": 1, "data": None, "version": "0.1.0"}))
+    with pytest.raises(OptionError, match=r"was begun with seed 1, not 2; give another folder"):
+        run(get_study("noise"), tmp_path, replications=1, seed=2)

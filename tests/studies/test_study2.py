@@ -5,7 +5,7 @@ import polars as pl
 
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import study2
-from raterlens.studies.print_figures import save
+from raterlens.studies.figures import save
 from raterlens.studies.study import Results, Task
 from tests.support.replications import replicated
 

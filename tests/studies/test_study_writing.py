@@ -1,4 +1,4 @@
-"""The empirical study on the real file, where it is beside the checkout; what is said where it is not."""
+"""The paper's empirical study."""
 
 from pathlib import Path
 
@@ -8,10 +8,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from raterlens.base.errors import RaterlensError
+from raterlens.simulation import writing_assessment as assessment
 from raterlens.simulation import writing_assessment as writing
-from raterlens.studies import paper_tables as paper
+from raterlens.studies import paper
 from raterlens.studies.study import Task
-from raterlens.studies.study_writing import STUDY, check_data, load, replicate, resample
+from raterlens.studies.study_writing import STUDY, check_data, load, page, replicate, resample
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +106,48 @@ def test_r_s_format_without_its_package_says_what_to_install(tmp_path, monkeypat
     path.write_bytes(b"RDX3")
     with pytest.raises(RaterlensError, match=r"pip install 'raterlens\[rda\]'"):
         check_data(path)
+
+
+@pytest.fixture(scope="module")
+def rows_of_writing_page() -> pl.DataFrame:
+    found = []
+
+    def add(how: str, parameter: str, level: str, estimate: float, replication: int = 0) -> None:
+        found.append((replication, how, parameter, level, float(estimate), 0.1, 0.9))
+
+    for row in assessment.TABLE:
+        add("data", "n", row.label, row.n)
+        add("data", "sum", row.label, row.total)
+        for how in ("hl", "mml"):
+            for name in ("rho", "eta", "kappa"):
+                add(how, name, row.label, getattr(row, name))
+        for replication in (1, 2):
+            for name in ("rho", "kappa"):
+                add("mml", name, row.label, getattr(row, name), replication)
+    for how in ("hl", "mml"):
+        for item, difficulty in assessment.DELTA.items():
+            add(how, "delta", item, difficulty)
+        for rater, values in paper.POINT_BISERIAL.items():
+            for item, value in zip(assessment.DELTA, values, strict=True):
+                add(how, "point-biserial", f"{rater} {item}", value)
+        add(how, "sigma", "all", assessment.SIGMA)
+    for how, loglik in (("hl", -110.0), ("mml", -100.0), ("tfm mml", -112.5)):
+        add(how, "loglik", "all", loglik)
+    columns = ["replication", "how", "parameter", "level", "estimate", "low", "high"]
+    return pl.DataFrame(found, schema=columns, orient="row")
+
+
+def test_what_is_reproduced_is_said(rows_of_writing_page):
+    text = page(rows_of_writing_page).markdown
+    assert "All 16 numbers of ratings and sums are the printed ones" in text
+    assert "ρ 0.000, η 0.000, κ̄ 0.000" in text
+
+
+def test_conclusions_are_computed(rows_of_writing_page):
+    text = page(rows_of_writing_page).markdown
+    assert "lie 10.0 log-likelihood units below the maximum" in text
+    assert "likelihood ratio 25.0 on 15 degrees of freedom, p = 0.050" in text
+    # The resamples are the printed table: CO:School leads, AM:Sport is last, in all of them.
+    assert "in 100% and 100% of resamples" in text
+    assert "the intervals of 0 do not overlap" in text.replace("\n", " ")
+    assert np.mean([row.rho for row in assessment.TABLE if row.rater == "DA"]) > 0.7

@@ -1,1 +1,1 @@
-"""The paper's studies and ours: their replications, figures and pages."""
+"""The paper's studies and those it left for later: their replications, figures and pages."""

@@ -4,19 +4,9 @@ STUDIES = {
     "study1": "the paper's Study 1: recovery of raters, students and items by all three methods",
     "study2": "the paper's Study 2: capability against severity for four raters on four topics",
     "writing": "the paper's empirical study, from the real file (--data)",
-    "misspecified": "capability when the fitted model is not the one behind the ratings",
-    "dependence": "coverage of intervals where the scores of a reading share more than ability",
-    "abilities": "skewed and normal abilities, taken for normal or with their shape estimated",
-    "pieces": "several pieces of work per student: what differs between them, apart from the raters",
     "noise": "a share of the ratings replaced by coin flips",
     "linkage": "common students between raters, from none to all",
     "covariates": "severity and discrimination explained by experience",
-    "ratings": "bias of the three methods as ratings per student fall from 800 to 5",
-    "recovery": "every model and link: bias, and error against sample size",
-    "priors": "raters judged alone or as a sample of raters: error, ranks and coverage on small panels",
-    "replacement": "how often a judge is said to be as good as a person, at the margin and above it",
-    "passrates": "shares of good answers where people err: coverage, beside corrections that take people for truth",
-    "calibration": "do intervals cover? coverage and width of each kind, and the bias of each estimator",
 }
 """In the order of the help. Each is `STUDY` in the module `study_NAME`; the paper's are in `study1` and `study2`."""
 

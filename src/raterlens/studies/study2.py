@@ -17,12 +17,10 @@ from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method
 from raterlens.facade import fitted
 from raterlens.simulation import writing_assessment as writing
-from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import opening, page, statistic, table
-from raterlens.studies.paper_designs import simulate_writing
-from raterlens.studies.paper_tables import REPLICATIONS
-from raterlens.studies.print_figures import BLUE, VERMILION
+from raterlens.studies.figures import BLUE, VERMILION
+from raterlens.studies.paper import REPLICATIONS, simulate_writing
 from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.study_summary import accuracy, compare, opening, page, replications, statistic, table
 
 METHODS: tuple[Method, ...] = ("hl", "mml")
 CONFIGS = {method: FitConfig(method=method, standard_errors=False) for method in METHODS}

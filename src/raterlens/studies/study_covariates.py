@@ -14,10 +14,18 @@ from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import opening, page, statistic, table
-from raterlens.studies.print_figures import lines
+from raterlens.studies.figures import lines
 from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.study_summary import (
+    accuracy,
+    label_rows,
+    opening,
+    page,
+    replications,
+    rows,
+    statistic,
+    table,
+)
 
 RATERS = 40
 YEARS = np.linspace(0, 20, RATERS)

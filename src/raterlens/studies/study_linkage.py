@@ -16,10 +16,9 @@ from raterlens.base.types import Array, Indices
 from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.accuracy import accuracy, compare, replications
-from raterlens.studies.markdown import opening, page, statistic, table
-from raterlens.studies.print_figures import lines
+from raterlens.studies.figures import lines
 from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.study_summary import accuracy, compare, opening, page, replications, statistic, table
 
 RATERS, ITEMS, WORK = 8, 4, 48
 COMMON = (0, 2, 4, 8, 16, 24, 48)

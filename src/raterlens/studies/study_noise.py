@@ -19,10 +19,19 @@ from raterlens.config import FitConfig
 from raterlens.facade import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.accuracy import accuracy, label_rows, replications, rows
-from raterlens.studies.markdown import opening, page, statistic, table, with_error
-from raterlens.studies.print_figures import lines
+from raterlens.studies.figures import lines
 from raterlens.studies.study import Results, Study, Task
+from raterlens.studies.study_summary import (
+    accuracy,
+    label_rows,
+    opening,
+    page,
+    replications,
+    rows,
+    statistic,
+    table,
+    with_error,
+)
 
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.4)
 EVERYONE, FEW = "all raters", "three of twelve raters"

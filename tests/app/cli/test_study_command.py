@@ -27,7 +27,7 @@ def test_mistakes_are_answered_before_any_work(arguments, message, tmp_path, cap
 def test_help_lists_the_studies(capsys):
     assert main(["study", "--help"]) == 0
     text = capsys.readouterr().out
-    for name in ("study1", "study2", "writing", "figures", "recovery"):
+    for name in ("study1", "study2", "writing", "figures", "noise"):
         assert f"  {name}" in text
 
 

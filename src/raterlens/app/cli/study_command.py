@@ -19,6 +19,8 @@ from raterlens.studies.catalogue import FIGURES, STUDIES
 if TYPE_CHECKING:
     from distributed import Client
 
+    from raterlens.studies.study import Study
+
 _FIGURE_STUDIES = ("study1", "study2")
 _FIGURE_REPLICATIONS = 20
 """Enough to see the two result figures; `raterlens study study1` runs the paper's 200."""
@@ -46,6 +48,20 @@ def study(
 ) -> None:
     """Run a study: the paper's, beside its printed numbers, and those it left for later."""
     choose("study", name, [*STUDIES, FIGURES])
+    check_runs(runs)
+    # heavy, so not before it is needed
+    from raterlens.base.dask_cluster import cluster_at
+    from raterlens.studies.study import get_study
+
+    with cluster_at(runs.cluster) as client:
+        if name == FIGURES:
+            _figures(runs, client)
+        else:
+            run_study(get_study(name), runs, client)
+
+
+def check_runs(runs: Runs) -> None:
+    """Raise before any work if an option is wrong or the folder cannot be written."""
     for option, value, least in (
         ("replications", runs.replications, 1),
         ("workers", runs.workers, 1),
@@ -65,24 +81,16 @@ def study(
             option="cluster",
         )
     check_folder(runs.out)
-    # heavy, so not before it is needed
-    from raterlens.base.dask_cluster import cluster_at
-
-    with cluster_at(runs.cluster) as client:
-        if name == FIGURES:
-            _figures(runs, client)
-        else:
-            _study(name, runs, client)
 
 
-def _study(name: str, runs: Runs, client: "Client | None") -> None:
+def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
+    """Run a study and write its rows, tables, figure and page."""
     # heavy, so not before it is needed
     from raterlens.base.resumable import replace_text
-    from raterlens.studies.print_figures import save
-    from raterlens.studies.run import Folder, run
-    from raterlens.studies.study import get_study
+    from raterlens.studies.figures import save
+    from raterlens.studies.study import Folder, run
 
-    chosen = get_study(name)
+    name = chosen.name
     if chosen.check_data is not None:
         chosen.check_data(runs.data)
     elif runs.data is not None:
@@ -126,16 +134,15 @@ def _figures(runs: Runs, client: "Client | None") -> None:
     """Figures 1 to 4 need no ratings; the two of results come from their studies, with all the replications there
     are."""
     # heavy, so not before it is needed
-    from raterlens.studies.paper_figures import figures
-    from raterlens.studies.print_figures import save
-    from raterlens.studies.run import Folder
+    from raterlens.studies.figures import figures, save
+    from raterlens.studies.study import Folder, get_study
 
     runs.out.mkdir(parents=True, exist_ok=True)
     for path in save(figures(), runs.out):
         print(path)
     for name in _FIGURE_STUDIES:
         enough = max(runs.replications or _FIGURE_REPLICATIONS, Folder(runs.out, name).finished())
-        _study(name, replace(runs, replications=enough, data=None), client)
+        run_study(get_study(name), replace(runs, replications=enough, data=None), client)
         for ending in ("svg", "png"):
             print(runs.out / f"{name}.{ending}")
 
