@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from raterlens.base.errors import OptionError, choose
+from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed, number
 from raterlens.base.types import Array
 from raterlens.capability.index import Index
@@ -31,6 +31,7 @@ from raterlens.diagnostics.beside_trusted import ALONE, only
 from raterlens.inference.intervals import measure, rater_estimates, standards
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.panel_draws import Measured
+from raterlens.judging.people_scale import Shared, sharpness_beside
 from raterlens.models.panel import Panel
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import Backend, as_came
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 MARGIN = 0.1
 ONE_SIDED = float(special.ndtri(0.95))
+TWO_SIDED = float(special.ndtri(0.975))
+FEWEST_SHARED = 20
+"""Pieces of work that a judge and a person must share."""
 _DRAWS = 2_000
 _WIDEST = 0.99
 """No two capabilities are further apart."""
@@ -70,6 +74,8 @@ class Replacement:
     alt_test: AltTest | None = None
     """The published test on the same ratings, where they were given."""
     backend: Backend = "polars"
+    measure: str = "capability"
+    """What is compared: `capability`, or `sharpness` for ordered scores."""
 
     @property
     def verdict(self) -> Verdict:
@@ -87,22 +93,25 @@ class Replacement:
 
     def words(self) -> list[str]:
         """The verdict, what it rests on, and the published test's."""
-        judge, *people = self.table["kappa"].to_list()
+        judge, *people = self.table["kappa" if self.measure == "capability" else "sharpness"].to_list()
+        more, less = (
+            ("more capable", "less capable") if self.measure == "capability" else ("sharper", "less sharp")
+        )
         answer = {
             "yes": f"{self.judge} may stand in for a person",
             "no": f"{self.judge} may not stand in for a person",
             "unclear": f"It is not clear whether {self.judge} may stand in for a person",
         }[self.verdict]
         why = {
-            "yes": f"it is at most {max(-self.low, 0.0):.2f} less capable, within the margin of {self.margin:g}"
+            "yes": f"it is at most {max(-self.low, 0.0):.2f} {less}, within the margin of {self.margin:g}"
             if self.low < 0
-            else "it is more capable than the people's mean",
-            "no": f"it is at least {-self.high:.2f} less capable, beyond the margin of {self.margin:g}",
+            else f"it is {more} than the people's mean",
+            "no": f"it is at least {-self.high:.2f} {less}, beyond the margin of {self.margin:g}",
             "unclear": f"the margin of {self.margin:g} is within what the ratings allow; have it judge more work that "
             "people judge, too",
         }[self.verdict]
         numbers = (
-            f"Capability {number(judge)} against {number(float(np.mean(people)))} of "
+            f"{self.measure.capitalize()} {number(judge)} against {number(float(np.mean(people)))} of "
             f"{counted(len(people), 'person', 'people')} ({listed(self.people, 4)}): difference "
             f"{self.difference:+.2f}, between {self.low:+.2f} and {self.high:+.2f} (each with 95 % confidence; p = "
             f"{self.p:.2g})."
@@ -119,11 +128,12 @@ class Replacement:
 
     def _repr_html_(self) -> str:
         heading, *rest = self.words()
+        name = "kappa" if self.measure == "capability" else "sharpness"
+        columns = (name, f"{name}_low", f"{name}_high")
         points: list[Point] = [
-            (str(label), *numbers)
-            for label, *numbers in self.table.select("rater", "kappa", "kappa_low", "kappa_high").iter_rows()
+            (str(label), *numbers) for label, *numbers in self.table.select("rater", *columns).iter_rows()
         ]
-        return shown(heading, lines(rest), intervals(points, (0.0, 1.0), "capability"))
+        return shown(heading, lines(rest), intervals(points, (0.0, 1.0), self.measure))
 
 
 def can_replace(
@@ -151,7 +161,8 @@ def can_replace(
         Whom the judge would stand in for; the trusted raters of the fit where left out.
     margin
         How much less capable than the people's mean the judge may be. Capability is that of `reference="perfect"`,
-        1 for a rater without noise, with severity counted from the people's average.
+        1 for a rater without noise, with severity counted from the people's average. For ordered scores it is
+        sharpness: the correlation with ability as the other people see it, whatever thresholds a rater uses.
     epsilon
         Of the alt-test: what the judge's lower cost is worth.
 
@@ -178,6 +189,9 @@ def can_replace(
     judge = choose("rater", str(judge), labels, "judge")
     chosen = _people(fit, judge, people, labels)
     calibration = fit.calibrated("there is no capability to compare")
+    if ratings is not None and ratings.n_categories > 2:
+        test = alt_test(ratings, judge, chosen, epsilon=epsilon)
+        return _ordered(fit, ratings, judge, chosen, float(margin), test)
     if ratings is not None:
         alone = {**ALONE, "anchors": None, "reference": None, "origin": None, "standard_errors": True}
         fit = fit.refit(only(ratings, [judge, *chosen]), **alone)  # type: ignore[arg-type]
@@ -207,6 +221,74 @@ def can_replace(
         None if ratings is None else alt_test(ratings, judge, chosen, epsilon=epsilon),
         fit.backend,
     )
+
+
+def _ordered(
+    fit: "Fit", ratings: Ratings, judge: str, people: list[str], margin: float, test: AltTest
+) -> Replacement:
+    """By sharpness on the scale of the other people, whom neither the judge nor the person compared has a say in."""
+    if len(people) < 2:
+        raise OptionError(
+            "one person's ordered scores do not tell how sharp that person is",
+            Message("name at least two ", Option("people")),
+            value=people[0],
+            option="people",
+        )
+    shared = [_shared(fit, ratings, judge, person, people) for person in people]
+    found = sharpness_beside(shared, ratings.n_students)
+    low, high = (found.difference + side * ONE_SIDED * found.error for side in (-1, 1))
+    spread = found.bootstraps.std(axis=1)
+    each = found.judge_beside - found.value[1:]
+    apart = (found.judge_beside_bootstraps - found.bootstraps[1:]).std(axis=1)
+    labels = ratings.raters.cast(pl.String).to_list()
+    n = ratings.tally("rater").n[[labels.index(name) for name in (judge, *people)]]
+    table = pl.DataFrame(
+        {
+            "rater": [judge, *people],
+            "n": n,
+            "sharpness": found.value,
+            "sharpness_low": np.maximum(found.value - TWO_SIDED * spread, -1.0),
+            "sharpness_high": np.minimum(found.value + TWO_SIDED * spread, 1.0),
+            "difference": [None, *each.tolist()],
+            "difference_low": [None, *(each - TWO_SIDED * apart).tolist()],
+            "difference_high": [None, *(each + TWO_SIDED * apart).tolist()],
+        }
+    )
+    p = float(special.ndtr(-(found.difference + margin) / max(found.error, _NOTHING)))
+    return Replacement(
+        judge, tuple(people), margin, found.difference, low, high, p, table, test, fit.backend, "sharpness"
+    )
+
+
+def _shared(fit: "Fit", ratings: Ratings, judge: str, person: str, people: list[str]) -> Shared:
+    """What the judge and this person both rated, with abilities from the others' ratings alone."""
+    others = [name for name in people if name != person]
+    alone = {**ALONE, "anchors": None, "reference": None, "origin": None, "standard_errors": False}
+    known = fit.refit(only(ratings, others), **alone).table("students")  # type: ignore[arg-type]
+    abilities = known.select(pl.col("student").cast(pl.String), "theta", "theta_se").drop_nulls()
+
+    def of(rater: str, name: str) -> pl.DataFrame:
+        part = only(ratings, [rater])
+        table = {
+            "student": part.students.cast(pl.String).gather(part.student),
+            "item": part.items.cast(pl.String).gather(part.item),
+            name: part.score.astype(np.float64),
+        }
+        return pl.DataFrame(table).group_by("student", "item").agg(pl.col(name).mean())
+
+    both = of(judge, "judge").join(of(person, "person"), on=["student", "item"]).join(abilities, on="student")
+    if both.height < FEWEST_SHARED:
+        raise InputError(
+            f"{judge} and {person} rated {counted(both.height, 'piece')} of work that other people rated too",
+            f"have them rate at least {FEWEST_SHARED}",
+            value=both.height,
+            option="people",
+        )
+    both = both.sort("student", "item")
+    places = pl.DataFrame({"student": ratings.students.cast(pl.String)}).with_row_index("place")
+    student = both.join(places, on="student", maintain_order="left")["place"].to_numpy().astype(np.int64)
+    numbers = (both[name].to_numpy() for name in ("judge", "person", "theta", "theta_se"))
+    return Shared(student, both["item"].rank("dense").to_numpy().astype(np.int64), *numbers)
 
 
 def _people(fit: "Fit", judge: str, people: Sequence[str] | None, labels: list[str]) -> list[str]:
