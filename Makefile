@@ -1,4 +1,4 @@
-# Every target installs what it needs: start with `make demo` or `make test`.
+# Every target installs what it needs. `make help` lists them; the text after ## is its help.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,30 +20,36 @@ unexport PYTHONDONTWRITEBYTECODE
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test suite test-fast test-lowest lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
+.PHONY: help demo test test-all suite suite-all test-lowest lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
 
-demo: $(VENV)/.installed
+help:  ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/.installed  ## Install, fit the bundled example, write raterlens-demo/report.html
 	$(BIN)/raterlens demo
 
 # Style and types beside the tests, so that neither core waits for the other.
-test:
+test:  ## Check style and types, run the tests except the nightly ones
 	@$(MAKE) --no-print-directory --jobs=2 browser $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs=2 lint suite
 
+test-all:  ## Check style and types, run every test
+	@$(MAKE) --no-print-directory --jobs=2 browser $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory --jobs=2 lint suite-all
+
 suite: $(VENV)/.installed-dev
+	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE) --durations 10 -m 'not nightly'
+
+suite-all: $(VENV)/.installed-dev
 	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE)
 
-# Everyday work, in two minutes: no browser, cluster, compiled code, studies or pages (tests/conftest.py lists them).
-test-fast: $(VENV)/.installed-dev
-	$(SIDE_BY_SIDE) $(BIN)/pytest --quiet -n 2 --dist loadfile -m 'not slow'
-
-lint: $(VENV)/.installed-dev
+lint: $(VENV)/.installed-dev  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # Debian's Chromium for the browser tests. Without it they are skipped and say so (if CI=true, they fail).
-browser:
+browser:  ## Install Chromium for the browser tests
 	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "Installing Chromium for the browser tests (apt-get install chromium)"; \
@@ -52,7 +58,7 @@ browser:
 	else echo "No Chromium: the browser tests will be skipped. To run them: apt-get install chromium"; fi
 
 # The oldest versions that pyproject.toml allows, in a separate environment.
-test-lowest: .venv-lowest/.installed
+test-lowest: .venv-lowest/.installed  ## Test with the oldest versions that pyproject.toml allows
 	$(SIDE_BY_SIDE) .venv-lowest/bin/pytest $(BY_FILE)
 
 .venv-lowest/.installed: pyproject.toml
@@ -63,16 +69,16 @@ test-lowest: .venv-lowest/.installed
 
 # The documentation site in site/. It runs every block that has changed, and stops at a broken link or a failing block. Works
 # offline.
-docs: $(VENV)/.installed-docs
+docs: $(VENV)/.installed-docs  ## Build the documentation site in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
 # Screenshots for the documentation, taken from those of the tests.
-pictures: browser $(VENV)/.installed-dev
+pictures: browser $(VENV)/.installed-dev  ## Take the screenshots of the documentation
 	$(BIN)/pytest -q -k every_page tests/output/report/test_in_browser.py tests/app/web/test_in_browser.py
 	$(BIN)/python -m tests.support.screens
 
-bench: $(VENV)/.installed-bench
+bench: $(VENV)/.installed-bench  ## Compare speed and memory with other programs
 	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
 	$(BIN)/python -m benchmarks.uneven
 	$(BIN)/python -m benchmarks.cold
@@ -81,24 +87,24 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.silence 2m
 
 # 100,000,000 ratings against polars' reading of them: needs 3 GiB of memory and 3 GB of disk.
-bench-large: $(VENV)/.installed-bench
+bench-large: $(VENV)/.installed-bench  ## Fit 100,000,000 ratings (3 GiB of memory, 3 GB of disk)
 	$(BIN)/python -m benchmarks.scaling large
 
 # Is this checkout slower than another commit? make bench-quick BASE=main
-bench-quick: $(VENV)/.installed-bench
+bench-quick: $(VENV)/.installed-bench  ## Is this checkout slower than BASE=commit?
 	$(BIN)/python -m benchmarks.quick $(BASE)
 
 # Damaged files, tiny designs, wrong options, killed and failing commands, web requests, made by chance: an hour by hand, a
-# minute in continuous integration, 180 cases in `make test`. Failures are printed as commands.
-fuzz: $(VENV)/.installed-dev
+# minute in continuous integration, a turn of each kind in `make test-all`. Failures are printed as commands.
+fuzz: $(VENV)/.installed-dev  ## Try damaged files, tiny designs and wrong options, SECONDS=60
 	$(BIN)/python -m audit --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-# Kernels that end the process where they leave an array: TESTS="tests/diagnostics" for other tests than theirs.
-sanitize: $(VENV)/.installed-dev
+# Kernels built with AddressSanitizer: TESTS="tests/diagnostics" for other tests than theirs.
+sanitize: $(VENV)/.installed-dev  ## Test kernels built with AddressSanitizer
 	$(SIDE_BY_SIDE) $(BIN)/python -m audit.sanitized $(TESTS)
 
-# Do the tests notice faults put into engine, capability and uncertainty? SAMPLE faults each; takes an hour or so.
-mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray
+# Mutation testing: SAMPLE faults each in engine, capability and inference; takes an hour or so.
+mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray  ## Mutation testing of engine, capability and inference
 	$(BIN)/python -m audit.mutants .venv-mutants/bin/cosmic-ray --sample $(or $(SAMPLE),50)
 
 .venv-mutants/bin/cosmic-ray:
@@ -130,5 +136,5 @@ $(VENV)/.installed-bench: $(INSTALLED_FROM) | $(BIN)/python
 	@$(call install,.[dev$(comma)bench])
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
-clean:
+clean:  ## Remove environments and caches
 	rm -rf $(VENV) .venv-lowest .venv-mutants .docs_cache .pytest_cache .mypy_cache .ruff_cache

@@ -28,7 +28,18 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(text_of(page))])
+# The pages that newcomers read; the others run every night.
+EVERYDAY = re.compile("README|docs/(index|tutorial|howto/|development/)")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if EVERYDAY.match(page) else pytest.mark.nightly)
+        for page in PAGES
+        if blocks(text_of(page))
+    ],
+)
 def test_the_code_runs(page: str, tmp_path: Path) -> None:
     # What a page registers ends with the page.
     with patch.dict(MODELS), patch.dict(LINKS):

@@ -38,6 +38,7 @@ def failures(cut: float) -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 def test_scikit_learns_own_checks():
     assert failures(0.5) == dict.fromkeys(OTHER_CUT, "xfail")
 

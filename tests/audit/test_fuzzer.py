@@ -20,6 +20,7 @@ from audit.subjects import SUBJECTS
 from raterlens.base.errors import InputError
 
 
+@pytest.mark.nightly
 def test_cases_made_by_chance_show_no_fault() -> None:
     """A turn of each subject, the same one each time; `make fuzz` tries others."""
     found = fuzz(600, seed=20261116, turns=1)
@@ -36,6 +37,7 @@ with open(folder + "/case.json", "w") as file:
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("end", "why"), [("os.abort()", "the process ended with -6"), ("while True: pass", "more than 0.3 s")]
 )

@@ -8,8 +8,9 @@ from raterlens import capability
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
+pytestmark = pytest.mark.nightly
 
-@pytest.mark.slow
+
 def test_from_draw_to_page_and_figure():
     study = abilities.STUDY
     rows = study.replicate(Task(2, 0))

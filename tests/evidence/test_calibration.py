@@ -29,6 +29,8 @@ from raterlens.simulation import writing_assessment as assessment
 from raterlens.studies import paper
 from raterlens.studies.study import Results, Task
 
+pytestmark = pytest.mark.nightly
+
 
 def made_up(held: list[list[bool]]) -> pl.DataFrame:
     """One row per replication, one column per rater."""

@@ -6,8 +6,9 @@ from benchmarks.studies import dependence
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
+pytestmark = pytest.mark.nightly
 
-@pytest.mark.slow
+
 def test_from_draw_to_page_and_figure(monkeypatch):
     monkeypatch.setattr(dependence, "SPREADS", (1.0,))
     study = dependence.STUDY

@@ -7,6 +7,8 @@ from benchmarks.studies import misspecified
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize("source", misspecified.SOURCES)
 def test_misspecified_sources_pass_and_fail_often(source):

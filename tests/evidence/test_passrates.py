@@ -8,6 +8,8 @@ from raterlens.base.types import Array
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
+pytestmark = pytest.mark.nightly
+
 
 def test_from_draw_to_page_and_figure(monkeypatch):
     monkeypatch.setattr(passrates, "DESIGNS", passrates.DESIGNS[:2])

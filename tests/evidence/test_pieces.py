@@ -7,8 +7,9 @@ from benchmarks.studies import pieces
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
+pytestmark = pytest.mark.nightly
 
-@pytest.mark.slow
+
 def test_from_draw_to_page_and_figure(monkeypatch):
     monkeypatch.setattr(pieces, "SIZES", (60, 80))
     rows = pieces.STUDY.replicate(Task(1, 0))

@@ -8,6 +8,8 @@ from raterlens import capability
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
+pytestmark = pytest.mark.nightly
+
 
 def test_capability_against_a_perfect_rater_is_the_limit_of_steep_yardsticks():
     slope, severity = np.array([0.4, 1.5, 3.0]), np.array([0.0, -1.0, 0.5])

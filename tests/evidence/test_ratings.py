@@ -1,10 +1,13 @@
 """Fewer ratings per student: the bias of hierarchical likelihood."""
 
 import polars as pl
+import pytest
 
 from benchmarks.studies import ratings
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
+
+pytestmark = pytest.mark.nightly
 
 
 def test_fewer_ratings_per_student_make_hierarchical_likelihood_overstate_severities():

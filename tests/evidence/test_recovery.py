@@ -1,8 +1,12 @@
 """Recovery of every model, from draw to page and figure."""
 
+import pytest
+
 from benchmarks.studies import recovery
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
+
+pytestmark = pytest.mark.nightly
 
 
 def test_recovery_of_every_model_from_draw_to_page():

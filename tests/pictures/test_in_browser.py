@@ -31,7 +31,10 @@ def thousands() -> Case:
     return Case(rl.fit(drawn.ratings, anchors=held, standard_errors=False), drawn.ratings)
 
 
-@pytest.mark.parametrize("kind", ["example", "three", "many", "thousands"])
+NIGHTLY = [pytest.param(kind, marks=pytest.mark.nightly) for kind in ("three", "many", "thousands")]
+
+
+@pytest.mark.parametrize("kind", ["example", *NIGHTLY])
 def test_every_chart_can_be_read(kind: str, page, request, tmp_path: Path):
     case: Case = request.getfixturevalue(kind)
     for size, width in WIDTHS.items():

@@ -104,6 +104,7 @@ def kill_a_worker(client) -> None:
     os.kill(process[min(process)], signal.SIGKILL)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, packed):
     """Parts that were built again by the one that was left go to the other when it is there."""
     likelihood = Likelihood.of(StoredRatings(open_packed(packed)), 20, client)
@@ -137,6 +138,7 @@ def test_a_fit_from_memory_with_standard_errors(client, ratings, prior, rounding
     np.testing.assert_allclose(found.students["theta"], alone.students["theta"], atol=estimates)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("options", "on_disk"),
     [({"halo": "common"}, False), ({"ability": "smooth", "model": "tfm", "starts": 1}, True)],
@@ -154,6 +156,7 @@ def test_dependence_from_memory_and_from_a_file(client, ratings, packed, options
         np.testing.assert_allclose(*shapes, atol=1e-5)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch):
     """Of parts that were sent, and of parts that workers read from a file."""
     on_disk = StoredRatings(open_packed(packed))
@@ -193,6 +196,7 @@ def test_what_a_cluster_does_not_do_is_said(client, ratings, packed, tmp_path):
         OnFile(packed, 0, None, 0, 1).ratings()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "rlpack"])
 def test_the_command_fits_on_the_cluster(address, table, fit, tmp_path, capsys, suffix):
     file = tmp_path / f"ratings.{suffix}"
@@ -206,6 +210,7 @@ def test_the_command_fits_on_the_cluster(address, table, fit, tmp_path, capsys, 
         np.testing.assert_allclose(found.raters[name], fit.raters[name], atol=ESTIMATES)
 
 
+@pytest.mark.nightly
 def test_several_models_and_a_study_are_those_of_this_machine(client, ratings, fit, tmp_path):
     found = rl.fit_models(ratings, {"free": {}, "equal": {"model": "tfm"}}, client=client)
     assert list(found) == ["free", "equal"]
@@ -217,6 +222,7 @@ def test_several_models_and_a_study_are_those_of_this_machine(client, ratings, f
     assert_frame_equal(rows.drop("replication"), get_study("noise").replicate(Task(SEED, 0)), abs_tol=1e-6)
 
 
+@pytest.mark.nightly
 def test_packed_ratings_go_as_a_path(client, table, tmp_path):
     path = rl.pack(table, tmp_path / "x.rlpack")
     on_disk = StoredRatings(open_packed(path))
@@ -229,6 +235,7 @@ def test_packed_ratings_go_as_a_path(client, table, tmp_path):
         rl.fit_models(on_disk, options, client=client)
 
 
+@pytest.mark.nightly
 def test_what_hinders_a_cluster_is_said(address, client, ratings, fit, capsys):
     nobody = "tcp://127.0.0.1:9"
     with (
@@ -254,6 +261,7 @@ def test_what_hinders_a_cluster_is_said(address, client, ratings, fit, capsys):
         rl.fit_models(ratings, ["tfm"], client=address)
 
 
+@pytest.mark.nightly
 def test_a_bootstrap_goes_on_when_a_worker_dies(client, ratings, fit):
     here = fit.bootstrap(ratings, replicates=6, seed=3, workers=1)
     there = fit.bootstrap(

@@ -79,7 +79,7 @@ def uninterrupted(tmp_path_factory) -> Path:
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
-@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("how", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.nightly)])
 def test_a_stopped_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path, how):
     parts = Folder(tmp_path, "noise").parts.folder
     first = subprocess.Popen(

@@ -104,11 +104,11 @@ def test_from_a_file_with_hostile_labels_to_two_fits_compared(server, hostile, n
     page.get_by_role("link", name="Compare with another").click()
     page.get_by_role("button", name="Compare").click()
     page.wait_for_selector("#comparison table", timeout=WAIT)
-    said = page.inner_text("#comparison")
-    assert "likelihood ratio" in said
+    said = page.inner_text("#comparison table")
+    assert "likelihood ratio" in page.inner_text("#comparison")
     assert SCRIPT in said
     page.reload()
-    assert page.inner_text("#comparison") == said
+    assert page.inner_text("#comparison table") == said  # the table only: where labels of axes break varies
     page.go_back()
     page.wait_for_url("**/compare?one=*")
     page.go_forward()
@@ -118,6 +118,7 @@ def test_from_a_file_with_hostile_labels_to_two_fits_compared(server, hostile, n
     assert page.locator(".downloads").count() == 1
 
 
+@pytest.mark.nightly
 def test_from_a_strange_file_to_a_report_in_one_click_after_the_drop(server, new_page, tmp_path):
     """Judges in columns, marks out of 100, a title, a mean and a total: everything is filled in, and asked about."""
     drawn = simulate(students=40, raters=4, items=1, thresholds=[-1.5, -0.5, 0.5, 1.5], seed=8).ratings
@@ -152,6 +153,7 @@ def test_from_a_strange_file_to_a_report_in_one_click_after_the_drop(server, new
     assert "claude" in page.inner_text("#raters")
 
 
+@pytest.mark.nightly
 def test_a_file_that_is_no_table_is_told_and_another_can_follow(server, new_page, tmp_path):
     photo = tmp_path / "photo.csv"
     photo.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
@@ -176,6 +178,7 @@ def test_a_file_that_is_no_table_is_told_and_another_can_follow(server, new_page
     assert "dropped.csv" in page.inner_text("main")
 
 
+@pytest.mark.nightly
 def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page, tmp_path):
     large = tmp_path / "large.csv"
     block = "".join(f"student {n},rater {n % 9},{n % 2},{'padding ' * 8}\n" for n in range(5_000))
@@ -215,6 +218,7 @@ def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page,
     look(page, "web-cancelled")
 
 
+@pytest.mark.nightly
 def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(server, new_page):
     page = new_page(expect=["404"])
     page.goto(server.address)
@@ -239,6 +243,7 @@ def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(server,
     look(page, "web-gone")
 
 
+@pytest.mark.nightly
 def test_a_server_that_went_away_is_told(tmp_path, new_page):
     page = new_page(expect=["ERR_CONNECTION", "htmx:"])
     with serving(tmp_path) as server:

@@ -110,6 +110,7 @@ def test_the_slider_shows_capability_at_another_severity(page, example: Example)
     assert f"({known.severity:.2f})" in answer.inner_text()
 
 
+@pytest.mark.nightly
 def test_the_curve_stands_where_the_axes_say(page, example: Example):
     """From pixels back to numbers: the drawn curve is kappa(theta)."""
     page.goto(f"{example.address}#rater=AM%3ASport")
@@ -154,6 +155,7 @@ def test_every_table_can_be_downloaded(page, example: Example, tmp_path: Path):
             assert np.allclose(both[0][column], both[1][column], atol=CLOSE, equal_nan=True), column
 
 
+@pytest.mark.nightly
 def test_hostile_labels_are_only_text(new_page, page_of, tmp_path: Path):
     page = new_page()
     path = tmp_path / "report.html"
@@ -175,6 +177,7 @@ def test_hostile_labels_are_only_text(new_page, page_of, tmp_path: Path):
     assert fits_width(page)
 
 
+@pytest.mark.nightly
 def test_three_thousand_raters(page, page_of, tmp_path: Path):
     path = tmp_path / "report.html"
     path.write_text(page_of(3000, 20_001), encoding="utf-8")
@@ -194,6 +197,7 @@ def test_three_thousand_raters(page, page_of, tmp_path: Path):
     expect(page.locator("#rater h1")).to_have_text("R2999")
 
 
+@pytest.mark.nightly
 def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
     page.goto(example.address)
     assert page.locator("#students tbody tr").count() == 25
@@ -207,6 +211,7 @@ def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
     assert 3 <= file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") <= 20
 
 
+@pytest.mark.nightly
 def test_letters_are_printed_a_page_each_and_then_gone(page, example: Example):
     page.goto(example.address)
     page.evaluate("window.print = () => { window.printed = document.querySelectorAll('.letter').length; }")
@@ -226,6 +231,7 @@ def test_letters_are_printed_a_page_each_and_then_gone(page, example: Example):
     assert page.evaluate("window.printed") == 1
 
 
+@pytest.mark.nightly
 def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(page, example: Example):
     for name, place in (("report", ""), ("report-rater", "#rater=AM%3ASport")):
         page.goto("about:blank")
@@ -233,6 +239,7 @@ def test_every_page_is_accessible_and_fits_light_and_dark_desk_and_phone(page, e
         look(page, name)
 
 
+@pytest.mark.nightly
 def test_feedback_is_copied_or_left_selected(page, example: Example):
     page.goto(f"{example.address}#rater=AM%3ASport")
     feedback = page.locator("#rater [data-fill=feedback]").inner_text()

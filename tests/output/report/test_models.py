@@ -23,6 +23,7 @@ def alone() -> Ratings:
     return rl.simulate(students=80, raters=1, items=6, raters_per_student=1, seed=4).ratings
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("kind", "options", "has_curve"),
     [
