@@ -9,8 +9,11 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.proposals.findings import UncertainError
 from raterlens.reading.reader import read
-from tests.reading.corpus.habits import HABITS, Habit
+from tests.reading.corpus.habits import HABITS as FIRST
+from tests.reading.corpus.habits import Habit
+from tests.reading.corpus.second_habits import SECOND
 
+HABITS = [*FIRST, *SECOND]
 ENCODED = ("Latin-2",)
 """Whose encoding has to be confirmed."""
 

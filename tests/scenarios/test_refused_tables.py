@@ -277,7 +277,7 @@ def test_a_rater_that_only_the_content_suggests_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "extra"), [("student", "person"), ("rater", "Judge"), ("score", "label"), ("item", "task")]
+    ("role", "extra"), [("student", "person"), ("rater", "Judge"), ("score", "rating"), ("item", "task")]
 )
 def test_two_columns_for_a_role(role: str, extra: str) -> None:
     frame = scores(0, 1, 1, 0, item=["i", "j", "i", "j"]).with_columns(pl.Series(extra, [1, 0, 0, 2]))

@@ -48,7 +48,7 @@ READ_HELP = {
     "trusted_column": "Column that marks whom you trust: yes or no, the same in all rows of a rater.",
     "cut": "Lowest passing score: turns scores into pass and fail.",
     "bands": "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3.",
-    "map": "What words are worth: good=1,bad=0,absent= (nothing: missing). Usual words are known.",
+    "map": "Scores for words: good=1,bad=0,absent= (empty means missing). Common words are recognised.",
     "table": "Sheet of a workbook ('*': all that are laid out alike), table of a database, or data frame of an R file.",
     "wide": "Names of score columns that hold one rater each, as a pattern: '{rater} {item}'.",
     "markers": "Names of rater columns and of their score columns: 'Marker {n}:Mark {n}'.",
@@ -56,8 +56,8 @@ READ_HELP = {
     "best": "Which scores are best: high, or low as with ranks, which are then turned round.",
     "duplicates": "Ratings of the same student, rater and item: keep them, take the first, or refuse the file.",
     "format": "File type (csv, xlsx, ...), if the file name does not tell.",
-    "encoding": "Encoding of a text file; UTF-8, UTF-16 and cp1252 are recognised.",
-    "as_written": "Leave out no totals, merge no spellings of a label, double no half points.",
+    "encoding": "Encoding of a text file, where it is not recognised.",
+    "as_written": "Read the table unchanged: keep totals, spellings and half points.",
 }
 
 FIT_HELP = {

@@ -9,7 +9,7 @@ import polars as pl
 from raterlens.base.text import Option, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.reading.formats.lazy_table import Table
-from raterlens.reading.proposals.column_profiles import Profile, profiles, sampled
+from raterlens.reading.proposals.column_profiles import MOST_SCORES, Profile, profiles, sampled
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, total_pattern
 from raterlens.reading.proposals.role_words import (
@@ -99,10 +99,10 @@ def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recogni
 def _by_name(role: str, free: Sequence[str], look: Look, found: Recognised) -> None:
     for rank in (0, 1):
         fitting = [name for name in free if tier(name, role) == rank]
-        if rank == 1 and role in ("student", "item"):
-            unfit = ("text",) if role == "student" else ("text", "blank")
+        if rank == 1 and role != "rater":
+            unfit = ("text", "blank") if role == "item" else ("text",)
             fitting = [name for name in fitting if look[name].kind not in unfit]
-            fitting = [name for name in fitting if role == "student" or look[name].distinct > 1]
+            fitting = [name for name in fitting if role != "item" or look[name].distinct > 1]
         if len(fitting) > 1:
             fitting = _by_content(role, fitting, look)
         if role == "student" and rank == 1 and fitting:
@@ -132,7 +132,11 @@ def _by_part(role: str, free: Sequence[str], look: Look) -> str | None:
         return fitting[0]
     if role == "score":
         named = known(RANKS) | known(CLASSES)
-        fitting = [name for name in free if stems(name) & named and look[name].scored]
+        fitting = [
+            name
+            for name in free
+            if stems(name) & named and (look[name].scored or 1 < look[name].distinct <= MOST_SCORES)
+        ]
         others = any(look[name].scored and not is_other(name) for name in free)
         return None if others or len(fitting) != 1 else fitting[0]
     if role == "item":

@@ -65,12 +65,12 @@ USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "score": (
         words(
-            "score, rating, label, y, Punkte, Punktzahl, Note, Bewertung, Wertung, Urteil, note, points, "
-            "puntuación, calificación, puntos, nota, puntaje, punteggio, voto, pontuação, pontos, punten, "
-            "cijfer, beoordeling, 分数, 得分, 成绩, 評分, 分數, 成績, 点数, 得点, 점수, оценка, балл"
+            "score, rating, y, Punkte, Punktzahl, Note, Bewertung, Wertung, Urteil, note, points, puntuación, "
+            "calificación, puntos, nota, puntaje, punteggio, voto, pontuação, pontos, punten, cijfer, "
+            "beoordeling, 分数, 得分, 成绩, 評分, 分數, 成績, 点数, 得点, 점수, оценка, балл"
         ),
         words(
-            "verdict, mark, grade, pass, passed, outcome, result, judgment, judgement, decision, winner, "
+            "verdict, label, mark, grade, pass, passed, outcome, result, judgment, judgement, decision, winner, "
             "preference, preferred, correct, is correct, stars, value, annotation, Ergebnis, bestanden, "
             "résultat, réussi, resultado, aprobado, risultato, esito, superato, aprovado, resultaat, geslaagd, "
             "valutazione, évaluation, evaluación, avaliação, marks, overall"

@@ -171,7 +171,8 @@ def _within_paths(names: Sequence[str]) -> str:
         _shared_start([name[::-1] for name in names])[::-1],
     )
     start = start if start.endswith((".", "/", ": ")) else ""
-    end = end if end.startswith((".", "/", ": ")) else ""
+    spoken = end.startswith((".", "/", ": ")) or (end[:1] == "_" and tier(end[1:], "score") is not None)
+    end = end if spoken else ""
     if (
         not start + end
         or any(len(name) <= len(start) + len(end) for name in names)
