@@ -103,3 +103,13 @@ def test_bad_scores_are_value_errors_that_say_what_to_do():
         RaterCapability().fit([[0, 1], [2.3, 1]])
     with pytest.raises(ValueError, match="students cannot be scored"):
         RaterCapability("dawid-skene").fit(np.eye(6)).transform(np.eye(6))
+
+
+def test_y_has_known_answers(verdicts: pd.DataFrame) -> None:
+    answers = np.where(np.arange(400) < 60, verdicts.mean(axis=1).to_numpy() > 0.5, np.nan)
+    known = RaterCapability(shared=False).fit(verdicts, answers)
+    plain = RaterCapability(shared=False).fit(verdicts)
+    assert known.fit_.loglik != plain.fit_.loglik
+    assert "60 known answers" in " ".join(known.fit_.notes)
+    with pytest.raises(ValueError, match="3 known answers for 400 rows"):
+        RaterCapability().fit(verdicts, [1.0, np.nan, 0.0])

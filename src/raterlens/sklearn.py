@@ -33,7 +33,8 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     The same estimation as `raterlens.fit`. As in scikit-learn's `FactorAnalysis`, `transform` gives the latent
     variable of every row (the student's ability) and `score` the average log-likelihood of a row, so that grid
-    search and cross-validation over students choose among models. There is nothing to predict: `y` is ignored.
+    search and cross-validation over students choose among models. There is nothing to predict: `y` holds known
+    answers, NaN where unknown; a `y` without any NaN is taken for a target and ignored.
 
     Parameters
     ----------
@@ -111,10 +112,15 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             setattr(self, name, given[name])
 
     def fit(self, X: Any, y: Any = None) -> "RaterCapability":
-        """Estimate from a matrix, or a dataframe, of scores."""
+        """Estimate from a matrix, or a dataframe, of scores; `y` has the known answers, NaN where unknown."""
         scores = self._scores(X, reset=True)
+        table, known = self._long(scores), self._known(y, len(scores))
         with _as_value_errors():
-            ratings = read(self._long(scores), cut=self.cut)
+            if known is not None:
+                answers = pl.Series("known", known[table["student"].to_numpy()]).fill_nan(None)
+                ratings = read(table.with_columns(answers), cut=self.cut, known="known")
+            else:
+                ratings = read(table, cut=self.cut)
             self.fit_: Fit = fit(ratings, **{name: getattr(self, name) for name in FIT_OPTIONS})
         table = self.fit_.table("raters")
         self.raters_: NDArray[np.str_] = table["rater"].cast(pl.String).to_numpy().astype(np.str_)
@@ -161,6 +167,17 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             ensure_min_samples=1 + reset,
         )
         return np.asarray(scores)
+
+    def _known(self, y: Any, n: int) -> Array | None:
+        """(students,) the known answers; None where `y` leaves none unknown, as the targets of other estimators do."""
+        if y is None:
+            return None
+        known = np.asarray(y, dtype=np.float64).ravel()
+        if len(known) != n:
+            raise ValueError(
+                f"y has {len(known)} known answers for {n} rows; give one for each, NaN where unknown"
+            )
+        return known if np.isnan(known).any() and not np.isnan(known).all() else None
 
     def _labels(self, given: Sequence[str] | None, otherwise: Sequence[str], what: str) -> list[str]:
         labels = [str(label) for label in (otherwise if given is None else given)]
