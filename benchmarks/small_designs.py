@@ -30,11 +30,11 @@ class SmallDesign:
         return table.with_columns(score=self.score)
 
 
-def drawn(seed: int, *, ordered: bool) -> SmallDesign:
+def drawn(seed: int, *, ordered: bool, most_raters: int = 30) -> SmallDesign:
     """A design with ratings of raters who differ."""
     random = np.random.default_rng(seed)
     raters, students, items = (
-        int(random.integers(2, 31)),
+        int(random.integers(2, most_raters + 1)),
         int(random.integers(5, 26)),
         int(random.integers(1, 4)),
     )

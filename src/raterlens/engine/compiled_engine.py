@@ -19,8 +19,8 @@ from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.base.types import Array
 from raterlens.engine.arrangement import Arrangement, taken
 from raterlens.engine.nested_nodes import NestedNodes, weights_between
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
-from raterlens.engine.score_expansion import STEP
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
+from raterlens.engine.score_expansion import STEP, summed_scores
 from raterlens.engine.symmetric import mirrored
 from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
@@ -209,8 +209,23 @@ class CompiledEngine:
         whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
         _add_up(self._covariances(nodes, scores, pattern), totals, whole, self._work.n_rows)
 
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        work = replace(self._work, weight=None)
+        whole, step = _Pass(work, tables, self._grid(nodes)), max(1, _NEAR // len(nodes.points))
+
+        def posteriors() -> Iterator[tuple[slice, Array, Array]]:
+            for first in range(0, work.n_rows, step):
+                last = min(first + step, work.n_rows)
+                posterior, loglik = np.empty((last - first, len(nodes.points))), np.empty(last - first)
+                whole.over((first, last), Found(first=first, posterior=posterior, loglik=loglik))
+                yield slice(first, last), posterior, loglik
+
+        found = summed_scores(work.counts, work.sums, posteriors(), nodes, scores, weights)
+        return found if self._place is None else taken(found, self._place)
+
     def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        """(students,): of their posterior means, where parameters vary by `spread`."""
         covariances, n_rows = self._covariances(nodes, scores), self._work.n_rows
         whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
 

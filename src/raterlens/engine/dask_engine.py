@@ -34,7 +34,7 @@ from raterlens.base.threads import one_thread
 from raterlens.base.types import Array, Indices
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.disk_engine import Part, add, among, cell_part, kinds_part
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import open_packed
@@ -109,10 +109,16 @@ class DaskEngine:
         return self._reduced(_covariance, _summed, (tables, nodes, scores))
 
     def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        found = self._persistently(
-            lambda: self._client.gather(self._mapped(_moments, (tables, nodes)), errors="raise")
-        )
-        return Moments(np.concatenate([m.mean for m in found]), np.concatenate([m.sd for m in found]))
+        return Moments.joined(self._gathered(_moments, (tables, nodes)))
+
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        found = self._gathered(_scores, (tables, nodes, scores, weights))
+        return sparse.csr_array(sparse.vstack(found, format="csr"))
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        return np.concatenate(self._gathered(_mean_variances, (tables, nodes, scores, spread)))
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """Here, not on the workers: parts come over one by one."""
@@ -130,6 +136,10 @@ class DaskEngine:
         self._spread_out()
         everywhere = share(self._client, sent)
         return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
+
+    def _gathered(self, work: Callable[..., Any], sent: Any) -> list[Any]:
+        """What every part gives, in their order."""
+        return list(self._persistently(lambda: self._client.gather(self._mapped(work, sent), errors="raise")))
 
     def _reduced(self, work: Callable[..., Any], plus: Callable[[list[Any]], Any], sent: Any) -> Any:
         """Work on every part, added up in a tree whose form depends on the number of parts alone."""
@@ -286,6 +296,16 @@ def _evaluated(part: Part, sent: tuple[Tables, Nodes]) -> Expected:
 def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
     with one_thread():
         return part.moments(*sent)
+
+
+def _scores(part: Part, sent: tuple[Tables, Nodes, CellScores, Weighting]) -> sparse.csr_array:
+    with one_thread():
+        return part.scores(*sent)
+
+
+def _mean_variances(part: Part, sent: tuple[Tables, Nodes, CellScores, Array]) -> Array:
+    with one_thread():
+        return part.mean_variances(*sent)
 
 
 def _covariance(part: Part, sent: tuple[Tables, Nodes, CellScores]) -> Matrix:

@@ -18,7 +18,7 @@ from raterlens.base.types import Array, Indices
 from raterlens.engine.arrangement import Arrangement, taken
 from raterlens.engine.cells import CellsOf, Kinds, KindsOf
 from raterlens.engine.compiled_engine import DENSE, CompiledEngine, full_covariance, full_totals
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget
@@ -80,6 +80,14 @@ class Part:
 
     def add_covariances(self, tables: Tables, nodes: Nodes, scores: CellScores, totals: list[Array]) -> None:
         self._among_all().add_covariances(tables, nodes, scores, totals)
+
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        return taken(self._among_all().scores(tables, nodes, scores, weights), self.place)
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        return self._among_all().mean_variances(tables, nodes, scores, spread)[self.place]
 
     def _among_all(self) -> CompiledEngine:
         """Cells by their places among all, as scores have them."""
@@ -156,6 +164,22 @@ class DiskEngine:
             total = found if total is None else total + found
             part.forget()
         return total
+
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        found = []
+        for part in self._parts:
+            found.append(part.scores(tables, nodes, scores, weights))
+            part.forget()
+        return sparse.csr_array(sparse.vstack(found, format="csr"))
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        found = []
+        for part in self._parts:
+            found.append(part.mean_variances(tables, nodes, scores, spread))
+            part.forget()
+        return np.concatenate(found)
 
     def _placed(self) -> Iterator[tuple[slice, Part]]:
         """Parts with the places of their students."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
 from raterlens.engine.nested_nodes import NestedNodes
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
-from raterlens.engine.score_expansion import expanded_covariance
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
+from raterlens.engine.score_expansion import about_means, expanded_covariance, mean_variances, summed_scores
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18
@@ -75,6 +76,16 @@ class NumpyEngine:
             return self.score_covariance(*_in_between(tables, nodes), replace(scores, table=table))
         posteriors = self.posteriors(tables, nodes)
         return expanded_covariance(self._counts, self._sums, posteriors, nodes, scores)
+
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        posteriors = self.posteriors(tables, nodes)
+        return summed_scores(self._counts, self._sums, posteriors, nodes, scores, weights)
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        about = partial(about_means, points=nodes.points)
+        return mean_variances(self.scores(tables, nodes, scores, about), spread)
 
 
 def _in_between(tables: Tables, nodes: NestedNodes) -> tuple[Tables, Nodes]:

@@ -11,6 +11,7 @@ to 1; or, where omega is small beside any step, Gauss-Hermite points around each
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -19,8 +20,8 @@ from scipy import sparse
 
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables
-from raterlens.engine.score_expansion import rows_of_students
+from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
+from raterlens.engine.score_expansion import about_means, mean_variances, rows_of_students
 from raterlens.ratings.coded import Codes
 
 STEP = 0.75
@@ -215,24 +216,45 @@ class PieceEngine:
         """Of what students' abilities and the worth of their pieces leave open: given ability, the covariance of a
         piece's score over what it is worth; and over abilities, that of the sum of its pieces' expected scores. The
         variance of pieces has the score D, and its own second derivative comes along."""
-        known = kernel(nodes, tables.piece_variance)
+        piece = scores.piece
+        assert piece is not None
+        total = np.zeros((scores.n_parameters,) * 2)
+        for block, column, within in self._within(tables, nodes, scores):
+            _add_blocks(total, within.covariances(column, piece))
+            _add_blocks(total, within.over_abilities(self._student[block.pieces], column, piece))
+        return total
+
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        shape, found = (self.n_students, scores.n_parameters), []
+        for block, column, within in self._within(tables, nodes, scores):
+            whose = self._student[block.pieces]
+            at, values = within.summed(weights(block.posterior)[whose - whose[0]])
+            found.append((whose[at], column, values))
+            if scores.piece is not None:
+                of_spread = within.summed_spread(weights(block.posterior)[whose - whose[0]])
+                found.append((whose, np.full(len(whose), scores.piece), of_spread))
+        row, column, value = (np.concatenate(each) for each in zip(*found, strict=True))
+        return sparse.csr_array(sparse.coo_array((value, (row, column)), shape=shape))
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        about = partial(about_means, points=nodes.points)
+        return mean_variances(self.scores(tables, nodes, scores, about), spread)
+
+    def _within(
+        self, tables: Tables, nodes: Nodes, scores: CellScores
+    ) -> "Iterator[tuple[_Block, Indices, _Within]]":
+        """Blocks, with the scores of their pieces and the parameters that these are by."""
+        known, size = kernel(nodes, tables.piece_variance), scores.n_parameters
         at_points = Nodes(known.points, np.zeros_like(known.points))
         cells, table, parameter = rows_of_students(self._counts, self._sums, at_points, scores)
-        size, piece = scores.n_parameters, scores.piece
-        assert piece is not None
-        total = np.zeros((size, size))
         for block in self._blocks(tables, nodes, known):
             own = _rows(cells, block.pieces).tocoo()
             keys, place = np.unique(own.row.astype(np.int64) * size + parameter[own.col], return_inverse=True)
             of_piece, column = np.divmod(keys, size)
             spread = sparse.csr_array((own.data, (place, own.col)), shape=(len(keys), cells.shape[1]))
-            # Constants do not matter, and a convolution wants numbers above 0.
-            score = np.asarray(spread @ table)
-            score -= score.min(axis=1, keepdims=True)
-            within = _Within(block, known, of_piece, score)
-            _add_blocks(total, within.covariances(column, piece))
-            _add_blocks(total, within.over_abilities(self._student[block.pieces], column, piece))
-        return total
+            yield block, column, _Within(block, known, of_piece, np.asarray(spread @ table))
 
     def _blocks(self, tables: Tables, nodes: Nodes, known: Kernel) -> "Iterator[_Block]":
         edges = np.append(self._first, len(self._student))
@@ -268,6 +290,9 @@ class _Within:
 
     def __init__(self, block: "_Block", known: Kernel, of_piece: Indices, score: Array) -> None:
         """`score`: (rows, points), each of a piece and one parameter, piece after piece."""
+        # A convolution wants numbers above 0.
+        self._least = score.min(axis=1, keepdims=True)
+        score = score - self._least
         self._block, self._known, self._of_piece, self._score = block, known, of_piece, score
         mean, self._variance = known.usual
         given, averaged = block.given, block.averaged
@@ -282,6 +307,16 @@ class _Within:
         self._with_d = known.off(weighed, averaged[of_piece]) - mean * self._mean
         self._posterior = block.over * averaged
         """(pieces, nodes): of the piece's student."""
+
+    def summed(self, weight: Array) -> tuple[Indices, Array]:
+        """(rows,): the piece of each, and its expected scores, summed over nodes with weights (pieces, nodes)."""
+        return self._of_piece, np.asarray(
+            np.einsum("rq,rq->r", weight[self._of_piece], self._mean + self._least)
+        )
+
+    def summed_spread(self, weight: Array) -> Array:
+        """(pieces,): the same of D."""
+        return np.asarray(np.einsum("pq,pq->p", weight, self._d))
 
     def covariances(self, column: Indices, piece: int) -> "Iterator[tuple[Indices, Array]]":
         """Of the scores of each piece, with the variance's own: parameters (pieces, rows), (pieces, rows, rows)."""

@@ -1,7 +1,7 @@
-"""What passes between a model and an engine, and the four verbs of every engine."""
+"""What passes between a model and an engine, and the verbs of every engine."""
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from raterlens.base.types import Array, Indices
 from raterlens.ratings.long_columns import looked_up
 
 Matrix: TypeAlias = Array | sparse.csr_array
+Weighting: TypeAlias = Callable[[Array], Array]
+"""From posteriors (students, nodes) to weights of the nodes; on a cluster, it is sent to workers."""
 
 # No grid has more, whoever asks for it: beyond, the tables of a panel outgrow memory before accuracy gains.
 MOST_NODES = 20_000
@@ -151,10 +153,12 @@ class Engine(Protocol):
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         """(parameters, parameters): sum over students of the posterior covariance of their scores."""
 
-
-@runtime_checkable
-class MovesMeans(Protocol):
-    """What an engine may know besides: how students' posterior means move with the parameters."""
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        """(students, parameters): their scores, summed over nodes with weights that are made of their posteriors: with
+        the posteriors themselves gradients, but for the constants that scores leave out; with the posteriors times
+        ability less its mean, derivatives of posterior means."""
 
     def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
         """(students,): of their posterior means, where the parameters vary by `spread`, (parameters, parameters)."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Matrix, MovesMeans
+from raterlens.engine.protocol import Matrix
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
 from raterlens.inference.covariance import Covariance, in_full
@@ -29,8 +29,6 @@ from raterlens.ratings.stored import StoredRatings
 # Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
 MOST_RATINGS = 100_000
 _BLOCK = 4_096
-# In standard errors.
-_STEP = 0.1
 # How far a slope is from the limit that it ran to, on average and in standard errors: E|z|.
 _USUALLY = np.sqrt(2 / np.pi)
 
@@ -42,11 +40,8 @@ def ability_errors(
     posterior = found.moments.sd
     if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
         return posterior
-    if found.model.pieces:
-        added = _along_axes(found, spread)
-    elif (by_essays := _by_essays(found, in_full(spread.matrix))) is not None:
-        added = by_essays
-    else:
+    added = _by_cells(found, in_full(spread.matrix))
+    if added is None:
         added = _quadratic(_gradient(found), spread.matrix)
     if reach is not None:
         for there, fall in zip(reach.unheld, reach.falls, strict=True):
@@ -74,33 +69,19 @@ def _quadratic(rows: sparse.csr_array, matrix: Matrix) -> Array:
     return found
 
 
-def _along_axes(found: FacetsEstimate, spread: Covariance) -> Array:
-    """The same by differences along the axes of the covariance, where pieces differ."""
-    values, vectors = np.linalg.eigh(in_full(spread.matrix))
-    lower, upper = found.model.bounds(allow_reversed=True)
-    added = np.zeros(len(found.moments.sd))
-    for axis in (vectors * np.sqrt(np.maximum(values, 0.0))).T[values > 1e-6 * values.max()]:
-        ahead, back = (
-            found.problem.moments(
-                np.clip(found.parameters + sign * _STEP * axis, lower, upper), found.nodes
-            ).mean
-            for sign in (1, -1)
-        )
-        added += ((ahead - back) / (2 * _STEP)) ** 2
-    return added
-
-
-def _by_essays(found: FacetsEstimate, spread: Array) -> Array | None:
-    """(students,): the same from the scores of whole essays, without a gradient of each student; None where cells are
-    something else."""
-    problem, x, nodes = found.problem, found.parameters, found.nodes
-    plain = isinstance(problem, EssayMarginal) and POPULATION not in found.model.blocks
-    if not plain or not isinstance(problem.engine, MovesMeans) or problem.for_scores(x, nodes) is not problem:
+def _by_cells(found: FacetsEstimate, spread: Array) -> Array | None:
+    """(students,): the same from the scores of whole essays or of pieces, without a gradient of each student; None
+    where cells are something else."""
+    problem, nodes = found.problem, found.nodes
+    x = found.model.off_zero(found.parameters)
+    # Of a shape with two peaks, posteriors are not as smooth as compiled code takes them to be.
+    essays = isinstance(problem, EssayMarginal) and not found.model.smooth
+    essays = essays and POPULATION not in found.model.blocks
+    if not found.model.pieces and not (essays and problem.for_scores(x, nodes) is problem):
         return None
-    scores = problem.scores(x, nodes)
-    return problem.engine.mean_variances(
-        problem.tables(x, nodes), nodes, scores, np.ascontiguousarray(spread)
-    )
+    problem = problem.for_scores(x, nodes)
+    tables, scores = problem.tables(x, nodes), problem.scores(x, nodes)
+    return problem.engine.mean_variances(tables, nodes, scores, np.ascontiguousarray(spread))
 
 
 def _gradient(found: FacetsEstimate) -> sparse.csr_array:
