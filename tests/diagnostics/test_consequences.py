@@ -63,7 +63,13 @@ def test_the_extremes_are_named_and_told_in_words(panel):
     found = consequences(fit, ratings)
     assert (found.most_lenient[0], found.most_severe[0]) == ("R2", "R1")
     first, second, *_ = found.words()
-    assert first.startswith(f"Of 300 students, {found.changed} would change between pass and fail")
+    assert found.changed_interval is not None
+    low, high = found.changed_interval
+    assert found.changed is not None
+    assert low <= found.changed <= high
+    assert first.startswith(
+        f"Of 300 students, {found.changed} (95 % interval {low} to {high}) would change between pass and fail"
+    )
     assert "with R2, but" in second
     assert len(found.summary().splitlines()) == 4
 

@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics import expected_scores
-from raterlens.diagnostics.expected_scores import panel_of
+from raterlens.diagnostics.expected_scores import panel_of, rater_effects, rater_shifts
 
 
 @pytest.mark.parametrize("options", [{"model": "gmf"}, {"model": "hrm"}, {"scale": "partial credit"}])
@@ -19,13 +19,12 @@ def test_probabilities_sum_to_1_and_weights_too(options):
     assert panel.categories == (4 if thresholds else 2)
 
 
-def test_expected_scores_of_ratings_add_up_to_those_of_the_residuals():
-    """Score less shift, with the average rater's expectation, is what the model expects at the student's ability."""
+def test_shifts_are_what_the_model_expects_of_raters_beyond_the_average_one():
     ratings = rl.simulate(students=80, raters=4, items=2, seed=1).ratings
     fit = rl.fit(ratings)
-    score, shift = panel_of(fit).scores_and_shifts(fit, ratings)
-    effects = fit.calibration.effects
-    theta = fit.students["theta"].to_numpy()[ratings.student]
+    effects, ability = fit.calibration.effects, fit.students["theta"].to_numpy()
+    shift, fall = rater_shifts(fit.calibration, ratings, ability, *rater_effects(fit.calibration))
+    theta = ability[ratings.student]
 
     def expit(slope, severity):
         return 1 / (1 + np.exp(-(slope * theta - severity - effects["difficulty"][ratings.item])))
@@ -33,7 +32,7 @@ def test_expected_scores_of_ratings_add_up_to_those_of_the_residuals():
     own = expit(effects["slope"][ratings.rater], effects["severity"][ratings.rater])
     average = expit(effects["slope"].mean(), effects["severity"].mean())
     np.testing.assert_allclose(shift, own - average, atol=1e-12)
-    assert (score == ratings.score).all()
+    np.testing.assert_allclose(fall, own * (1 - own), atol=1e-3)
 
 
 def test_large_panels_are_represented_by_some(monkeypatch):

@@ -5,22 +5,25 @@ import pytest
 from scipy import special
 
 from raterlens.base.errors import OptionError
-from raterlens.grading.cuts import cuts_of, fair_scores, given_cuts
+from raterlens.diagnostics.expected_scores import average_scores
+from raterlens.grading.cuts import cuts_of, given_cuts
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 
 
 def test_fair_scores_are_those_of_the_average_rater_over_all_items():
     theta = np.array([-1.0, 0.3, 2.0])
     s = np.mean(SLOPES) * theta - np.mean(SEVERITIES) - np.array(DIFFICULTIES)[:, None]
-    np.testing.assert_allclose(fair_scores(calibration(), theta), special.expit(s).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        average_scores(calibration(), theta), special.expit(s).mean(axis=0), rtol=1e-12
+    )
 
 
 def test_fair_scores_are_in_the_numbers_that_raters_gave():
     theta, thresholds = np.linspace(-2, 2, 5), [-0.5, 0.4]
-    coded = fair_scores(calibration(thresholds=thresholds, scores=(0, 1, 2)), theta)
-    given = fair_scores(calibration(thresholds=thresholds, scores=(3, 4, 5)), theta)
+    coded = average_scores(calibration(thresholds=thresholds, scores=(0, 1, 2)), theta)
+    given = average_scores(calibration(thresholds=thresholds, scores=(3, 4, 5)), theta)
     np.testing.assert_allclose(given, coded + 3, rtol=1e-12)
-    apart = fair_scores(calibration(thresholds=thresholds, scores=(0, 1, 5)), np.array([20.0]))
+    apart = average_scores(calibration(thresholds=thresholds, scores=(0, 1, 5)), np.array([20.0]))
     np.testing.assert_allclose(apart, 5, atol=1e-6)
 
 

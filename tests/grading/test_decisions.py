@@ -48,10 +48,10 @@ def test_without_ratings_posteriors_are_taken_as_normal(drawn):
     fit = rl.fit(drawn.ratings)
     exact, rough = fit.decisions(drawn.ratings, cut=1.5), fit.decisions(cut=1.5)
     np.testing.assert_allclose(rough.probabilities, exact.probabilities, atol=0.06)
-    np.testing.assert_allclose(rough.table["fair"], exact.table["fair"], atol=0.1)
+    assert rough.table["fair"].null_count() == rough.table.height  # it depends on who marked whom
     assert rough.table["raw_grade"].to_list() == exact.table["raw_grade"].to_list()
     assert rough.quality["method"].to_list() == ["posterior"]
-    assert "raw result" not in rough.summary()
+    assert "raw:" not in rough.summary()
 
 
 def test_accuracy_is_the_share_of_right_grades():

@@ -7,7 +7,7 @@ from scipy import integrate, special, stats
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
-from raterlens.grading.cuts import cuts_of, fair_scores
+from raterlens.grading.cuts import cuts_of
 from raterlens.grading.posterior_grades import Grid, graded
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 
@@ -39,20 +39,11 @@ def test_probabilities_are_integrals_of_the_posterior(ratings):
     known = calibration()
     placed = place(known, ratings)
     cuts = cuts_of(known, [-0.4, 0.37], "ability")
-    found = graded(known, Grid.of(known, placed, placed.abilities(), cuts), np.zeros(3))
-    for pattern, p, fair, se in zip(
-        PATTERNS.values(), found.probabilities, found.fair, found.fair_se, strict=True
-    ):
+    found = graded(Grid.of(known, placed, placed.abilities(), cuts), np.zeros(3))
+    for pattern, p in zip(PATTERNS.values(), found.probabilities, strict=True):
         ends = [-10, -0.4, 0.37, 10]
         wanted = [_mean(lambda _: 1.0, pattern, *ends[k : k + 2]) for k in range(3)]
         np.testing.assert_allclose(p, wanted, atol=2e-9)
-
-        def score(theta):
-            return fair_scores(known, np.array([theta]))[0]
-
-        mean = _mean(score, pattern)
-        np.testing.assert_allclose(fair, mean, atol=1e-8)
-        np.testing.assert_allclose(se**2, _mean(lambda t, m=mean: (score(t) - m) ** 2, pattern), atol=1e-8)
 
 
 def test_the_error_of_the_estimates_moves_the_posterior_as_a_whole(ratings):
@@ -60,9 +51,8 @@ def test_the_error_of_the_estimates_moves_the_posterior_as_a_whole(ratings):
     placed = place(known, ratings)
     grid = Grid.of(known, placed, placed.abilities(), cuts_of(known, 0.37, "ability"))
     extra = np.array([0.02, 0.0, 0.09])
-    found = graded(known, grid, extra)
+    found = graded(grid, extra)
     for pattern, p, v in zip(PATTERNS.values(), found.probabilities, extra, strict=True):
         sd = max(v, 1e-30) ** 0.5
         wanted = _mean(lambda t, sd=sd: stats.norm.sf((0.37 - t) / sd), pattern, -4, 6)
         np.testing.assert_allclose(p[1], wanted, atol=1e-6)
-    assert found.fair_se[2] > graded(known, grid, np.zeros(3)).fair_se[2]

@@ -2,15 +2,19 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
-from raterlens.ratings.coded import Tally
+import raterlens as rl
 from raterlens.ratings.level_tables import level_table
 
 
-def test_label_count_mean_and_estimates():
-    tally = Tally(np.array([4, 2]), np.array([1.0, 2.0]))
-    table = level_table(pl.Series("rater", ["a", "b"]), tally, {"eta": np.array([0.5, -0.5])})
-    assert table.rows(named=True) == [
-        {"rater": "a", "n": 4, "mean_score": 0.25, "eta": 0.5},
-        {"rater": "b", "n": 2, "mean_score": 1.0, "eta": -0.5},
-    ]
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_label_count_mean_and_estimates(unit):
+    columns = {"student": [1, 2, 3, 1, 2, 3], "rater": [*"aaabbb"]}
+    scores = [unit * score for score in (2, 3, 3, 4, 5, 7)]
+    ratings = rl.read(
+        pl.DataFrame(columns | {"score": scores}), student="student", rater="rater", score="score"
+    )
+    table = level_table(ratings, ratings.raters, "rater", {"eta": np.array([0.5, -0.5])})
+    assert table.drop("mean_score").rows() == [("a", 3, 0.5), ("b", 3, -0.5)]
+    np.testing.assert_allclose(table["mean_score"], [unit * 8 / 3, unit * 16 / 3])

@@ -1,8 +1,7 @@
 """What the raters' differences mean for students: who would change between pass and fail, and what chance decides.
 
-Were all ratings of a student given by the average rater, the mean score would move by what the model expects of these
-raters less what it expects of the average one, both at the student's ability. The rest of the score, the student's own
-and luck, stays: raters who are alike change nobody's result. Totals are rounded to whole scores, so a tie stays a tie.
+`fair_results` has the raw and the fair result of each student; a result would change where they lie on different sides
+of the pass mark.
 
 Agreement and reliability are those of the fitted model: two raters of the panel, drawn at random, on the same work; and
 the share of the variance of a student's mean score that comes from ability,
@@ -12,6 +11,7 @@ the share of the variance of a student's mean score that comes from ability,
 for k raters per student, as it is and as it would be if every rater were the average one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import polars as pl
 
 from raterlens.base.text import counted
 from raterlens.diagnostics.expected_scores import Panel, panel_of
+from raterlens.diagnostics.fair_results import FairResults, fair_results
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -31,12 +32,16 @@ class Consequences:
     """What it means that raters differ; shares are between 0 and 1."""
 
     students: int
-    changed: int | None
-    """Students who would change between pass and fail if the average rater had marked them; None without ratings."""
+    results: FairResults | None
+    """Raw and fair results; None without ratings."""
+    cuts: tuple[float, ...]
+    """Mean scores from which on grades begin, as the file counts; none where no pass mark is known."""
     raters_per_student: int
     """Median; 1 without ratings."""
+    observed_agreement: float | None
+    """Share of pairs of ratings of the same work that have the same score; None where no work has two."""
     agreement: float
-    """Chance that two raters of this panel give the same work the same score."""
+    """Chance that two raters of this panel give the same work the same score, according to the model."""
     agreement_if_alike: float
     """The same if every rater were the average one."""
     reliability: float
@@ -46,6 +51,41 @@ class Consequences:
     """Rater, and the share of the highest score that an average student can expect (pass or fail: chance of a pass)."""
     most_severe: tuple[str, float]
     ordered: bool
+    alone: bool = False
+    """Whether there is only one rater"""
+
+    @property
+    def changed(self) -> int | None:
+        """Students who would change between pass and fail if the average rater had marked them; None without ratings
+        or a pass mark."""
+        if self.results is None or not self.cuts:
+            return None
+        return int(self.results.changed(np.array(self.cuts)).sum())
+
+    @property
+    def changed_interval(self) -> tuple[int, int] | None:
+        """95 % interval of `changed`."""
+        if self.results is None or not self.cuts:
+            return None
+        return self.results.changed_interval(np.array(self.cuts))
+
+    @property
+    def moved(self) -> tuple[float, int] | None:
+        """How far results move on average if the average rater marks everybody, and for how many by half a score or
+        more; None without ratings."""
+        if self.results is None:
+            return None
+        away = np.abs(self.results.fair - self.results.raw)
+        return float(away.mean()), int((away >= self.results.step / 2).sum())
+
+    def table(self) -> pl.DataFrame | None:
+        """student, fair, fair_se and, where a pass mark is known, would_change; None without ratings."""
+        if self.results is None:
+            return None
+        found = self.results
+        columns = {"student": found.students, "fair": found.fair, "fair_se": found.fair_se}
+        marked = {"would_change": found.changed(np.array(self.cuts))} if self.cuts else {}
+        return pl.DataFrame(columns | marked)
 
     def words(self) -> list[str]:
         """One sentence each, the gravest first."""
@@ -53,19 +93,31 @@ class Consequences:
         lenient, severe = (100 * share for _, share in (self.most_lenient, self.most_severe))
         found = []
         if self.changed is not None:
+            between = self.changed_interval
+            span = "" if between is None else f" (95 % interval {between[0]:,} to {between[1]:,})"
+            what = "change grade" if len(self.cuts) > 1 else "change between pass and fail"
             found.append(
-                f"Of {counted(self.students, 'student')}, {self.changed:,} would change between pass and fail if the "
-                "average rater had marked them."
+                f"Of {counted(self.students, 'student')}, {self.changed:,}{span} would {what} if the average rater had "
+                "marked them."
+            )
+        elif self.moved is not None:
+            mean, many = self.moved
+            assert self.results is not None
+            found.append(
+                f"If the average rater had marked everybody, results would move by {mean:.2f} marks on average, and "
+                f"those of {many:,} of {counted(self.students, 'student')} by {self.results.step / 2:g} or more."
             )
         if self.most_lenient[0] != self.most_severe[0]:
             found.append(
                 f"An average student {gets.format(lenient)} with {self.most_lenient[0]}, but {severe:.0f} % with "
                 f"{self.most_severe[0]}."
             )
-        found.append(
-            f"Two raters agree on the same work {100 * self.agreement:.0f} % of the time; if all were alike, "
-            f"{100 * self.agreement_if_alike:.0f} %."
-        )
+        if self.observed_agreement is not None:
+            found.append(
+                f"Two raters agreed on {100 * self.observed_agreement:.0f} % of the work that both marked; the model "
+                f"expects {100 * self.agreement:.0f} % of any two, and {100 * self.agreement_if_alike:.0f} % if all "
+                "were alike."
+            )
         raters = "one rater" if self.raters_per_student == 1 else f"{self.raters_per_student} raters"
         if np.isfinite(self.reliability):
             found.append(
@@ -78,7 +130,9 @@ class Consequences:
         return "\n".join(self.words())
 
 
-def consequences(fit: "Result", ratings: Ratings | None = None, cut: float | None = None) -> Consequences:
+def consequences(
+    fit: "Result", ratings: Ratings | None = None, cut: float | Sequence[float] | None = None
+) -> Consequences:
     """What the raters' differences mean for students: `Fit.consequences`."""
     panel = panel_of(fit)
     alike = panel.alike()
@@ -88,8 +142,10 @@ def consequences(fit: "Result", ratings: Ratings | None = None, cut: float | Non
     top, bottom = int(np.argmax(gets)), int(np.argmin(gets))
     return Consequences(
         students=fit.n_students if ratings is None else ratings.n_students,
-        changed=None if ratings is None else _changed(panel, fit, ratings, cut),
+        results=None if ratings is None else fair_results(fit, ratings),
+        cuts=_pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut),
         raters_per_student=k,
+        observed_agreement=None if ratings is None else observed_agreement(ratings),
         agreement=_agreement(panel),
         agreement_if_alike=_agreement(alike),
         reliability=nothing if fit.calibration is None else _reliability(panel, k),
@@ -97,7 +153,15 @@ def consequences(fit: "Result", ratings: Ratings | None = None, cut: float | Non
         most_lenient=(names[top], float(gets[top])),
         most_severe=(names[bottom], float(gets[bottom])),
         ordered="thresholds" in fit.tables,
+        alone=fit.n_raters == 1,
     )
+
+
+def _pass_mark(fit: "Result") -> tuple[float, ...]:
+    """Half of the items where scores are pass or fail; ordered scores do not say what a pass is."""
+    if "thresholds" in fit.tables:
+        return ()
+    return (0.5,) if fit.calibration is None else (float(fit.calibration.values.mean()),)
 
 
 def _raters_per_student(ratings: Ratings) -> int:
@@ -105,16 +169,18 @@ def _raters_per_student(ratings: Ratings) -> int:
     return int(np.median(np.bincount(whose, minlength=ratings.n_students)))
 
 
-def _changed(panel: Panel, fit: "Result", ratings: Ratings, cut: float | None) -> int:
-    """Students whose mean score crosses the pass mark when the average rater takes the place of theirs."""
-    steps = panel.categories - 1
-    mark = 0.5 if cut is None else cut / steps
-    score, shift = panel.scores_and_shifts(fit, ratings)
-    n = np.bincount(ratings.student, minlength=ratings.n_students)
-    total, moved = (np.bincount(ratings.student, part, ratings.n_students) for part in (score, shift))
-    passed = total >= mark * n * steps - 1e-9
-    would = np.round(total - moved) >= mark * n * steps - 1e-9
-    return int((passed != would).sum())
+def observed_agreement(ratings: Ratings) -> float | None:
+    """Of all pairs of ratings of the same student's work on the same item, the share with the same score; None where no
+    work has two ratings."""
+    work = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
+    if ratings.piece is not None:
+        work = work * len(ratings.piece.labels) + ratings.piece.codes
+    same, every = (
+        np.unique(key, return_counts=True)[1].astype(np.float64)
+        for key in (work * ratings.n_categories + ratings.score, work)
+    )
+    pairs = float(every @ (every - 1))
+    return None if pairs == 0 else float(same @ (same - 1)) / pairs
 
 
 def _agreement(panel: Panel) -> float:

@@ -15,6 +15,7 @@ from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.change import change
 from raterlens.diagnostics.drift import Periods
+from raterlens.diagnostics.fair_results import fair_results
 from raterlens.diagnostics.fit_statistics import (
     curves,
     item_fit,
@@ -28,10 +29,11 @@ from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.item_flags import item_flags
 from raterlens.diagnostics.rater_effects import effects
 from raterlens.diagnostics.rating_pairs import rater_pairs
-from raterlens.diagnostics.reliability import Fair, fair_raters, fair_shares, fair_students, reliability
+from raterlens.diagnostics.reliability import Fair, fair_raters, fair_shares, reliability
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.shared_flags import shared
 from raterlens.estimation.scoring import places_of
+from raterlens.models.calibration import Calibration
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
@@ -191,7 +193,7 @@ def _diagnose(
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
     with meanwhile(lambda: (effects(found), _biases(found, biases))) as beside:
         sums = sums_of_contexts(found)
-        fair_rater, fair_student = _fair_averages(fit, found)
+        fair_rater, fair_student = _fair_averages(fit, found, ratings)
         students = student_fit(found) if whole else pl.DataFrame({"student": ratings.students})
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
@@ -201,13 +203,19 @@ def _diagnose(
         }
         tables |= _unshown(fit, ratings, found) if whole else {}
         tables["effects"], interactions = beside()
+    if fit.calibration is not None:
+        tables["unexpected"] = _in_file(tables["unexpected"], fit.calibration)
+        interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
+        if "curves" in tables:
+            tables["curves"] = _in_file(tables["curves"], fit.calibration)
     if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
         tables["ability"] = shape.table
     changes = periods = None
     if moment is not None:
         changes = tables["change"] = change(found, *moment)
         period, names = periods_of(*moment)
-        tables["bias period"] = interaction(found, period, names, "period")
+        by_period = interaction(found, period, names, "period")
+        tables["bias period"] = by_period if fit.calibration is None else _in_file(by_period, fit.calibration)
         periods = Periods(fit, ratings, period, names)
     tables |= {f"bias {name}": table for name, table in interactions.items()}
     halo = fit.calibration is not None and "halo" in fit.calibration.effects
@@ -217,6 +225,16 @@ def _diagnose(
     tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters, allowed_for=halo)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
     return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
+
+
+def _in_file(table: pl.DataFrame, known: Calibration) -> pl.DataFrame:
+    """Scores as the file counts them, where the model counts from 0."""
+    means = [name for name in ("score", "mean_score", "observed", "expected") if name in table.columns]
+    spreads = [name for name in ("difference", "se") if name in table.columns]
+    return table.with_columns(
+        *(pl.Series(name, known.in_file(table[name].to_numpy())) for name in means),
+        *(pl.col(name) * known.score_step for name in spreads),
+    )
 
 
 def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[str, pl.DataFrame]:
@@ -237,10 +255,11 @@ def _unshown(fit: "Fit", ratings: Ratings, found: Residuals) -> dict[str, pl.Dat
     }
 
 
-def _fair_averages(fit: Result, found: Residuals) -> tuple[Fair, Fair]:
+def _fair_averages(fit: Result, found: Residuals, ratings: Ratings) -> tuple[Fair, Fair]:
     """What each rater would give, and each student would get, were all rated alike."""
     raters = fit.table("raters")
     if fit.calibration is None:
         return fair_shares(found, raters)
     place = places_of(found.ratings.raters, raters["rater"], "raters")
-    return fair_raters(fit.calibration, raters[place]), fair_students(fit.calibration, found.ability)
+    results = fair_results(fit, ratings)
+    return fair_raters(fit.calibration, raters[place]), Fair(results.fair, results.fair_se)

@@ -54,13 +54,13 @@ def changes(now: Result, then: Result, measures: tuple[str, ...]) -> pl.DataFram
 def nested(now: Result, then: Result) -> bool:
     """Whether the earlier fit was of the first of the later one's ratings: all its students and raters are here, and
     the ratings that they have more could make up the sums of their scores."""
-    high = 1 if now.calibration is None else len(now.calibration.scores) - 1
+    low, high = (0.0, 1.0) if now.calibration is None else now.calibration.values[[0, -1]].tolist()
     for role in ("student", "rater"):
         columns = (pl.col(role).cast(pl.String), "n", (pl.col("n") * pl.col("mean_score")).alias("total"))
         one, two = (fit.table(f"{role}s").select(columns) for fit in (then, now))
         both = one.join(two, on=role, suffix="_now")
         more = both.select(n=pl.col("n_now") - pl.col("n"), total=pl.col("total_now") - pl.col("total"))
-        possible = pl.col("total").is_between(-_SAME, high * pl.col("n") + _SAME)
+        possible = pl.col("total").is_between(low * pl.col("n") - _SAME, high * pl.col("n") + _SAME)
         if both.height < one.height or not more.select((possible & (pl.col("n") >= 0)).all()).item():
             return False
     return True

@@ -17,7 +17,7 @@ from raterlens.base.types import Array, Indices
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import over_readings
 from raterlens.engine.protocol import Nodes
-from raterlens.estimation.scoring import level_places, places_of, with_scores
+from raterlens.estimation.scoring import level_places, places_of
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets
@@ -32,6 +32,8 @@ _ABILITIES = Nodes.equally_spaced(-4.0, 4.0, 0.4)
 MOST_RATERS, MOST_ITEMS = 400, 30
 _BLOCK = 2**14
 """Ratings at a time: a dozen numbers of each stay in the cache of a core."""
+_STEP = 1e-3
+"""In severity, for its effect on scores"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,13 +65,6 @@ class Panel:
     def over_items(self, values: Array) -> Array:
         """(raters, states) -> (raters, abilities)"""
         return np.asarray(values.reshape(len(values), -1, self.n_items).mean(axis=2))
-
-    @staticmethod
-    def scores_and_shifts(fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
-        """(ratings,) twice: the score, and how much higher it is expected to be than from the average rater."""
-        if fit.calibration is None:
-            return _of_categories(fit, ratings)
-        return _of_abilities(fit.calibration, fit, ratings)
 
 
 def panel_of(fit: "Result") -> Panel:
@@ -137,16 +132,36 @@ def _facets_panel(known: Calibration) -> Panel:
         weights = weights * np.exp(
             AbilityShape.of(*known.effects[SHAPE].tolist()).log_ratio(_ABILITIES.points)
         )
-    shares = _shares(known, every, float(mean))
+    lowest, *_, highest = known.values
+    shares = (rater_scores(known, every) - lowest) / (highest - lowest)
     return Panel(p, q, weights / weights.sum(), len(items), shares)
 
 
-def _shares(known: Calibration, raters: RaterEffects, theta: float) -> Array:
-    """Expected share of the highest score of an average student, on an average item."""
-    weight = raters.slope if facets_spec(known.model).difficulty_on_ability_scale else 1.0
-    difficulty = float(np.mean(known.effects["difficulty"]))
-    s, curve = raters.slope * theta - raters.severity - weight * difficulty, known.curve()
-    return over_readings(lambda shift: curve.mean(s + shift), raters.halo)
+def average_scores(known: Calibration, theta: Array) -> Array:
+    """(abilities,): the mean score, as the file counts, that students of these abilities can expect from the average
+    rater, over all items."""
+    return _over_items(known, rater_effects(known)[1], theta)
+
+
+def rater_scores(known: Calibration, raters: RaterEffects) -> Array:
+    """(raters,): the mean score, as the file counts, that an average student can expect from each, over all items."""
+    mean = float(known.effects.get("population", (0.0, 1.0))[0])
+    columns = RaterEffects(raters.slope[:, None], raters.severity[:, None], raters.halo[:, None])
+    return _over_items(known, columns, np.array([mean])).reshape(-1)
+
+
+def _over_items(known: Calibration, raters: RaterEffects, theta: Array) -> Array:
+    """(raters x abilities, or what their shapes give): expected mean scores over all items."""
+    items = range(len(known.labels["item"]))
+    one = raters.slope.ndim == 1
+    halo = raters.halo[:, None] if one else raters.halo
+    total = 0.0
+    for item in items:
+        s = predictor_at(known, raters, item, theta)
+        p = category_probabilities(known, item, s[None] if one else s, halo)
+        total = total + np.einsum("rkq,k->rq", p, known.values)
+    found = np.asarray(total / len(items))
+    return found[0] if one else found
 
 
 def category_probabilities(known: Calibration, item: int, s: Array, halo: Array) -> Array:
@@ -161,31 +176,31 @@ def category_probabilities(known: Calibration, item: int, s: Array, halo: Array)
     return np.moveaxis(ends[:-1] - ends[1:], 0, 1)
 
 
-def _of_abilities(known: Calibration, fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
-    coded = with_scores(ratings, known.scores)
+def rater_shifts(
+    known: Calibration, ratings: Ratings, theta: Array, every: RaterEffects, average: RaterEffects
+) -> tuple[Array, Array]:
+    """(ratings,) twice, counted in scores: how much higher the score is expected to be than from the average rater, and
+    how much it falls as the rater's severity rises by 1. `theta`: of each student of the ratings."""
     rater = places_of(ratings.raters, known.labels["rater"], "raters")
     item = places_of(ratings.items, known.labels["item"], "items")
-    student = places_of(ratings.students, fit.table("students")["student"], "students")
-    theta = fit.table("students")["theta"].to_numpy()[student]
     further, own_severity = _further(known, ratings), _interactions(known, ratings)
-    every, average = rater_effects(known)
-    shift = np.empty(ratings.n_ratings)
+    shift, fall = np.empty(ratings.n_ratings), np.empty(ratings.n_ratings)
 
     def block(rows: slice) -> None:
         who, what = rater[ratings.rater[rows]], item[ratings.item[rows]]
         ability, own = theta[ratings.student[rows]], every.of(who)
         added = sum((effect[codes[rows]] for effect, codes in further), start=0.0)
         own_added = sum((effect[who, codes[rows]] for effect, codes in own_severity), start=added)
-        gets, would_get = (
+        gets, less, would_get = (
             over_readings(
-                partial(_shifted, known, what, predictor_at(known, raters, what, ability) - less), raters.halo
+                partial(_shifted, known, what, predictor_at(known, raters, what, ability) - off), raters.halo
             )
-            for raters, less in ((own, own_added), (average, added))
+            for raters, off in ((own, own_added), (own, own_added + _STEP), (average, added))
         )
-        shift[rows] = gets - would_get
+        shift[rows], fall[rows] = gets - would_get, (gets - less) / _STEP
 
     in_blocks(block, ratings.n_ratings, _BLOCK)
-    return coded.score.astype(np.float64), shift
+    return shift, fall
 
 
 _Effects = list[tuple[Array, NDArray[np.integer]]]
@@ -241,7 +256,8 @@ def _latent_panel(fit: "Result") -> Panel:
     return Panel(p, p.mean(axis=0), np.array([1 - share, share]), 1, overall)
 
 
-def _of_categories(fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
+def category_shifts(fit: "Result", ratings: Ratings) -> Array:
+    """(ratings,): how much likelier a pass is than from the average rater, given what the work deserves."""
     passes = _passes(fit.table("raters"))
     rater = places_of(ratings.raters, fit.table("raters")["rater"], "raters")
     truth = fit.table("truth").with_columns(pl.col("student", "item").cast(pl.String))
@@ -255,7 +271,7 @@ def _of_categories(fit: "Result", ratings: Ratings) -> tuple[Array, Array]:
     deserved = found["probability"].to_numpy()
     off = passes - passes.mean(axis=0)
     own = off[rater[ratings.rater]]
-    return ratings.score.astype(np.float64), own[:, 0] * (1 - deserved) + own[:, 1] * deserved
+    return np.asarray(own[:, 0] * (1 - deserved) + own[:, 1] * deserved)
 
 
 def _passes(raters: pl.DataFrame) -> Array:

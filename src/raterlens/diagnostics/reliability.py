@@ -1,5 +1,6 @@
 """How well students, raters and items are told apart, and what a student would get from an average rater."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -7,11 +8,13 @@ import polars as pl
 from scipy import special
 
 from raterlens.base.types import Array
+from raterlens.diagnostics.expected_scores import rater_effects, rater_scores
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.engine.protocol import Moments
 from raterlens.estimation.scoring import places_of
 from raterlens.models.calibration import Calibration
 
+_STEP = 1e-3
+"""In severity, for its effect on scores"""
 _COLUMNS = ("true_sd", "mean_error", "separation", "strata", "reliability", "chi_square", "p")
 
 
@@ -48,21 +51,13 @@ class Fair(NamedTuple):
 
 
 def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
-    """The mean score that a rater would give average students on average items: what severity amounts to in scores.
-    `raters` has `rater` and `eta_se`."""
-    known = calibration.known("severity")
-    severity = np.array([known[label] for label in raters["rater"].cast(pl.String)])
-    error = raters["eta_se"].cast(pl.Float64).to_numpy()
-    return _scores(calibration, -severity - float(np.mean(calibration.effects["difficulty"])), error)
-
-
-def fair_students(calibration: Calibration, ability: Moments) -> Fair:
-    """The mean score that a student of this ability would get from an average rater on average items. The error is that
-    of the student's ability alone."""
-    slope, severity, difficulty = (
-        float(np.mean(calibration.effects[name])) for name in ("slope", "severity", "difficulty")
-    )
-    return _scores(calibration, slope * ability.mean - severity - difficulty, abs(slope) * ability.sd)
+    """The mean score that each rater would give an average student over all items, as the file counts: what severity
+    amounts to in scores. `raters` has `rater` and `eta_se`."""
+    every, _ = rater_effects(calibration)
+    own = every.of(places_of(raters["rater"], calibration.labels["rater"], "raters"))
+    average = rater_scores(calibration, own)
+    fall = (average - rater_scores(calibration, replace(own, severity=own.severity + _STEP))) / _STEP
+    return Fair(average, np.abs(fall) * raters["eta_se"].cast(pl.Float64).to_numpy())
 
 
 def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:
@@ -79,12 +74,6 @@ def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:
     doubt = np.bincount(student, found.ability.sd**2, ratings.n_students)
     passes = overall * sensitivity + (1 - overall) * (1 - specificity)
     return Fair(passes, np.full_like(passes, np.nan)), Fair(share, np.sqrt(doubt) / count)
-
-
-def _scores(calibration: Calibration, predictor: Array, error: Array) -> Fair:
-    """Expected scores in the model's numbering, 0 .. K - 1; their errors by the delta method from the predictor's."""
-    curve, top = calibration.curve(), len(calibration.scores) - 1
-    return Fair(top * curve.mean(predictor), top * curve.density(predictor) * error)
 
 
 def _row(true: float, noise: float) -> tuple[float, float, float, float, float]:

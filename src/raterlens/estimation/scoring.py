@@ -152,7 +152,7 @@ def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
     moments = place(calibration, ratings).abilities()
     mean, sd = calibration.effects.get(POPULATION, (0.0, 1.0))
     estimates = {"theta": mean + sd * moments.mean, "theta_se": sd * moments.sd}
-    return level_table(ratings.students, ratings.tally("student"), estimates)
+    return level_table(ratings, ratings.students, "student", estimates)
 
 
 def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:

@@ -53,11 +53,11 @@ class AskedDecisions:
         if self.decide is None:
             return
         cuts, on = given_cuts(self.decide)
-        given = np.flatnonzero(ratings.score_counts)
+        given = ratings.score_step * np.flatnonzero(ratings.score_counts)
         if on == "score" and not given[0] < cuts[0] <= cuts[-1] < given[-1]:
             off = cuts[0] if cuts[0] <= given[0] else cuts[-1]
             raise OptionError(
-                f"a cut at {off:g}, but scores go from {given[0]} to {given[-1]}",
+                f"a cut at {off:g}, but scores go from {given[0]:g} to {given[-1]:g}",
                 "give a mean score between them",
                 value=self.decide,
                 option="decide",

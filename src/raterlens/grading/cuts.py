@@ -13,7 +13,7 @@ import numpy as np
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
-from raterlens.diagnostics.expected_scores import category_probabilities, predictor_at, rater_effects
+from raterlens.diagnostics.expected_scores import average_scores, rater_effects
 from raterlens.models.calibration import Calibration
 
 On = Literal["score", "ability"]
@@ -61,7 +61,7 @@ def cuts_of(known: Calibration, cut: Cut, on: On = "score", grades: Sequence[str
             "look at the raters first: fit.verdicts() says what is wrong",
             option="decide",
         )
-    low, high = ends if on == "ability" else fair_scores(known, ends)
+    low, high = ends if on == "ability" else average_scores(known, ends)
     if cuts[0] <= low or cuts[-1] >= high:
         scale = "abilities" if on == "ability" else "mean scores by the average rater"
         raise OptionError(
@@ -73,7 +73,7 @@ def cuts_of(known: Calibration, cut: Cut, on: On = "score", grades: Sequence[str
     if on == "score":
         score, ability = cuts, np.array([_ability_at(known, one, ends) for one in cuts])
     else:
-        score, ability = fair_scores(known, cuts), cuts
+        score, ability = average_scores(known, cuts), cuts
     return Cuts(score, ability, _names(grades, numbers), on)
 
 
@@ -128,21 +128,9 @@ def _names(grades: Sequence[str] | None, cuts: Sequence[float]) -> tuple[str, ..
     return names
 
 
-def fair_scores(known: Calibration, theta: Array) -> Array:
-    """(abilities,): the mean score that students of these abilities can expect from the average rater, over all
-    items."""
-    _, average = rater_effects(known)
-    scores, total = np.array(known.scores, np.float64), np.zeros(len(theta))
-    items = len(known.labels["item"])
-    for item in range(items):
-        s = predictor_at(known, average, item, theta)[None]
-        total += scores @ category_probabilities(known, item, s, average.halo[:, None])[0]
-    return total / items
-
-
 def _ability_at(known: Calibration, score: float, ends: Array) -> float:
     def above(theta: float) -> float:
-        return float(fair_scores(known, np.array([theta]))[0]) - score
+        return float(average_scores(known, np.array([theta]))[0]) - score
 
     from scipy.optimize import brentq  # only here, and slow to load
 

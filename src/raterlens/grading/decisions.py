@@ -15,11 +15,12 @@ from scipy import special
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
-from raterlens.base.types import Array, Indices
+from raterlens.base.types import Array
+from raterlens.diagnostics.fair_results import FairResults, results_at
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.scoring import Placed, place
 from raterlens.grading.classification import rudner, unshrunk
-from raterlens.grading.cuts import Cut, Cuts, On, cuts_of, fair_scores
+from raterlens.grading.cuts import Cut, Cuts, On, cuts_of
 from raterlens.grading.marking_sets import consistency_of_sets, repeat_chances
 from raterlens.grading.posterior_grades import Graded, Grid, graded
 from raterlens.inference.ability_error import MOST_RATINGS
@@ -58,8 +59,9 @@ class Decisions:
 
     @property
     def students(self) -> Any:
-        """A row per student: student, n, theta, theta_se; raw (mean score) and raw_grade; fair (what the average
-        rater would be expected to give), fair_se, grade (the most probable one); p_GRADE for each grade; safe; and
+        """A row per student: student, n, theta, theta_se; raw (mean score) and raw_grade; fair (with the
+        raters' differences taken out), fair_se, would_change (raw and fair lie on different sides of a cut), grade (the
+        most probable one); p_GRADE for each grade; safe; and
         same_again, the chance that as many other raters of the panel would give the raw grade again."""
         return as_came(self.table, self.backend)
 
@@ -81,8 +83,8 @@ class Decisions:
 
     @property
     def changed(self) -> int:
-        """Students whose fair grade is not their raw one."""
-        return int((self.table["grade"] != self.table["raw_grade"]).sum())
+        """Students whose raw and fair results lie on different sides of a cut."""
+        return int(self.table["would_change"].sum())
 
     def words(self) -> list[str]:
         """One sentence each."""
@@ -91,23 +93,18 @@ class Decisions:
             f"Of {counted(n, 'decision')}, {n - self.unsafe:,} are safe: the grade is right with a probability of at "
             f"least {self.safe:g}. {self.unsafe:,} are not."
         ]
-        if self.table["raw_grade"].null_count() == 0:
-            have = counted(self.changed, "student has", "students have")
-            found.append(f"{have} another grade by the fair result than by the raw one.")
+        if self.table["would_change"].null_count() == 0:
+            found.append(f"Adjusting for the raters changes the grade of {counted(self.changed, 'student')}.")
         said = {
             result: row
             for row in self.quality.filter(method="posterior").iter_rows(named=True)
             if (result := row["result"])
         }
-        fair = (
-            f"Of 100 students, {100 * said['fair']['accuracy']:.0f} have the right grade by their fair result"
-        )
+        fair = f"{100 * said['fair']['accuracy']:.0f} % of the most probable grades are expected to be right"
         if "raw" not in said:
             return [*found, f"{fair}."]
-        again = (
-            f"another marking would give {100 * said['raw']['consistency']:.0f} of them the same raw grade"
-        )
-        return [*found, f"{fair}, {100 * said['raw']['accuracy']:.0f} by their raw result; {again}."]
+        again = f"A second marking would repeat {100 * said['raw']['consistency']:.0f} % of the raw grades"
+        return [*found, f"{fair} (raw: {100 * said['raw']['accuracy']:.0f} %). {again}."]
 
     def summary(self) -> str:
         return "\n".join(self.words())
@@ -149,19 +146,20 @@ def decisions(
     moments = placed.abilities()
     extra = extra_variance(fit, known, ratings, moments)
     grid = Grid.of(known, placed, moments, cuts)
-    found = graded(known, grid, extra)
-    raw = ratings.tally("student").mean
+    found = graded(grid, extra)
+    raw = ratings.mean_scores("student")
     raw_grade = cuts.grade_of(raw)
     again = repeat_chances(known, ratings, grid, cuts, raw_grade)
     theta = grid.mean + grid.sd * moments.mean
     theta_se = grid.sd * np.sqrt(moments.sd**2 + extra)
+    results = results_at(known, ratings, theta, theta_se)
     columns = {
         "student": ratings.students,
         "n": ratings.tally("student").n,
         "theta": theta,
         "theta_se": theta_se,
     }
-    table = _table(columns, cuts, found, (raw, raw_grade), safe).with_columns(
+    table = _table(columns, cuts, found, raw, results, safe).with_columns(
         pl.Series("same_again", again).fill_nan(None)
     )
     return Decisions(cuts, table, _quality(known, placed, cuts, table), safe, fit.backend)
@@ -190,16 +188,22 @@ def _table(
     columns: dict[str, Any],
     cuts: Cuts,
     found: Graded,
-    raw: tuple[Array, Indices] | None,
+    raw: Array,
+    results: FairResults | None,
     safe: float,
 ) -> pl.DataFrame:
     names, p = pl.Series(cuts.grades), found.probabilities
-    if raw is None:
-        nothing = pl.Series([None] * len(p))
-        columns = columns | {"raw": nothing.cast(pl.Float64), "raw_grade": nothing.cast(pl.String)}
+    columns |= {"raw": raw, "raw_grade": names.gather(cuts.grade_of(raw))}
+    if results is None:
+        unknown = pl.Series([None] * len(p), dtype=pl.Float64)
+        columns |= {"fair": unknown, "fair_se": unknown, "would_change": unknown.cast(pl.Boolean)}
     else:
-        columns = columns | {"raw": raw[0], "raw_grade": names.gather(raw[1])}
-    columns |= {"fair": found.fair, "fair_se": found.fair_se, "grade": names.gather(p.argmax(axis=1))}
+        columns |= {
+            "fair": results.fair,
+            "fair_se": results.fair_se,
+            "would_change": results.changed(cuts.score),
+        }
+    columns |= {"grade": names.gather(p.argmax(axis=1))}
     columns |= {f"p_{grade}": p[:, place] for place, grade in enumerate(cuts.grades)}
     return pl.DataFrame(columns | {"safe": p.max(axis=1) >= safe})
 
@@ -231,13 +235,8 @@ def _without_ratings(fit: "Result", known: Calibration, cuts: Cuts, safe: float)
     theta, error = students["theta"].to_numpy(), students["theta_se"].to_numpy()
     ends = np.concatenate([[-np.inf], cuts.ability, [np.inf]])
     p = np.diff(special.ndtr((ends - theta[:, None]) / error[:, None]), axis=1)
-    step = 1e-4
-    fair, ahead = fair_scores(known, theta), fair_scores(known, theta + step)
-    found = Graded(p, fair, np.abs(ahead - fair) / step * error)
-    whole = known.scores == tuple(range(known.scores[0], known.scores[-1] + 1))
-    raw = students["mean_score"].to_numpy() + known.scores[0] if whole else None
-    given = None if raw is None else (raw, cuts.grade_of(raw))
+    found = Graded(p)
     columns = {name: students[name] for name in ("student", "n", "theta", "theta_se")}
-    table = _table(columns, cuts, found, given, safe)
+    table = _table(columns, cuts, found, students["mean_score"].to_numpy(), None, safe)
     rows = [("fair", "posterior", float(p.max(axis=1).mean()), None, len(p))]
     return Decisions(cuts, table, pl.DataFrame(rows, schema=_QUALITY, orient="row"), safe, fit.backend)

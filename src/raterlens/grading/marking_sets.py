@@ -66,7 +66,7 @@ def _panel_chances(
 
 def grade_chances(known: Calibration, totals: Array, n_ratings: int, cuts: Cuts) -> Array:
     """(grades, abilities): totals of so many ratings, counted from the lowest, by the grades of their means."""
-    mean = np.arange(len(totals)) / n_ratings + known.scores[0]
+    mean = (np.arange(len(totals)) / n_ratings + known.scores[0]) * known.score_step
     return by_grade(totals, cuts.grade_of(mean), len(cuts.grades))
 
 
@@ -83,7 +83,7 @@ def consistency_of_sets(known: Calibration, ratings: Ratings, cuts: Cuts) -> tup
     examples = patterns.example[list(drawn)]
     for readings, students in zip(readings_of(ratings, examples), drawn.values(), strict=True):
         n = sum(len(one.items) for one in readings)
-        one = lee(marking.totals(readings), (cuts.score - known.scores[0]) * n)
+        one = lee(marking.totals(readings), (cuts.score / known.score_step - known.scores[0]) * n)
         found += students * np.array([one.accuracy @ weights, one.consistency @ weights])
     n_students = sum(drawn.values())
     return Classified(*(found / n_students)), n_students

@@ -20,7 +20,7 @@ from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
-from raterlens.grading.cuts import Cuts, fair_scores
+from raterlens.grading.cuts import Cuts
 from raterlens.models.calibration import Calibration
 
 _LEVELS = 8
@@ -77,29 +77,20 @@ class Graded:
 
     probabilities: Array
     """(students, grades)"""
-    fair: Array
-    """(students,): the mean score that the average rater would be expected to give"""
-    fair_se: Array
 
 
-def graded(known: Calibration, grid: Grid, extra: Array) -> Graded:
+def graded(grid: Grid, extra: Array) -> Graded:
     """Of all students; `extra` is the variance of each ability, in units of the population, that comes from the
     errors of the estimates."""
     n, grades = len(extra), len(grid.cuts) + 1
     levels = _levels(float(extra.max(initial=0.0)))
     weights = np.hstack([grid.grade_weights(float(v)) for v in levels])
-    score = fair_scores(known, grid.abilities)
-    rise = np.gradient(score, grid.nodes.points)
-    found = Graded(np.empty((n, grades)), np.empty(n), np.empty(n))
+    found = np.empty((n, grades))
     for rows, posterior in grid.posteriors():
         at = (posterior @ weights).reshape(len(posterior), len(levels), grades)
         p = np.clip(np.einsum("nlg,nl->ng", at, _interpolation(levels, extra[rows])), 0.0, 1.0)
-        found.probabilities[rows] = p / p.sum(axis=1)[:, None]
-        fair = posterior @ score
-        spread = np.einsum("nq,nq->n", posterior, (score - fair[:, None]) ** 2)
-        found.fair[rows] = fair
-        found.fair_se[rows] = np.sqrt(spread + (posterior @ rise) ** 2 * extra[rows])
-    return found
+        found[rows] = p / p.sum(axis=1)[:, None]
+    return Graded(found)
 
 
 def _levels(most: float) -> Array:

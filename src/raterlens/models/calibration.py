@@ -66,6 +66,18 @@ class Calibration:
     limits: SlopeLimits | None = None
     """How far slopes could be from their estimates, where some ran to a limit."""
 
+    score_step: float = 1.0
+    """The file's score is the code times this: 0.5 where half marks were doubled."""
+
+    @property
+    def values(self) -> Array:
+        """(scores,): the scores as the file has them."""
+        return np.array(self.scores, np.float64) * self.score_step
+
+    def in_file(self, mean: Array) -> Array:
+        """Mean scores in the model's numbering, 0 .. K - 1, as the file counts."""
+        return np.interp(mean, np.arange(len(self.scores)), self.values)
+
     @property
     def item_slopes(self) -> bool:
         return "item_slope" in self.effects
@@ -229,6 +241,7 @@ class Calibration:
             "known_slope": self.known_slope,
             "extreme": None if self.extreme is None else self.extreme.tolist(),
             "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
+            "score_step": self.score_step,
             "limits": None
             if self.limits is None
             else {name: values.tolist() for name, values in asdict(self.limits).items()},
@@ -269,6 +282,7 @@ class Calibration:
             None
             if content.get("limits") is None
             else SlopeLimits(**{name: np.array(values, float) for name, values in content["limits"].items()}),
+            content.get("score_step", 1.0),
         )
 
 

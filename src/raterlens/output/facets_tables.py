@@ -9,6 +9,7 @@ import polars as pl
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
+from raterlens.diagnostics.expected_scores import rater_effects
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 
@@ -82,8 +83,6 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
         )
         if name == "items":
             table = table.with_columns(fair_average=_fair_items(fit.calibration, table["item"]))
-        # The model counts scores from 0.
-        table = table.with_columns(pl.col("fair_average") + fit.calibration.scores[0])
         lines += ["", f"Table 7.{number}.1  {heading}", *_table(table, name[:-1])]
         lines += _separation(reliability[name], unit)
     if "facets" in fit.tables:
@@ -108,11 +107,13 @@ def _anchored(table: pl.DataFrame) -> bool:
 
 
 def _fair_items(calibration: Calibration, items: pl.Series) -> Array:
-    """The mean score of average students by an average rater on each item."""
+    """The mean score of average students by an average rater on each item, as the file counts."""
     known = calibration.known("difficulty")
     difficulty = np.array([known[label] for label in items])
-    predictor = -float(np.mean(calibration.effects["severity"])) - difficulty
-    return np.asarray(calibration.curve().mean(predictor) * (len(calibration.scores) - 1))
+    _, average = rater_effects(calibration)
+    mean = float(calibration.effects.get("population", (0.0, 1.0))[0])
+    predictor = float(average.slope[0]) * mean - float(average.severity[0]) - difficulty
+    return calibration.in_file(calibration.curve().mean(predictor) * (len(calibration.scores) - 1))
 
 
 def _table(table: pl.DataFrame, label: str) -> Iterator[str]:

@@ -16,6 +16,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.meanwhile import meanwhile
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from raterlens.diagnostics.findings import Findings
     from raterlens.facade import Fit
     from raterlens.output.report.document import Document
@@ -78,11 +80,12 @@ def write_results(
     from raterlens.output.spreadsheet_cells import harmless
 
     check_folder(out)
+    results = None if found is None else found.consequences.table()
     with (
         draft_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
         lock_folder(out),
     ):
-        with meanwhile(lambda: _write_fit(fit, draft)) as fit_is_written:
+        with meanwhile(lambda: _write_fit(fit, draft, results)) as fit_is_written:
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
             fit_is_written()
@@ -109,14 +112,16 @@ def write_results(
         replace_files(draft, out, written, stale)
 
 
-def _write_fit(fit: "Fit", draft: Path) -> None:
-    """What the estimates alone say."""
+def _write_fit(fit: "Fit", draft: Path, results: "pl.DataFrame | None" = None) -> None:
+    """What the estimates say, and the fair results of students where they are known."""
     # as above
     from raterlens.diagnostics.panel_summary import with_verdicts
     from raterlens.output.spreadsheet_cells import harmless
 
     for part in TABLES:
         table = with_verdicts(fit) if part == "raters" else fit.table(part)
+        if part == "students" and results is not None:
+            table = table.join(results, on="student", how="left", maintain_order="left")
         harmless(table).write_csv(draft / f"{part}.csv")
     (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
 

@@ -44,10 +44,10 @@ def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> p
         for row in rows.iter_rows(named=True)
     ]
     reach = _NORMAL_95 * pl.col("se")
-    most = float(_highest(fit))
+    lowest, highest = _ends(fit)
     return rows.with_columns(
-        low=(pl.col("expected") - reach).clip(0.0, most),
-        high=(pl.col("expected") + reach).clip(0.0, most),
+        low=(pl.col("expected") - reach).clip(lowest, highest),
+        high=(pl.col("expected") + reach).clip(lowest, highest),
         words=pl.Series(words, dtype=pl.String),
     ).drop("se")
 
@@ -82,7 +82,8 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
     """
     check_width(width)
     data = expected_data(fit, ratings, rater)
-    top = max(1.0, extent(data["observed"], data["high"])[1])
+    bottom, top = extent(data["observed"], data["low"], data["high"])
+    margin = 0.04 * max(top - bottom, 1.0)
     x = alt.X(
         "ability:Q",
         title="Ability θ according to the other raters",
@@ -90,7 +91,7 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
         axis=alt.Axis(grid=False, tickCount=6),
     )
     # A little beyond both ends, so that points on them are whole.
-    scale = alt.Scale(domain=[-0.04 * top, 1.04 * top], nice=False)
+    scale = alt.Scale(domain=[bottom - margin, top + margin], nice=False)
     base = alt.Chart(values(data))
     band = base.mark_area(color=light("faint"), opacity=0.25).encode(
         x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"
@@ -109,7 +110,7 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
         .mark_point(filled=True, size=90, opacity=1, aria=True)
         .encode(
             x=x,
-            y=alt.Y("observed:Q", title=_title(fit), scale=scale, axis=alt.Axis(tickCount=5)),
+            y=alt.Y("observed:Q", title="Mean score", scale=scale, axis=alt.Axis(tickCount=5)),
             color=alt.Color("kind:N", scale=kinds, legend=legend),
             description="words:N",
             tooltip=tooltips(("n", "Ratings"), ability="Ability", observed="Observed", expected="Expected"),
@@ -123,14 +124,8 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
     return finished(band + line + points, words, width=width, height=HEIGHT)
 
 
-def _highest(fit: Result) -> int:
+def _ends(fit: Result) -> tuple[float, float]:
+    """The lowest and the highest score, as the file counts."""
     assert fit.calibration is not None
-    return len(fit.calibration.scores) - 1
-
-
-def _title(fit: Result) -> str:
-    """Scores other than 0, 1, 2 and so on are counted from the lowest."""
-    assert fit.calibration is not None
-    scores, highest = fit.calibration.scores, _highest(fit)
-    counted_on = scores != tuple(range(highest + 1))
-    return "Mean score" + f" ({scores[0]} as 0, {scores[-1]} as {highest})" * counted_on
+    lowest, *_, highest = fit.calibration.values.tolist()
+    return lowest, highest

@@ -252,7 +252,9 @@ class FacetsTask:
             errors = ability_errors(estimate, self.coded, covariance, reach)
         on = measured(calibration, self.yardstick, estimate.moments.mean, errors)
         raters, standards = on.raters_and_standards()
-        tables = tabulate(self.coded, estimate, raters, standards, errors, covariance, self.covariates)
+        tables = tabulate(
+            self.ratings, estimate, raters, standards, errors, covariance, calibration.values, self.covariates
+        )
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()
         if estimate.interactions:
@@ -294,7 +296,8 @@ class FacetsTask:
         if self.ratings.piece is not None and not self.options.pieces:
             warnings.append(ONCE)
         anchors = self.config.anchors
-        if self.coded is not self.ratings and (anchors is None or anchors.earlier is None):
+        between = self.scores[-1] - self.scores[0] >= len(self.scores)
+        if between and (anchors is None or anchors.earlier is None):
             warnings.append(renumbered(self.scores))
         if estimate.shared is not None and estimate.shared.found:
             warnings.append(estimate.shared.words())
@@ -330,6 +333,7 @@ class FacetsTask:
             link=self.options.link.name,
             scale=self.config.scale,
             scores=self.scores,
+            score_step=self.ratings.score_step,
             labels={
                 "rater": ratings.raters,
                 "item": ratings.items,

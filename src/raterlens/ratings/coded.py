@@ -78,6 +78,8 @@ class Ratings:
     """The group that the rated student belongs to, such as a system whose answers are rated."""
     trusted: tuple[str, ...] = ()
     """Raters whom the table marks as trusted."""
+    score_step: float = 1.0
+    """The file's score is the code times this: 0.5 where half marks were doubled."""
     _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What has been counted so far, by its name."""
 
@@ -108,6 +110,10 @@ class Ratings:
     def tally(self, role: str) -> Tally:
         """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
         return self.once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
+
+    def mean_scores(self, role: str) -> NDArray[np.float64]:
+        """(levels,): the mean score of each, as the file counts scores."""
+        return self.tally(role).mean * self.score_step
 
     def once(self, what: str, count: Callable[[], T]) -> T:
         """What is counted when it is first asked for, and kept."""
@@ -234,6 +240,7 @@ class Ratings:
             draw=chosen(self.draw),
             group=chosen(self.group),
             trusted=tuple(rater for rater in self.trusted if rater in there),
+            score_step=self.score_step,
         )
 
     def table(self) -> pl.DataFrame:

@@ -3,9 +3,10 @@
 import polars as pl
 
 from raterlens.base.types import Array
-from raterlens.ratings.coded import Tally
+from raterlens.ratings.coded import Ratings
 
 
-def level_table(labels: pl.Series, tally: Tally, estimates: dict[str, Array]) -> pl.DataFrame:
-    """Label, number of ratings and mean score of every level, then its estimates."""
-    return pl.DataFrame({labels.name: labels, "n": tally.n, "mean_score": tally.mean, **estimates})
+def level_table(ratings: Ratings, labels: pl.Series, role: str, estimates: dict[str, Array]) -> pl.DataFrame:
+    """Label, number of ratings and mean score (as the file counts) of every level of a role, then its estimates."""
+    mean = ratings.mean_scores(role)
+    return pl.DataFrame({labels.name: labels, "n": ratings.tally(role).n, "mean_score": mean, **estimates})

@@ -53,6 +53,9 @@ class StoredRatings(Ratings):
     def items(self) -> pl.Series:
         return self.packed.labels("items").alias("item")
 
+    score_step = 1.0
+    """Packed files hold whole scores."""
+
     @property
     def known(self) -> None:
         """Packed files hold no known answers."""

@@ -73,6 +73,8 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
     if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config)) is not None:
         said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
+    if coding.factor != 1:
+        ratings = replace(ratings, score_step=1 / coding.factor)
     if roles.trusted:
         marks = rows.frame[roles.trusted[0]]
         ratings = replace(ratings, trusted=marked_raters(marks, labels.raters, of_use, rows.place))

@@ -32,7 +32,7 @@ def latent_class_tables(
     return {
         "raters": _raters(ratings, found, errors),
         "items": _items(ratings, found, errors),
-        "students": level_table(ratings.students, ratings.tally("student"), abilities),
+        "students": level_table(ratings, ratings.students, "student", abilities),
         "truth": _truth(ratings, found),
     }
 
@@ -65,7 +65,7 @@ def _raters(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErr
         "sensitivity": np.exp(link.log_fail(line)),
         "specificity": np.exp(link.log_pass(criterion)),
     }
-    table = level_table(ratings.raters, ratings.tally("rater"), columns)
+    table = level_table(ratings, ratings.raters, "rater", columns)
     return table.with_columns(
         pl.Series("flag", _flags(ratings, found), dtype=pl.String),
         *(pl.Series(name, values) for name, values in more.items()),
@@ -92,7 +92,7 @@ def _items(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErro
         # Share of student-items in category 1, over the population of students.
         "prevalence": succeed @ np.exp(population.log_weights),
     }
-    return level_table(ratings.items, ratings.tally("item"), columns)
+    return level_table(ratings, ratings.items, "item", columns)
 
 
 def _truth(ratings: Ratings, found: LatentClassEstimate) -> pl.DataFrame:

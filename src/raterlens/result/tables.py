@@ -36,22 +36,23 @@ def tabulate(
     standards: Standards,
     theta_se: Array,
     spread: Covariance | None,
+    values: Array,
     covariates: Covariates | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """All tables of a facets fit; standard errors are NaN where there is no covariance."""
-    blocks, x = found.model.blocks, found.parameters
+    """All tables of a facets fit; standard errors are NaN where there is no covariance.
+
+    `values`: the scores as the file has them.
+    """
+    blocks = found.model.blocks
     variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
     se = np.where(found.at_limit, np.nan, np.sqrt(np.maximum(variance, 0.0)))
     tables = {
-        "raters": rater_table(ratings, raters, standards, found.raters_at_limit, _anchored_raters(found)),
-        "items": level_table(
-            ratings.items,
-            ratings.tally("item"),
-            {"delta": x[blocks["difficulty"]], "delta_se": se[blocks["difficulty"]]},
-        ),
+        "raters": _anchored(rater_table(ratings, raters, standards, found.raters_at_limit, values), found),
+        "items": _item_table(ratings, found, se),
         "students": level_table(
+            ratings,
             ratings.students,
-            ratings.tally("student"),
+            "student",
             {"theta": found.moments.mean, "theta_se": theta_se},
         ),
     }
@@ -67,21 +68,13 @@ def tabulate(
         tables["students"] = tables["students"].with_columns(
             pl.Series(name, each) for name, each in misled(found).items()
         )
-    if found.model.item_slopes:
-        slope = np.exp(x[blocks["item_slope"]])
-        tables["items"] = tables["items"].with_columns(
-            pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
-        )
-    flags = _item_flags(found)
-    if (flags != "").any():
-        tables["items"] = tables["items"].with_columns(pl.Series("flag", flags, dtype=pl.String))
     if ratings.facets:
         tables["facets"] = pl.concat(
             [_facet_table(ratings, found, se, f) for f in range(len(ratings.facets))]
         )
     if found.model.interactions:
         tables["interactions"] = pl.concat(
-            [_interaction_table(ratings, found, se, term) for term in found.model.interactions]
+            [_interaction_table(ratings, found, se, term, values) for term in found.model.interactions]
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
@@ -89,6 +82,19 @@ def tabulate(
     if covariates is not None:
         tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
+
+
+def _item_table(ratings: Ratings, found: FacetsEstimate, se: Array) -> pl.DataFrame:
+    blocks, x = found.model.blocks, found.parameters
+    at = blocks["difficulty"]
+    table = level_table(ratings, ratings.items, "item", {"delta": x[at], "delta_se": se[at]})
+    if found.model.item_slopes:
+        slope = np.exp(x[blocks["item_slope"]])
+        table = table.with_columns(
+            pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
+        )
+    flags = _item_flags(found)
+    return table.with_columns(pl.Series("flag", flags, dtype=pl.String)) if (flags != "").any() else table
 
 
 def _biases(found: FacetsEstimate, model: SharedModel, spread: Covariance | None) -> dict[str, Array]:
@@ -138,7 +144,7 @@ def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
             "student": ratings.students.gather(pieces.student),
             "piece": ratings.piece.labels.gather(pieces.label),
             "n": tally.n,
-            "mean_score": tally.mean,
+            "mean_score": pieces.ratings.mean_scores("student"),
             "quality": quality.mean,
             "quality_se": quality.sd,
         }
@@ -165,13 +171,17 @@ def rater_table(
     raters: RaterEstimates,
     standards: Standards,
     at_limit: NDArray[np.bool_],
-    anchored: NDArray[np.bool_],
+    values: Array,
 ) -> pl.DataFrame:
     estimates = {name: getattr(raters, name) for name in RATER_COLUMNS} | asdict(standards)
-    table = level_table(ratings.raters, ratings.tally("rater"), estimates)
-    flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, ratings.n_categories)
-    flags = [ANCHORED if held else flag for flag, held in zip(flags, anchored, strict=True)]
+    table = level_table(ratings, ratings.raters, "rater", estimates)
+    flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, values)
     return table.hstack([pl.Series("flag", flags, dtype=pl.String)])
+
+
+def _anchored(table: pl.DataFrame, found: FacetsEstimate) -> pl.DataFrame:
+    held = pl.Series(_anchored_raters(found))
+    return table.with_columns(flag=pl.when(held).then(pl.lit(ANCHORED)).otherwise("flag"))
 
 
 def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
@@ -183,13 +193,14 @@ def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
 
 
-def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], n_categories: int) -> list[str]:
+def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], values: Array) -> list[str]:
     """What is peculiar about a rater's estimates, in a word or two; empty where nothing is."""
+    pass_fail = len(values) == 2
     flags = np.full(len(slope), "", dtype=object)
     flags[slope == 0] = "slope at 0"
     flags[at_limit] = SLOPE_AT_LIMIT
-    flags[mean == 0] = "all fail" if n_categories == 2 else "all lowest"
-    flags[mean == n_categories - 1] = "all pass" if n_categories == 2 else "all highest"
+    flags[mean == values[0]] = "all fail" if pass_fail else "all lowest"
+    flags[mean == values[-1]] = "all pass" if pass_fail else "all highest"
     return list(flags)
 
 
@@ -209,17 +220,17 @@ def _facet_table(ratings: Ratings, found: FacetsEstimate, se: Array, which: int)
     block = found.model.blocks[f"facet {facet.name}"]
     estimates = {"effect": found.parameters[block], "effect_se": se[block]}
     labels = facet.labels.cast(pl.String).alias("level")
-    table = level_table(labels, ratings.tally(f"facet {facet.name}"), estimates)
+    table = level_table(ratings, labels, f"facet {facet.name}", estimates)
     return table.select(pl.lit(facet.name).alias("facet"), pl.all())
 
 
-def _interaction_table(ratings: Ratings, found: FacetsEstimate, se: Array, term: Interaction) -> pl.DataFrame:
+def _interaction_table(
+    ratings: Ratings, found: FacetsEstimate, se: Array, term: Interaction, values: Array
+) -> pl.DataFrame:
     """A row for every rater and level that occur together: how much more severe the rater is there."""
     labels = {ITEM: ratings.items, **{facet.name: facet.labels for facet in ratings.facets}}[term.facet]
     block, given = found.model.blocks[term.block], found.model.contexts.given
-    n, total = (
-        np.bincount(term.cell, each) for each in (given.sum(axis=1), given @ np.arange(given.shape[1]))
-    )
+    n, total = (np.bincount(term.cell, each) for each in (given.sum(axis=1), given @ values))
     return pl.DataFrame(
         {
             "rater": ratings.raters.gather(term.rater),

@@ -159,8 +159,8 @@ def _limits(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
 
 
 def renumbered(scores: tuple[int, ...]) -> str:
-    """Scores that nobody gave: the model knows only those that occur."""
-    never = sorted(set(range(scores[-1] + 1)) - set(scores))
+    """Scores between others that nobody gave: the model knows only those that occur."""
+    never = sorted(set(range(scores[0], scores[-1])) - set(scores))
     return Message(
         f"nobody ever gave a score of {listed(never)}, so its threshold cannot be estimated: the scores "
         f"{listed(scores)} count as {listed(range(len(scores)))}. If that is not what the scale means, combine "

@@ -36,11 +36,16 @@ def test_it_opens_with_what_it_means_for_students_and_then_says_who():
     )
     assert found["who"] == "7 of 16 raters need attention"
     assert [name for name, *_ in found["facts"]] == [
-        "Two raters agree on the same work",
+        "Two raters agreed on work that both marked",
         "Reliability of a mean score from 4 raters",
         "An average student’s chance to pass",
     ]
-    assert found["differ"].startswith("Raters differ in severity (p < 0.001)")
+    interval = fit.consequences(ratings).changed_interval
+    assert interval is not None
+    low, high = interval
+    assert found["differ"].startswith(
+        f"The 95 % interval of that number is {low} to {high}. Raters differ in severity (p < 0.001)"
+    )
     for card in found["cards"]:  # the number at issue, as the sentence says it
         assert f"about {card['value']} of 100" in card["sentence"]
 

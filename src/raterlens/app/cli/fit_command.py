@@ -147,7 +147,8 @@ def _fit(request: Request, work: Work, output: Output, watch: Watch) -> Callable
         decided, plan = asked.made(result, ratings)
         ratings, besides, more = manageable(ratings, besides)
         cautions = (*said, *more)
-        found = find(result, ratings, **besides, shape=shape)
+        cuts = None if decided is None else decided.cuts.score.tolist()
+        found = find(result, ratings, cuts=cuts, **besides, shape=shape)
         if previous is not None:
             found = found.beside(result.monitor(ratings, previous=previous, time=besides.get("time")))
     if output.out is not None:

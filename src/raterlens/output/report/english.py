@@ -137,10 +137,16 @@ MONTHS = (
 EQUAL = "Raters do not differ beyond chance in severity or sharpness"
 CHANGED = "{changed} of {students} would pass or fail differently with an average rater"
 NONE_CHANGED = "Nobody would pass or fail differently with an average rater"
-HALF_IS_A_PASS = "A pass is taken to be half of the marks."
+MOVED_BY = "The results of {many} of {students} would move by {half} marks or more with an average rater"
+ALARMED = "{raters} drift{drift}: see to that first"
+UNLINKED = "Raters cannot be compared: they fall into {groups} groups that share no students"
+ALONE = "One rater: there is nobody to compare with"
+BETWEEN = "The 95 % interval of that number is {low} to {high}."
+NO_PASS_MARK = "Give the pass mark (--decide) to see whose result would change."
+EXPECTED = "{value} of any two expected by the model"
 IF_ALIKE = "{value} if all were alike"
 FACTS = {
-    "agreement": "Two raters agree on the same work",
+    "agreement": "Two raters agreed on work that both marked",
     "reliability": "Reliability of a mean score from {raters}",
     "passes": "An average student’s chance to pass",
     "marks": "Marks that an average student can expect",

@@ -69,32 +69,45 @@ def opening(
 
 
 def _headline(found: "Findings", who: str) -> str:
-    """What it means for students; that raters do not differ, where they do not; who, where nobody's result is known."""
+    """What has to be known before anything else; else what it means for students; that raters do not differ, where they
+    do not; who, where nobody's result is known."""
+    meaning = found.consequences
+    if alarms := found.alarmed:
+        return words.ALARMED.format(raters=counted(alarms, "rater"), drift="s" * (alarms == 1))
+    if found.groups > 1:
+        return words.UNLINKED.format(groups=found.groups)
+    if meaning.alone:
+        return words.ALONE
     if found.differences.equal:
         return words.EQUAL
-    changed, students = found.consequences.changed, found.consequences.students
+    changed, students = meaning.changed, counted(meaning.students, "student")
     if changed is None:
-        return who
+        if meaning.moved is None or meaning.results is None:
+            return who
+        many, half = meaning.moved[1], f"{meaning.results.step / 2:g}"
+        return words.MOVED_BY.format(many=f"{many:,}", students=students, half=half)
     if not changed:
         return words.NONE_CHANGED
-    return words.CHANGED.format(changed=f"{changed:,}", students=counted(students, "student"))
+    return words.CHANGED.format(changed=f"{changed:,}", students=students)
 
 
 def _pass_mark(found: "Consequences") -> list[str]:
-    """What a pass is, where scores do not say it."""
-    return [words.HALF_IS_A_PASS] if found.ordered and found.changed is not None else []
+    """How sure the number of changed results is; what would say who passes, where scores do not."""
+    if found.results is None:
+        return []
+    between = found.changed_interval
+    if between is not None and found.changed:
+        return [words.BETWEEN.format(low=f"{between[0]:,}", high=f"{between[1]:,}")]
+    return [] if found.cuts else [words.NO_PASS_MARK]
 
 
 def facts(found: "Consequences") -> list[tuple[str, str, str]]:
     """Numbers that say what raters' differences cost: what, how much, and what it would be if all were alike."""
     alike = words.IF_ALIKE.format
-    rows = [
-        (
-            words.FACTS["agreement"],
-            f"{100 * found.agreement:.0f} %",
-            alike(value=f"{100 * found.agreement_if_alike:.0f} %"),
-        )
-    ]
+    rows = []
+    if found.observed_agreement is not None:
+        expected = words.EXPECTED.format(value=f"{100 * found.agreement:.0f} %")
+        rows.append((words.FACTS["agreement"], f"{100 * found.observed_agreement:.0f} %", expected))
     if np.isfinite(found.reliability):
         raters = counted(found.raters_per_student, "rater")
         rows.append(

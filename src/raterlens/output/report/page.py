@@ -75,7 +75,8 @@ def content(
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
     document = document or Document()
-    found = found or find(fit, ratings)
+    cuts = None if document is None or document.decisions is None else document.decisions.cuts.score.tolist()
+    found = found or find(fit, ratings, cuts=cuts)
     diagnosis, ranked = found.diagnosis, not found.differences.equal
     raters = panel(fit, diagnosis, ranked=ranked)
     with meanwhile(lambda: (curves(fit, raters), _links(ratings))) as beside:

@@ -35,7 +35,7 @@ def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
 
 
 def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[str, Any]:
-    """Students with their ability, and with what the average rater would have given them if that is known."""
+    """Students with their ability, and with their fair results if they are known."""
     students = fit.table("students").head(MOST_STUDENTS)
     if diagnosis is not None and "students" in diagnosis.tables:
         fair = diagnosis.tables["students"].select("student", "fair_average", "fair_average_se")

@@ -1,0 +1,56 @@
+"""Raw and fair results: the file's scale, chance allowed for, one number everywhere."""
+
+import numpy as np
+import polars as pl
+
+import raterlens as rl
+from raterlens.diagnostics.fair_results import fair_results
+
+EQUAL = {"students": 60, "raters": 5, "items": 1, "slope": 1.5, "severity": 0.0}
+
+
+def half_marks():
+    table = rl.simulate(
+        students=120, raters=5, items=1, raters_per_student=2, thresholds=[-1, 0, 1], seed=3
+    ).ratings.table()
+    return rl.read(table.with_columns(pl.col("score") / 2 + 4))
+
+
+def test_everything_is_on_the_scale_of_the_file():
+    ratings = half_marks()
+    fit = rl.fit(ratings)
+    table = ratings.table().with_columns(pl.col("score") * ratings.score_step)
+    means = table.group_by("student").agg(pl.col("score").mean()).sort("student")["score"]
+    np.testing.assert_allclose(fit.students["mean_score"], means)
+    decided = fit.decisions(ratings, cut=4.75).table
+    assert (decided["raw_grade"] == "pass").to_list() == (means >= 4.75).to_list()
+    assert decided["fair"].is_between(3.5, 6.0).all()
+    assert fit.diagnose(ratings).tables["unexpected"]["score"].is_in([4.0, 4.5, 5.0, 5.5]).all()
+    assert fit.calibration.values.tolist() == [4.0, 4.5, 5.0, 5.5]
+    assert not any("nobody ever gave" in warning for warning in fit.warnings)
+
+
+def test_one_fair_result_for_all_who_ask():
+    ratings = half_marks()
+    fit = rl.fit(ratings)
+    results = fair_results(fit, ratings)
+    decided = fit.decisions(ratings, cut=4.75)
+    np.testing.assert_allclose(decided.table["fair"], results.fair, atol=1e-6)
+    np.testing.assert_allclose(fit.diagnose(ratings).tables["students"]["fair_average"], results.fair)
+    assert decided.changed == fit.consequences(ratings, cut=4.75).changed
+    assert fit.consequences(ratings).changed is None  # no pass mark is invented
+    assert "marks on average" in fit.consequences(ratings).words()[0]
+
+
+def test_equal_raters_change_next_to_nobody():
+    shares = []
+    for seed in range(10):
+        ratings = rl.simulate(**EQUAL, seed=seed).ratings
+        shares.append(rl.fit(ratings).consequences(ratings).changed / 60)
+    assert np.mean(shares) <= 0.003
+
+
+def test_agreement_is_what_was_observed():
+    scores = pl.DataFrame({"student": [1, 1, 2, 2, 3, 3], "rater": [*"ababab"], "score": [1, 1, 0, 1, 0, 0]})
+    ratings = rl.read(scores)
+    assert rl.fit(ratings, standard_errors=False).consequences(ratings).observed_agreement == 2 / 3
