@@ -15,7 +15,7 @@ from benchmarks.studies import pieces as study
 from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.inference.covariance import in_full
-from raterlens.inference.numerical_information import differenced_information
+from raterlens.inference.covariance_kinds import differenced_information
 from raterlens.models.facets import PIECE
 from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_task import FacetsTask

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.latent_estimate import estimate_latent_class
 from raterlens.estimation.methods import estimate
+from raterlens.estimation.optimiser import Estimate
 from raterlens.models.signal_detection import LatentClassModel
 from tests.support.facets_models import make
 

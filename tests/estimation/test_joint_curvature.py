@@ -5,8 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.curvature import own_curvature
-from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
+from raterlens.estimation.curvature import joint_inverse, own_curvature, worth_joining
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import in_full

@@ -1,8 +1,7 @@
 import pytest
 
 import raterlens as rl
-from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.laplace import Laplace
+from raterlens.estimation.conditional import Conditional, Laplace
 from tests.support.facets_models import assert_gradient, setting
 
 

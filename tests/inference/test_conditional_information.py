@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.conditional import Conditional, Laplace
 from raterlens.estimation.hierarchical import ratings_given_abilities
-from raterlens.estimation.laplace import Laplace
 from raterlens.estimation.methods import estimate
-from raterlens.inference.conditional_information import (
+from raterlens.inference.covariance_kinds import (
     information_given_abilities,
     laplace_curvature,
     stretch_of_abilities,

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from raterlens.capability.yardstick import Measure
-from raterlens.inference.largest_slope import corrected_largest, expected_largest, likely_largest
+from raterlens.inference.measurement import corrected_largest, expected_largest, likely_largest
 from raterlens.models.panel import Panel
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.inference import local_inverse
-from raterlens.inference.local_inverse import LocalInverse, conjugate_gradients, lowest, own_blocks
+from raterlens.inference import sparse_covariance as local_inverse
+from raterlens.inference.sparse_covariance import LocalInverse, conjugate_gradients, lowest, own_blocks
 
 N = 300
 

@@ -11,8 +11,7 @@ from scipy import sparse
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.capability.yardstick import Yardstick
-from raterlens.inference.largest_slope import likely_largest
-from raterlens.inference.measurement import _slope, check_measurable, measured_fit
+from raterlens.inference.measurement import _slope, check_measurable, likely_largest, measured_fit
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from raterlens.inference.own_error import common_error, own_error
+from raterlens.inference.rater_comparison import common_error, own_error
 from raterlens.models.panel import Panel
 
 SLOPE, SEVERITY = np.array([0.5, 1.0, 1.5, 2.0, 1.2]), np.linspace(-1, 1, 5)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.inference.profile import Profiler
-from raterlens.inference.profile_likelihood import _end
+from raterlens.inference.profile import Profiler, _end
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,8 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.inference.measurement import measured_fit
-from raterlens.inference.own_error import common_error, own_error
 from raterlens.inference.ranks import ratings_needed
-from raterlens.inference.rater_comparison import RaterComparison, _own_se, _pairs
+from raterlens.inference.rater_comparison import RaterComparison, _own_se, _pairs, common_error, own_error
 
 
 @pytest.fixture(scope="module")

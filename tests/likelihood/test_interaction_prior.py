@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from raterlens.likelihood.interaction_prior import InteractionPrior, InteractionTerm
+from raterlens.likelihood.panel_prior import InteractionPrior, InteractionTerm
 from tests.support.facets_models import make, somewhere
 
 

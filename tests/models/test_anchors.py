@@ -11,8 +11,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.models.effects import Linear
-from raterlens.models.registry import MODELS
-from raterlens.models.spec import FacetsSpec
+from raterlens.models.registry import MODELS, FacetsSpec
 from tests.support.facets_models import FITS, ordered
 
 # Promised: the same abilities, however the grid was chosen.

@@ -1,6 +1,6 @@
 import numpy as np
 
-from raterlens.models.gmf import GMF, own_slopes
+from raterlens.models.registry import GMF, own_slopes
 
 
 def test_every_rater_has_a_slope_or_covariates_explain_its_logarithm():

@@ -6,8 +6,7 @@ from typing import get_args
 import pytest
 
 from raterlens.config import FitConfig, LinkName, Method
-from raterlens.models.registry import MODELS, facets_spec, is_latent_class, latent_class_spec
-from raterlens.models.spec import COMMON
+from raterlens.models.registry import COMMON, MODELS, facets_spec, is_latent_class, latent_class_spec
 
 OPTIONS = {option.name for option in fields(FitConfig)}
 

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy import sparse
 
-from raterlens.models.sparse_parts import placed, stacked, symmetric
+from raterlens.models.facets import placed, stacked, symmetric
 
 
 def test_rows_are_stacked_as_often_as_there_are_levers():

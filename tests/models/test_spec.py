@@ -2,8 +2,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from raterlens.models.gmf import GMF
-from raterlens.models.spec import COMMON, FacetsSpec
+from raterlens.models.registry import COMMON, GMF, FacetsSpec
 
 
 def test_a_facets_model_takes_a_few_lines():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from raterlens.models.tfm import TFM
+from raterlens.models.registry import TFM
 
 
 def test_all_raters_share_a_slope_whatever_the_covariates():

@@ -9,18 +9,24 @@ from raterlens.base.types import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.estimate import Estimate
-from raterlens.estimation.optimiser import Search, Space
-from raterlens.estimation.several_starts import Maximum
+from raterlens.estimation.optimiser import Estimate, Search, Space
 from raterlens.estimation.shared_ratio import SharedTest
-from raterlens.likelihood.interaction_prior import InteractionTerm
 from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior
+from raterlens.likelihood.panel_prior import InteractionTerm, PanelPosterior, PanelPrior
 from raterlens.models.facets import FacetsModel
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from distributed import Client
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maximum:
+    """Where climbs ended, and how many did."""
+
+    objective: float
+    parameters: Array
+    found: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from raterlens.base.records import dataclass
 from raterlens.base.text import counted
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
-from raterlens.estimation.estimate import Estimate
 from raterlens.estimation.latent_em import promising
 from raterlens.estimation.newton import newton
-from raterlens.estimation.optimiser import USUAL, Optimum, Search, Space, maximise
+from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise
 from raterlens.estimation.quadrature import Grid
 from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes
 from raterlens.likelihood.true_category import NO_ABILITY, Complete, LatentClassMarginal

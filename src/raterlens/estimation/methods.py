@@ -11,7 +11,13 @@ from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.engine.protocol import Moments, Nodes
-from raterlens.estimation.better_maxima import (
+from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
+from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
+from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
+from raterlens.estimation.quadrature import fit_mml
+from raterlens.estimation.several_starts import (
     Method,
     best_of_several,
     may_have_several,
@@ -19,12 +25,6 @@ from raterlens.estimation.better_maxima import (
     shaped,
     upright,
 )
-from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
-from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
-from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
-from raterlens.estimation.quadrature import fit_mml
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import nodes_for, reached, step_for
@@ -151,7 +151,7 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
 
 
 def _laplace(task: Task) -> FacetsEstimate:
-    from raterlens.estimation.laplace import Laplace  # most fits do without
+    from raterlens.estimation.conditional import Laplace  # most fits do without
 
     model = task.problem.model
     approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)

@@ -1,11 +1,13 @@
 """One optimiser for every method, in coordinates scaled to standard errors, and a record of what it did."""
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from raterlens.base.records import dataclass
-from raterlens.base.types import Array
+from raterlens.base.types import Array, Mask
+from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.quasi_newton import News, Point, climb
 from raterlens.likelihood.objective import Value
 
@@ -141,3 +143,27 @@ def _left(point: Point) -> float:
 def _enough(point: Point, tolerance: float) -> float:
     """A gradient g promises g^2 / 2 more; nothing can be gained that rounding of the sum would hide."""
     return max(tolerance, float(np.sqrt(_ROUNDING * abs(point.value.objective))))
+
+
+Problem = TypeVar("Problem")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Generic[Problem]):
+    """Estimates, with the marginal problem at hand for inference."""
+
+    problem: Problem
+    parameters: Array
+    """Centred, where the model has redundant directions."""
+    value: Value
+    nodes: Nodes
+    """A grid fine enough for the posteriors at the estimates, in units of the students' population."""
+    moments: Moments
+    """Students' abilities; not-a-number where the model has none."""
+    record: Optimiser
+    held: Mask
+    """Parameters that were not estimated."""
+
+    @property
+    def loglik(self) -> float:
+        return self.value.loglik

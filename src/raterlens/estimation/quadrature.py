@@ -11,8 +11,7 @@ from scipy import sparse
 from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables
-from raterlens.estimation.curvature import OwnCurvature, as_bent, own_curvature
-from raterlens.estimation.joint_curvature import joint_inverse, worth_joining
+from raterlens.estimation.curvature import OwnCurvature, as_bent, joint_inverse, own_curvature, worth_joining
 from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned

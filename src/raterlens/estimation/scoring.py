@@ -23,11 +23,10 @@ from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
-from raterlens.models.gmf import own_slopes
 from raterlens.models.interaction_terms import ITEM, interacting_facets
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part
 from raterlens.models.population_shift import POPULATION, ShiftedModel
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import facets_spec, own_slopes
 from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings

@@ -26,9 +26,9 @@ from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quasi_newton import News
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import Covariance, covariance, in_full
-from raterlens.likelihood.interaction_prior import InteractionPrior, InteractionTerm
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.objective import Value
+from raterlens.likelihood.panel_prior import InteractionPrior, InteractionTerm
 from raterlens.models.facets import FacetsModel
 from raterlens.models.interaction_terms import ITEM
 from raterlens.models.redundancy import centre, redundancy

@@ -28,9 +28,8 @@ from raterlens.engine.protocol import CellScores, Engine, Expected, Matrix, Mome
 from raterlens.engine.selection import cell_engine, kind_engine, large_fit
 from raterlens.likelihood.cell_scores import cell_scores, cell_terms, context_terms, slope_reach
 from raterlens.likelihood.context_curvature import context_curvature, placed_at
-from raterlens.likelihood.interaction_prior import InteractionPrior
 from raterlens.likelihood.objective import Journal, Value
-from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.likelihood.panel_prior import InteractionPrior, PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.likelihood.student_scores import Posteriors, Weighted, summed_scores
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel

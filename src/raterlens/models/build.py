@@ -12,8 +12,8 @@ from raterlens.models.capped_log import Capped
 from raterlens.models.contexts import Contexts
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
+from raterlens.models.registry import FacetsSpec
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
-from raterlens.models.spec import FacetsSpec
 from raterlens.models.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Ratings
 

@@ -1,7 +1,7 @@
 """Interactions: raters who are more severe than usual on some items, or on some levels of another facet.
 
 Each rater and level that occur together have a severity of their own, besides the rater's. Without a prior nothing
-would tell these from the rater's severity and the level's difficulty (`likelihood/interaction_prior.py`).
+would tell these from the rater's severity and the level's difficulty (`likelihood/panel_prior.py`).
 """
 
 from collections.abc import Iterable

@@ -1,10 +1,151 @@
 """All models by name. Register one here and every surface offers it."""
 
-from raterlens.models.gmf import GMF
-from raterlens.models.hrm import DAWID_SKENE, HRM
-from raterlens.models.probit import PROBIT
-from raterlens.models.spec import FacetsSpec, LatentClassSpec, Spec
-from raterlens.models.tfm import TFM
+from collections.abc import Callable
+from dataclasses import KW_ONLY, fields
+from typing import TYPE_CHECKING, get_args
+
+from raterlens.base.records import dataclass
+from raterlens.config import FitConfig, LinkName, Method
+
+if TYPE_CHECKING:
+    from raterlens.base.types import Array
+    from raterlens.models.effects import Effect
+
+# ----------------------------------------------------------------------------------------------------
+# What makes a model: its name and words, the options it takes, and how it is built.
+#
+# Nothing here, nor in the modules of the models, imports NumPy at its top: the command line lists models without it.
+
+COMMON = frozenset({"model", "method", "link", "starts", "seed", "standard_errors", "max_iterations"})
+"""Options that every model takes."""
+_FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What every list of models, of their words and of their options is derived from."""
+
+    name: str
+    title: str
+    about: str
+    """One line for `--help` and the report: what it says about raters."""
+    _: KW_ONLY
+    links: tuple[LinkName, ...]
+    """The links that it takes, the default first."""
+    methods: tuple[Method, ...]
+    takes: frozenset[str]
+    """Options of `FitConfig` beyond those that every model takes."""
+    ordered: bool
+    """Takes ordered scores, not only pass and fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class FacetsSpec(Spec):
+    """A facets model in a few lines; `models/registry.py` is the pattern to follow."""
+
+    _: KW_ONLY
+    slopes: "Callable[[int, Array | None], Effect]"
+    """(number of raters, covariates or None) -> how slopes come from parameters."""
+    difficulty_on_ability_scale: bool = False
+    """Difficulties are multiplied by the rater's slope, as thresholds of ability are."""
+    absolute: bool = False
+    """Capability has a yardstick of its own (a rater without noise) and needs none from the panel."""
+    links: tuple[LinkName, ...] = get_args(LinkName)
+    methods: tuple[Method, ...] = get_args(Method)
+    takes: frozenset[str] = _FACETS
+    ordered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LatentClassSpec(Spec):
+    """A model in which every student-item has a true category, pass or fail, that raters detect."""
+
+    _: KW_ONLY
+    ability: bool
+    """The true category depends on the student's ability; otherwise each item has a prevalence."""
+    links: tuple[LinkName, ...] = ("logit", "probit")
+    methods: tuple[Method, ...] = ("mml",)
+    takes: frozenset[str] = frozenset({"allow_reversed"})
+    ordered: bool = False
+
+
+# ----------------------------------------------------------------------------------------------------
+# The generalized multi-facets model: raters differ in severity and in how well they tell students apart.
+#
+#     S = rho_r sigma theta - eta_r - delta_i + alpha,     a_r = rho_r sigma,  sigma = max a_r
+#
+# With covariates, log a_r is a linear function of them.
+
+
+def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
+    """A slope for each rater, or log-slopes explained by covariates."""
+    from raterlens.models.effects import Linear, LogLinear  # NumPy, which listing models does without
+
+    return Linear.own(n_raters) if covariates is None else LogLinear(covariates)
+
+
+GMF = FacetsSpec(
+    "gmf",
+    "generalized multi-facets model",
+    "raters differ in severity and in discrimination",
+    slopes=own_slopes,
+)
+
+
+# ----------------------------------------------------------------------------------------------------
+# The three-facets model (Linacre): every rater tells students apart equally well, and differs in severity.
+#
+# S = sigma theta - eta_r - delta_i + alpha
+
+
+def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":
+    """One slope for all raters; covariates explain severity only."""
+    from raterlens.models.effects import Linear  # NumPy, which listing models does without
+
+    return Linear.common(n_raters)
+
+
+TFM = FacetsSpec("tfm", "three-facets model", "raters differ in severity only", slopes=common_slope)
+
+
+# ----------------------------------------------------------------------------------------------------
+# The probit rater model: a rater sees ability through normal noise sigma_r and passes what exceeds a threshold.
+#
+#     S = (theta - alpha_r - delta_i) / sigma_r = a_r theta - b_r - a_r delta_i,     a_r = 1 / sigma_r,  b_r = eta_r
+#
+# Its yardstick is a rater without noise, so capability does not depend on who else is on the panel.
+
+PROBIT = FacetsSpec(
+    "probit",
+    "probit rater model",
+    "raters see ability through noise and pass what exceeds a threshold",
+    slopes=own_slopes,
+    difficulty_on_ability_scale=True,
+    absolute=True,
+    ordered=False,
+    links=("probit",),
+    takes=GMF.takes - {"covariates"},
+)
+
+
+# ----------------------------------------------------------------------------------------------------
+# The hierarchical rater model (DeCarlo) and that of Dawid and Skene (1979), which is the same without ability.
+#
+# `signal_detection.py` has the mathematics.
+
+HRM = LatentClassSpec(
+    "hrm",
+    "hierarchical rater model",
+    "each piece of work is truly a pass or a fail, depending on ability, and raters detect which",
+    ability=True,
+)
+DAWID_SKENE = LatentClassSpec(
+    "dawid-skene",
+    "Dawid-Skene model",
+    "each piece of work is truly a pass or a fail, and raters err at rates of their own",
+    ability=False,
+)
+
 
 MODELS: dict[str, Spec] = {spec.name: spec for spec in (GMF, TFM, PROBIT, HRM, DAWID_SKENE)}
 

@@ -23,7 +23,7 @@ from raterlens.output.bounds import Bounds
 from raterlens.output.gate import NORMAL, Gate, as_judged, judge
 from raterlens.output.gate_files import cell
 from raterlens.output.report.reproduce import as_flag
-from raterlens.pipeline.shared_checks import ENOUGH_KNOWN
+from raterlens.pipeline.facets_checks import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
 

@@ -7,8 +7,7 @@ from raterlens.base.linear_algebra import suited_to
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.kernels.break_even import missed
-from raterlens.models.registry import MODELS
-from raterlens.models.spec import COMMON, FacetsSpec
+from raterlens.models.registry import COMMON, MODELS, FacetsSpec
 from raterlens.pipeline.facets_checks import check_together
 from raterlens.pipeline.facets_task import FacetsTask
 from raterlens.pipeline.steps import Run, Task

@@ -1,10 +1,14 @@
 """What a facets model is asked for, checked before any work: which options go together, and with which scores."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError, OptionError, choose
-from raterlens.base.text import Message, Option, listed
+from raterlens.base.records import dataclass
+from raterlens.base.text import Message, Option, counted, listed
+from raterlens.base.types import Mask
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
@@ -12,8 +16,227 @@ from raterlens.config.interacting_facets import facets_of
 from raterlens.engine.cells import readings_in
 from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
 from raterlens.models.build import Options
+from raterlens.models.contexts import Contexts
+from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.registry import facets_spec
+from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.components import components
+from raterlens.ratings.pieces import one_each, read_once
+from raterlens.ratings.stored import StoredRatings
+
+
+def refuse_together(asked: Option, others: Iterable[tuple[Option, bool]]) -> None:
+    """Raise where one of the others is given, each with whether it is."""
+    for other, given in others:
+        if given:
+            raise OptionError(
+                Message(asked, " does not go with ", other),
+                "leave out one of them",
+                value=asked.value if other.value is None else other.value,
+                option=other.name,
+            )
+
+
+MOST_CELLS = 3_000
+"""Their information is a matrix that is inverted some thirty times."""
+
+
+def check_interactions(ratings: Ratings, config: FitConfig) -> None:
+    """Raise where the ratings cannot show the interactions that are asked for, and on what does not go with them."""
+    if config.interactions is None:
+        return
+    names = [ITEM, *(facet.name for facet in ratings.facets)]
+    for facet in facets_of(config.interactions):
+        choose("facet in interactions", facet, names, option="interactions")
+    refuse_together(
+        Option("interactions", config.interactions),
+        (
+            (Option("known"), ratings.known is not None),
+            (Option("trusted"), config.trusted is not None),
+            (Option("piece"), ratings.piece is not None),
+        ),
+    )
+    if config.covariates is not None and config.prior != "panel":
+        raise OptionError(
+            Message(
+                Option("interactions", config.interactions),
+                " with ",
+                Option("covariates"),
+                ", which take the place of the raters' own severities: what a rater adds on all items alike would be "
+                "taken for interactions",
+            ),
+            Message(
+                "use ",
+                Option("prior", "panel"),
+                ", under which raters keep their own, or leave out one of them",
+            ),
+            value=config.interactions,
+            option="covariates",
+        )
+    contexts = Contexts.of(ratings)
+    terms = [Interaction.of(contexts, facet) for facet in facets_of(config.interactions)]
+    cells = sum(term.size for term in terms)
+    if cells > MOST_CELLS:
+        raise InputError(
+            f"{cells:,} interactions are more than the {MOST_CELLS:,} that are estimated together",
+            "fit without them: fit.diagnose(ratings) tests each rater on every item",
+            value=cells,
+            option="interactions",
+        )
+    for term in terms:
+        _check_told(contexts, term)
+
+
+def _check_told(contexts: Contexts, term: Interaction) -> None:
+    """Cells have to be more than raters and levels explain, and ratings more than cells."""
+    given = np.bincount(term.cell, contexts.given.sum(axis=1), term.size)
+    raters, levels = len(np.unique(term.rater)), len(np.unique(term.level))
+    place = np.unique(term.level, return_inverse=True)[1] + contexts.n_raters
+    idle = contexts.n_raters - raters
+    groups = components(contexts.n_raters + levels, term.rater, place)[0] - idle
+    noun = "item" if term.facet == ITEM else f"level of {term.facet}"
+    plural = "items" if term.facet == ITEM else f"levels of {term.facet}"
+    if term.size <= raters + levels - groups:
+        why = (
+            f"{counted(raters, 'rater')} on {levels} {noun if levels == 1 else plural}, {term.size} "
+            "combinations of which occur, tell no interaction from severities and difficulties"
+        )
+    elif given.max() < 2:
+        why = f"no rater has two ratings on any {noun}, so an interaction cannot be told from chance"
+    else:
+        return
+    raise InputError(
+        Message(Option("interactions", f"rater:{term.facet}"), f": {why}"),
+        "leave it out; it takes raters who each rate several students on several of them",
+        value=f"rater:{term.facet}",
+        option="interactions",
+    )
+
+
+ONCE = Message(
+    "each piece is read by one rater, so what differs between a student's pieces cannot be told from what raters see "
+    "in them: no piece effect is estimated. Have some pieces read by a second rater; ",
+    Option("halo", "common"),
+    " allows for both together, as a reading effect",
+)
+
+
+def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
+    """Whether pieces differ in the model: wherever they are named and that can be told. Raises where a student has one
+    piece only, and on options that do not go with it."""
+    if ratings.piece is None:
+        return False
+    named = repr(ratings.piece.name)
+    if one_each(ratings):
+        raise InputError(
+            f"every student has one piece of work only (column {named}), so what a piece is like cannot be told from "
+            "what its student can do",
+            Message("leave out ", Option("piece")),
+            value=ratings.piece.name,
+            option="piece",
+        )
+    if read_once(ratings):
+        return False
+    refuse_together(
+        Option("piece", ratings.piece.name),
+        (
+            (Option("method", config.method), config.method != "mml"),
+            (Option("link", config.link), config.link == "log"),
+            (Option("covariance", config.covariance), config.covariance != OBSERVED),
+            (Option("ability", config.ability), config.ability == "smooth"),
+            (Option("known"), ratings.known is not None),
+            (Option("trusted"), config.trusted is not None),
+            (Option("client"), run.client is not None),
+        ),
+    )
+    return True
+
+
+FEWEST, FEWEST_SHARING = 5, 3
+"""Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
+ENOUGH_KNOWN = 60
+"""Known answers that place the truth in a plane with what raters share. `python -m benchmarks.known_answers --data`
+on 65 real judges of 200 answers: with 60 known a fit with a shared dimension ranks them as well as one without, with 30
+it may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    what: str
+    remedy: str
+    option: str
+
+
+def trusted_raters(ratings: Ratings, config: FitConfig) -> Mask:
+    """(raters,)"""
+    return np.asarray(ratings.raters.cast(pl.String).is_in(list(config.trusted or ())).to_numpy())
+
+
+def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether a shared dimension is to be tried; raises where it is asked for and cannot be had."""
+    if config.shared == "no" or (config.shared == "auto" and ratings.known is None and not config.trusted):
+        return False
+    clashes = _clashes(config)
+    if config.shared == "yes":
+        refuse_together(Option("shared", "yes"), clashes)
+    if any(given for _, given in clashes):
+        return False
+    found = _of_ratings(ratings, config)
+    if config.shared == "auto" and not config.trusted and len(ratings.known or ()) < ENOUGH_KNOWN:
+        return False  # what raters share is then as likely to be taken for the truth as the other way round
+    if found is not None and config.shared == "yes":
+        raise OptionError(
+            Message(Option("shared", "yes"), f": {found.what}"),
+            found.remedy,
+            value="yes",
+            option=found.option,
+        )
+    return found is None
+
+
+def _clashes(config: FitConfig) -> list[tuple[Option, bool]]:
+    """What a shared dimension does not go with, each with whether it is given."""
+    return [
+        (Option("method", config.method), config.method != "mml"),
+        (Option("covariance", config.covariance), config.covariance != "observed"),
+        (Option("prior", config.prior), config.prior != "none"),
+        (Option("halo", config.halo), config.halo not in (None, "none")),
+        (Option("ability", config.ability), config.ability not in (None, "normal")),
+        (Option("anchors"), config.anchors is not None),
+        (Option("covariates"), config.covariates is not None),
+        (Option("item_slopes", config.item_slopes), config.item_slopes),
+        (Option("link", config.link), config.link in ("log", "cauchit")),
+    ]
+
+
+def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
+    trusted = trusted_raters(ratings, config)
+    if ratings.known is None and not trusted.any():
+        return Obstacle(
+            "no answer is known and no rater trusted, so nothing tells what raters share from the truth",
+            Message("give ", Option("known"), " or ", Option("trusted")),
+            "known",
+        )
+    if isinstance(ratings, StoredRatings):
+        return Obstacle("packed ratings are not read at once", "read the table itself", "shared")
+    if ratings.n_raters < FEWEST or int((~trusted).sum()) < FEWEST_SHARING:
+        return Obstacle(
+            f"{counted(ratings.n_raters, 'rater')}, {int(trusted.sum())} of them trusted, are too few to tell what "
+            "they share from what each sees",
+            f"it takes {FEWEST} raters, {FEWEST_SHARING} of whom are not trusted",
+            "trusted",
+        )
+    if ratings.known is None:
+        by_trusted = np.zeros(ratings.n_students, dtype=bool)
+        by_trusted[ratings.student[trusted[ratings.rater]]] = True
+        if not by_trusted[ratings.student[~trusted[ratings.rater]]].any():
+            return Obstacle(
+                "the trusted raters and the others share no student",
+                "have some students rated by both",
+                "trusted",
+            )
+    return None
 
 
 def check_together(config: FitConfig) -> None:

@@ -24,7 +24,7 @@ from raterlens.estimation.shared_ratio import ROUGH, judged, settled
 from raterlens.inference.ability_error import ability_errors
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.covariance import covariance as inverted
-from raterlens.inference.covariance_kinds import OBSERVED, covariance_of
+from raterlens.inference.covariance_kinds import OBSERVED, covariance_of, differenced_information
 from raterlens.inference.interaction_spread import (
     item_variance,
     over_interactions,
@@ -32,7 +32,6 @@ from raterlens.inference.interaction_spread import (
     with_marginal,
 )
 from raterlens.inference.measurement import check_measurable, largest_of, measured
-from raterlens.inference.numerical_information import differenced_information
 from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.slope_limits import Reach, slope_limits
@@ -48,16 +47,18 @@ from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
 from raterlens.pipeline.facets_checks import (
+    ONCE,
+    check_interactions,
     check_known,
     check_readings,
     check_scores,
     default_yardstick,
     known_scores,
     model_options,
+    piece_effect,
+    trusted_raters,
+    wants_shared,
 )
-from raterlens.pipeline.interaction_checks import check_interactions
-from raterlens.pipeline.piece_checks import ONCE, piece_effect
-from raterlens.pipeline.shared_checks import trusted_raters, wants_shared
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart

@@ -17,8 +17,7 @@ from raterlens.models.signal_detection import LatentClassModel
 from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
-from raterlens.result.latent_class import latent_class_tables
-from raterlens.result.latent_class_warnings import latent_class_warnings
+from raterlens.result.latent_class import latent_class_tables, latent_class_warnings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

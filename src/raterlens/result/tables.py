@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.types import Array
 from raterlens.engine.piece_engine import PieceEngine
+from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
@@ -15,15 +16,16 @@ from raterlens.inference.halo_interval import halo_estimates
 from raterlens.inference.intervals import RaterEstimates, Standards
 from raterlens.inference.measurement import RATER_COLUMNS
 from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.population_shift import POPULATION, population_of
+from raterlens.models.responses import Predictor
 from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.level_tables import level_table
 from raterlens.ratings.pieces import by_piece
-from raterlens.result.misled_students import misled
 
 NORMAL_95 = 1.959964
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
@@ -304,3 +306,33 @@ def _usual_raters(
             whole = in_full(spread.matrix[block, block]) + own**2 * np.eye(len(design))
             columns[f"{name}_se"] = np.sqrt(np.diag(fit @ whole @ fit.T))
     return columns
+
+
+def misled(found: FacetsEstimate) -> dict[str, Array]:
+    """Each student's place on the dimension that raters share, and how much that raises the mean score, as a share of
+    the highest, that the raters who are not trusted would give it, all of them."""
+    problem, nodes = found.problem, found.nodes
+    assert isinstance(problem, SharedMarginal)
+    assert isinstance(nodes, ProductNodes)
+    model, x = problem.model, found.parameters
+    shared = problem.shared_moments(x, nodes)
+    others = np.flatnonzero(np.append(model.free, False)[model.contexts.rater])
+    predictor, bias = model.predictor(x), model.of_contexts(x)[others]
+    total = np.zeros(len(shared.mean))
+    for context, b in zip(others, bias, strict=True):
+        with_it, without = (
+            _mean_score(problem, predictor, int(context), found.moments.mean, b * z)
+            for z in (shared.mean, np.zeros_like(shared.mean))
+        )
+        total += with_it - without
+    return {"shared": shared.mean, "shared_se": shared.sd, "misled": total / max(1, len(others))}
+
+
+def _mean_score(
+    problem: SharedMarginal, predictor: Predictor, context: int, theta: Array, shift: Array
+) -> Array:
+    """(students,): as a share of the highest."""
+    reach = predictor.slope[context] * theta + shift
+    at = predictor.of_ratings(np.full(len(theta), context), reach, problem.response.lever)
+    chance = np.exp(problem.response.log_prob(at, np.zeros(1))[..., 0])
+    return np.asarray(chance @ np.arange(chance.shape[1]) / (chance.shape[1] - 1))
