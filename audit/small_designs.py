@@ -53,7 +53,6 @@ QUESTIONS: dict[str, Callable[[rl.Fit, Any], object]] = {
     "sensitivity": lambda fit, ratings: fit.sensitivity(ratings),
     "consequences": lambda fit, ratings: fit.consequences(ratings),
     "worth knowing": lambda fit, ratings: fit.worth_knowing(ratings, 3),
-    "shared bias": lambda fit, ratings: fit.check_shared_bias(ratings, trusted=["r0"]),
     "score": lambda fit, ratings: fit.score(ratings),
     "compare": lambda fit, ratings: rl.compare(fit, rl.fit(ratings, model="tfm")).summary(),
     "monitor": lambda fit, ratings: fit.monitor(ratings),
