@@ -17,13 +17,37 @@ from typing import Any
 HERE = Path(__file__).parent
 
 
-def raterlens(path: Path, out: Path, model: str, *, standard_errors: bool = True) -> dict[str, Any]:
+def _table(path: Path, out: Path) -> Any:
     import raterlens as rl
 
-    ratings = rl.read(path, student="student", rater="rater", item="item", score="score")
+    return rl.read(path, student="student", rater="rater", item="item", score="score")
+
+
+def _on_disk(path: Path, out: Path) -> Any:
+    """By parts of 20,000 ratings."""
+    import raterlens as rl
+    from raterlens.ratings.packed_file import open_packed
+    from raterlens.ratings.stored import StoredRatings
+
+    return StoredRatings(open_packed(rl.pack(_table(path, out).table(), out / "x.rlpack")), part=20_000)
+
+
+def _uneven(path: Path, out: Path) -> Any:
+    """An exam with 40 scripts that everybody marks, whatever the file."""
+    from benchmarks.uneven import SEEDED, drawn
+
+    return drawn(SEEDED, 2, 1.5)
+
+
+def raterlens(
+    path: Path, out: Path, model: str, ratings_of: Callable[[Path, Path], Any] = _table, **options: Any
+) -> dict[str, Any]:
+    import raterlens as rl
+
+    ratings = ratings_of(path, out)
 
     def work() -> tuple[Any, ...]:
-        fit = rl.fit(ratings, model=model, standard_errors=standard_errors)
+        fit = rl.fit(ratings, model=model, **options)
         # All three tables, so that nothing is left to be computed after the clock has stopped.
         return fit, fit.raters, fit.items, fit.students
 
@@ -133,6 +157,10 @@ PROGRAMS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {
     "raterlens tfm, no standard errors": lambda path, out: raterlens(path, out, "tfm", standard_errors=False),
     "raterlens gmf": lambda path, out: raterlens(path, out, "gmf"),
     "raterlens gmf, no standard errors": lambda path, out: raterlens(path, out, "gmf", standard_errors=False),
+    "raterlens gmf, halo": lambda path, out: raterlens(path, out, "gmf", halo="common"),
+    "raterlens gmf, on disk": lambda path, out: raterlens(path, out, "gmf", _on_disk),
+    "raterlens gmf, uneven exam": lambda path, out: raterlens(path, out, "gmf", _uneven),
+    "raterlens probit": lambda path, out: raterlens(path, out, "probit"),
     "raterlens hrm": lambda path, out: raterlens(path, out, "hrm"),
     "raterlens dawid-skene": lambda path, out: raterlens(path, out, "dawid-skene"),
     "mirt tfm": mirt_tfm,
