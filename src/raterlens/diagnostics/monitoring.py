@@ -44,8 +44,8 @@ class Monitoring:
             )
         if len(found) > 1:
             found.append(
-                "where one rater drifts, others who share students with it can seem to drift the other way: see to the "
-                "first alarm, and fit again"
+                "A drifting rater can make others who mark the same students appear to drift the opposite way. Resolve "
+                "the first alarm, then fit again"
             )
         return tuple(found)
 

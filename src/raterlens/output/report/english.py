@@ -236,8 +236,9 @@ SEVERITY_LEAD = (
 SEVERITY_CONTOURS = "Capability is constant along each curve."
 LETTERS, LETTER = "Print letters to raters", "Print letter"
 LETTER_NUMBERS = (
-    "Of 100 students of whom the average rater passes 50, so many pass with you. Sharpness says how closely your "
-    "scores follow ability: 1 is a rater without error, 0 no relation. The ranges are those that your ratings support."
+    "Passes of 100: how many of 100 borderline students you would pass; the average rater passes 50. Sharpness says "
+    "how closely your scores follow ability: 1 is a rater without error, 0 no relation. The ranges are those that "
+    "your ratings support."
 )
 UNRANKED = "There are no ranks, since chance explains the differences."
 RATERS_LEAD = "Click a name for details, or a heading to sort."
