@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.ratings.pairings import only_products, pairing_warnings
+from raterlens.ratings.design import only_products, pairing_warnings
 
 _T = np.linspace(-8, 8, 401)
 _WEIGHTS = np.exp(-(_T**2) / 2) / np.exp(-(_T**2) / 2).sum()

@@ -1,7 +1,8 @@
 """The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -22,15 +23,14 @@ from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import known_coding, once_each, table_answers
 from raterlens.reading.levels import Levels, alike, code, code_numbered, code_parts, combine
 from raterlens.reading.masks import count, everywhere, is_everywhere
-from raterlens.reading.proposals.findings import Understanding
+from raterlens.reading.proposals.findings import Finding, Understanding
 from raterlens.reading.proposals.label_spellings import merged
+from raterlens.reading.proposals.role_words import tier
 from raterlens.reading.proposals.score_scales import understood_scale
-from raterlens.reading.proposals.swapped_roles import swapped
 from raterlens.reading.proposals.total_rows import total_rows
 from raterlens.reading.repeated_rows import settle_duplicates
 from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.trusted_column import marked_raters
-from raterlens.reading.value_labels import labelled
 
 ONE_ITEM = "all"
 
@@ -379,3 +379,48 @@ def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
             f"one rater, {shortened(raters[0])}: with no other to compare, capability is relative to itself"
         )
     return notes
+
+
+FEW, MANY = 5, 8
+"""Up to 5 students, and 8 times as many of something else."""
+
+
+def swapped(
+    roles: Roles, students: int, raters: int, items: int, given: Collection[str]
+) -> tuple[list[Finding], list[str]]:
+    """What looks swapped: a question where roles were recognised by weak names, else a note."""
+    for role, columns, number in (("item", roles.item, items), ("rater", roles.rater, raters)):
+        if students > FEW or number < MANY * students or not columns or not roles.student:
+            continue
+        if any(name.startswith("{") for name in (*columns, *roles.student)):
+            continue
+        what = f"{students} students and {number} {role}s"
+        sure = given & {"student", role} if isinstance(given, set) else {"student", role} & set(given)
+        strong = all(tier(name, "student") == 0 for name in roles.student)
+        if sure or strong:
+            return [], [f"{what}: are the student and the {role} column swapped?"]
+        options = (Option("student", columns), Option(role, roles.student))
+        return [Finding(f"{what} look swapped", "read the other way round", options, certain=False)], []
+    return [], []
+
+
+def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:
+    """The rows with words in place of codes, except in the columns of scores; a code without a word stays."""
+    frame, notes = rows.frame, []
+    for name in (*roles.student, *roles.rater, *roles.item, *roles.facets):
+        words = {
+            _plain(code): word.strip() for code, word in table.labels.get(name, {}).items() if word.strip()
+        }
+        if not words:
+            continue
+        times = Counter(words.values())
+        words = {code: word if times[word] == 1 else f"{word} ({code})" for code, word in words.items()}
+        text = frame[name].cast(pl.String)
+        frame = frame.with_columns(text.replace(words).alias(name))
+        shown = listed((f"{code} = {word}" for code, word in words.items()), 3)
+        notes.append(f"column {shortened(name)}: value labels of the file are used ({shown})")
+    return replace(rows, frame=frame, notes=(*rows.notes, *notes))
+
+
+def _plain(code: float | str) -> str:
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)

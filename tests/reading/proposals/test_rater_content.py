@@ -3,7 +3,7 @@
 import polars as pl
 
 from raterlens.reading.formats.lazy_table import table_of
-from raterlens.reading.proposals.rater_content import rater_by_content
+from raterlens.reading.layout import rater_by_content
 from raterlens.reading.proposals.role_detection import Look, Recognised
 
 FRAME = pl.DataFrame(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raterlens.reading.proposals.score_bands import suggested_bands, suggested_cut
+from raterlens.reading.proposals.score_scales import suggested_bands, suggested_cut
 
 
 @given(st.dictionaries(st.integers(0, 1000).map(lambda n: n / 10), st.integers(1, 50), min_size=2))

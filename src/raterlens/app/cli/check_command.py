@@ -97,9 +97,8 @@ def _check(file: str, config: ReadConfig, *, json: bool) -> int:
     """Read a table, and say what was understood, how to fit it, and who can be compared with whom."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
-    from raterlens.ratings.design import examine
+    from raterlens.ratings.design import examine, pairing_warnings
     from raterlens.ratings.linking import examine_links
-    from raterlens.ratings.pairings import pairing_warnings
     from raterlens.reading.reader import checked, proposed
 
     ratings, proposal = proposed(file, config)

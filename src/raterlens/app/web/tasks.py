@@ -28,9 +28,8 @@ from raterlens.pictures.fit_comparison import compared
 from raterlens.pipeline.carry_out import check as check_request
 from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine
+from raterlens.ratings.design import examine, pairing_warnings
 from raterlens.ratings.linking import examine_links
-from raterlens.ratings.pairings import pairing_warnings
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.sheet_choice import ALL_SHEETS
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
