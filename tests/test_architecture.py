@@ -47,7 +47,6 @@ PUBLIC = {
     "raterlens.reading.reader:read",
     "raterlens.judging.judge:judge",
     "raterlens.output.gate:gate",
-    "raterlens.sklearn:RaterCapability.__init__",
 }
 
 FILES = modules()

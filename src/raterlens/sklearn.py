@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,19 @@ except ImportError as missing:
         "raterlens.sklearn needs scikit-learn; install it with: pip install 'raterlens[sklearn]'"
     ) from missing
 
+_COLUMNS = ("cut", "raters", "items")
+_FIRST = ("self", "model", "method", "link")
 _DEFAULT = FitConfig()
+_SIGNATURE = Signature(
+    [
+        Parameter(
+            name,
+            Parameter.POSITIONAL_OR_KEYWORD if name in _FIRST else Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if name == "self" else getattr(_DEFAULT, name, None),
+        )
+        for name in (*_FIRST, *(name for name in FIT_OPTIONS if name not in _FIRST), *_COLUMNS)
+    ]
+)
 
 
 class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,7 +73,7 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Notes
     -----
-    NaN is a rating that was not given; a row without any has the ability that is expected of nobody in particular.
+    NaN is a rating that was not given; a row without ratings gets the population mean.
     Models `hrm` and `dawid-skene` can be fitted, but neither transform nor score.
 
     Examples
@@ -77,39 +90,13 @@ class RaterCapability(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     (300, 1)
     """
 
-    def __init__(
-        self,
-        model: str = _DEFAULT.model,
-        method: str = _DEFAULT.method,
-        link: str | None = _DEFAULT.link,
-        *,
-        scale: str = _DEFAULT.scale,
-        item_slopes: bool = _DEFAULT.item_slopes,
-        covariates: Any = _DEFAULT.covariates,
-        anchors: Any = _DEFAULT.anchors,
-        reference: Any = _DEFAULT.reference,
-        population: Any = _DEFAULT.population,
-        origin: Any = _DEFAULT.origin,
-        prior: str | None = _DEFAULT.prior,
-        allow_reversed: bool = _DEFAULT.allow_reversed,
-        halo: str | None = _DEFAULT.halo,
-        interactions: Any = _DEFAULT.interactions,
-        trusted: Any = _DEFAULT.trusted,
-        shared: bool | str = _DEFAULT.shared,
-        known_slope: float = _DEFAULT.known_slope,
-        ability: str | None = _DEFAULT.ability,
-        starts: int = _DEFAULT.starts,
-        seed: int = _DEFAULT.seed,
-        standard_errors: bool = _DEFAULT.standard_errors,
-        covariance: str = _DEFAULT.covariance,
-        max_iterations: int = _DEFAULT.max_iterations,
-        cut: float | None = None,
-        raters: Sequence[str] | None = None,
-        items: Sequence[str] | None = None,
-    ) -> None:
-        given = locals()
-        for name in (*FIT_OPTIONS, "cut", "raters", "items"):
-            setattr(self, name, given[name])
+    def __init__(self, *given: Any, **named: Any) -> None:
+        bound = _SIGNATURE.bind(self, *given, **named)
+        bound.apply_defaults()
+        for name in (*FIT_OPTIONS, *_COLUMNS):
+            setattr(self, name, bound.arguments[name])
+
+    __init__.__signature__ = _SIGNATURE  # type: ignore[attr-defined]  # where scikit-learn looks for parameters
 
     def fit(self, X: Any, y: Any = None) -> "RaterCapability":
         """Estimate from a matrix, or a dataframe, of scores; `y` has the known answers, NaN where unknown."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from raterlens.base.errors import OptionError
-from raterlens.config.interacting_facets import facets_of, interaction_terms
+from raterlens.config.fit_config import facets_of, interaction_terms
 
 
 @pytest.mark.parametrize(
@@ -29,5 +29,5 @@ def test_terms(given: Any, terms: tuple[str, ...] | None) -> None:
 
 @pytest.mark.parametrize("given", ["item", "item:topic", "rater:", "rater:rater", ("a", "b"), 3, [3]])
 def test_what_is_no_interaction(given: Any) -> None:
-    with pytest.raises(OptionError, match=r"is no interaction of raters with a facet; give"):
+    with pytest.raises(OptionError, match=r"is not a rater interaction; use"):
         interaction_terms(given)

@@ -6,10 +6,11 @@ nowhere else. What depends on the data (does the rater exist?) or on the model (
 where that is known, before any work.
 """
 
-from raterlens.config.anchored import Anchors, EarlierScale
 from raterlens.config.fit_config import (
     FIT_OPTIONS,
+    Anchors,
     CovarianceKind,
+    EarlierScale,
     FitConfig,
     HaloKind,
     LinkName,

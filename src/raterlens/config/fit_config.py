@@ -1,14 +1,12 @@
-"""What is fitted, and how."""
+"""What is fitted, and how: the options of a fit, anchors, and the facets that raters interact with."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, Self, get_args
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, Self
 
-from raterlens.base.errors import OptionError, choose
+from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.config.anchored import Anchors
-from raterlens.config.interacting_facets import interaction_terms
-from raterlens.config.option_checks import check_names, check_number, check_switch, check_whole, given_options
+from raterlens.config.option_fields import check_names, check_options, given_options, option
 
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
@@ -21,68 +19,155 @@ AbilityKind = Literal["normal", "smooth"]
 MOST_STARTS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """What a fit must not estimate.
+
+    Everything is on the scale of the predictor, ``S = slope * theta - severity - difficulty``: a slope is rho times
+    sigma, and a severity is eta minus alpha. `rl.fit(..., anchors=earlier_fit)` takes them from a fit. Where a rater's
+    slope and severity and an item's difficulty are held, they fix the scale of ability, and the mean and standard
+    deviation of the students on it are estimated (`fit.table("population")`); otherwise students are standard normal.
+
+    Parameters
+    ----------
+    raters
+        A rater's (slope, severity); None in place of either leaves it free.
+    items
+        An item's difficulty.
+    item_slopes
+        An item's slope, for a fit with `item_slopes=True`.
+    facets
+        For each further facet, the effects of its levels.
+    thresholds
+        Between ordered scores: one list for the scales `rating scale` and `graded`, or each item's own list for
+        `partial credit`.
+    earlier
+        Of the fit that the anchors come from: its scores, sigma, alpha and population. Anchored levels that the
+        ratings do not have are then passed over.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fit = rl.fit(rl.load_example(), anchors=rl.Anchors(items={"specificity": -1.4, "content": 1.9}))
+    >>> fit.items.filter(item="specificity")["delta"].item()
+    -1.4
+    """
+
+    raters: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    items: Mapping[str, float] = field(default_factory=dict)
+    item_slopes: Mapping[str, float] = field(default_factory=dict)
+    facets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    thresholds: Sequence[float] | Mapping[str, Sequence[float]] | None = None
+    earlier: "EarlierScale | None" = None
+
+    @staticmethod
+    def from_plain(content: Mapping[str, Any]) -> "Anchors":
+        """From what `dataclasses.asdict` and JSON made of it."""
+        known = dict(content)
+        known["raters"] = {label: tuple(pair) for label, pair in content["raters"].items()}
+        if content["earlier"] is not None:
+            earlier = content["earlier"]
+            known["earlier"] = EarlierScale(**earlier | {"scores": tuple(earlier["scores"])})
+        return Anchors(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierScale:
+    """The scale of an earlier fit, which is the default where it anchors another."""
+
+    scores: tuple[int, ...]
+    """The scores that it knows."""
+    sigma: float | None
+    """Slope of its yardstick; None where that is a rater without noise."""
+    alpha: float
+    population: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitConfig:
     """What is fitted, and how; the options of `rl.fit`, which documents them."""
 
-    model: str = "gmf"
-    method: Method = "mml"
-    link: LinkName | None = None
-    """None: the model's own."""
-    scale: Scale = "rating scale"
-    item_slopes: bool = False
-    covariates: Mapping[str, Sequence[Any]] | None = None
+    model: str = option("gmf", "Model.")
+    method: Method = option("mml", "Estimation method.")
+    link: LinkName | None = option(None, "Link function; the model's own by default.")
+    scale: Scale = option("rating scale", "Thresholds of ordered scores.")
+    item_slopes: bool = option(False, "Let items differ in how strongly they reflect ability.")
+    covariates: Mapping[str, Sequence[Any]] | None = option(
+        None,
+        "Table with a 'rater' column and numeric columns that explain severity and discrimination.",
+        file=True,
+    )
     """Columns by name, `rater` among them."""
-    anchors: Anchors | None = None
-    reference: str | float | None = None
+    anchors: Anchors | None = option(
+        None, "Earlier fit (fit.json) whose raters, items and thresholds are held.", file=True
+    )
+    reference: str | float | None = option(
+        None,
+        "Yardstick: max, perfect (no noise), 'max corrected', 'quantile 0.9', a rater, or a slope like 2.0.",
+    )
     """None: the model's own, or that of the fit that anchors it; so too for the next two."""
-    population: str | None = None
-    origin: str | float | None = None
-    prior: Prior | None = "none"
+    population: str | None = option(
+        None, "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'."
+    )
+    origin: str | float | None = option(None, "Zero of severity: average, absolute, or a number.")
+    prior: Prior | None = option(
+        "none",
+        "panel: raters are a sample of raters, which steadies small panels. none: each rater by its own ratings.",
+    )
     """None is "none"."""
-    allow_reversed: bool = False
-    halo: HaloKind | None = None
+    allow_reversed: bool = option(False, "Allow negative slopes: raters who score against ability.")
+    halo: HaloKind | None = option(
+        None,
+        "Halo effect within one rater's scores of one student: none, common (equally strong for all raters) or rater "
+        "(estimated per rater). Default: none, and common where the ratings clearly show it.",
+    )
     """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
-    interactions: str | Sequence[str] | None = None
+    interactions: str | Sequence[str] | None = option(
+        None,
+        "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas.",
+    )
     """Terms such as "rater:item", or ("rater", "item"): raters differ from item to item, or from level to level of a
     further facet."""
-    trusted: str | Sequence[str] | None = None
+    trusted: str | Sequence[str] | None = option(
+        None, "Raters who define ability (a,b), such as human experts among LLM judges."
+    )
     """Raters who define ability; none where left out."""
-    shared: SharedKind = "auto"
+    shared: SharedKind = option(
+        "auto",
+        "With known answers or trusted raters: whether the others may share a bias, a second ability. yes, no or auto "
+        "(where a test finds one).",
+    )
     """Whether the other raters may share a second ability; True and False are "yes" and "no"."""
-    known_slope: float = 6.0
+    known_slope: float = option(
+        6.0,
+        "Slope of known answers; 6 means almost never wrong. Check that 3 and 10 give similar results.",
+        least=0.5,
+        most=20.0,
+    )
     """How strongly a known answer shows ability."""
-    ability: AbilityKind | None = None
+    ability: AbilityKind | None = option(
+        None,
+        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, and "
+        "smooth where the ratings clearly show another shape.",
+    )
     """None: normal, but it is said where the ratings clearly show another shape; the command then fits with that."""
-    starts: int = 20
-    seed: int = 0
-    standard_errors: bool = True
-    covariance: CovarianceKind = "observed"
-    max_iterations: int = 500
+    starts: int = option(
+        20,
+        "Maximum number of starting points (latent-class models, or few ratings).",
+        least=1,
+        most=MOST_STARTS,
+    )
+    seed: int = option(0, "Seed of the random starting points.", least=0)
+    standard_errors: bool = option(True, "Skip standard errors and intervals.")
+    covariance: CovarianceKind = option("observed", "Source of standard errors.")
+    max_iterations: int = option(500, "Iteration limit.", least=1)
 
     def __post_init__(self) -> None:
         if self.prior is None:
             object.__setattr__(self, "prior", "none")
         if isinstance(self.shared, bool):
             object.__setattr__(self, "shared", "yes" if self.shared else "no")
-        for name, options in (
-            ("shared", get_args(SharedKind)),
-            ("method", get_args(Method)),
-            ("scale", get_args(Scale)),
-            ("covariance", get_args(CovarianceKind)),
-            ("prior", get_args(Prior)),
-        ):
-            choose(name, getattr(self, name), options)
-        if self.link is not None:
-            choose("link", self.link, get_args(LinkName))
-        if self.halo is not None:
-            choose("halo", self.halo, get_args(HaloKind))
-        if self.ability is not None:
-            choose("ability", self.ability, get_args(AbilityKind))
-        for name in ("item_slopes", "allow_reversed", "standard_errors"):
-            check_switch(name, getattr(self, name))
-        for name, least, most in (("starts", 1, MOST_STARTS), ("seed", 0, None), ("max_iterations", 1, None)):
-            check_whole(name, getattr(self, name), least, most)
+        check_options(self)
         if self.anchors is not None and not isinstance(self.anchors, Anchors):
             raise OptionError(
                 f"anchors is a {type(self.anchors).__name__}",
@@ -92,7 +177,6 @@ class FitConfig:
             )
         object.__setattr__(self, "interactions", interaction_terms(self.interactions))
         object.__setattr__(self, "trusted", _names("trusted", self.trusted))
-        check_number("known_slope", self.known_slope, 0.5, 20.0)
         object.__setattr__(self, "known_slope", float(self.known_slope))
         if self.population is not None:
             object.__setattr__(self, "population", _population_text(self.population))
@@ -118,7 +202,7 @@ class FitConfig:
         return FitConfig(**known)
 
 
-FIT_OPTIONS = tuple(option.name for option in fields(FitConfig))
+FIT_OPTIONS = tuple(one.name for one in fields(FitConfig))
 
 
 def fit_config(options: Mapping[str, Any]) -> FitConfig:
@@ -127,16 +211,16 @@ def fit_config(options: Mapping[str, Any]) -> FitConfig:
     return FitConfig(**options)
 
 
-def _names(option: str, given: Any) -> tuple[str, ...] | None:
+def _names(name: str, given: Any) -> tuple[str, ...] | None:
     """Raters who are named; None where none is."""
     if given is None or isinstance(given, str):
         return None if given is None else (given,)
     if not isinstance(given, Iterable):
         raise OptionError(
-            Message(Option(option, given)),
-            Message("name the raters, for example ", Option(option, ["Ann", "Bob"])),
+            Message(Option(name, given)),
+            Message("name the raters, for example ", Option(name, ["Ann", "Bob"])),
             value=given,
-            option=option,
+            option=name,
         )
     return tuple(map(str, given)) or None
 
@@ -146,3 +230,47 @@ def _population_text(population: Any) -> str:
     if isinstance(population, tuple | list):
         return " ".join(["normal", *(repr(value) for value in population)])
     return str(getattr(population, "text", population))
+
+
+_RATER = "rater"
+
+
+def interaction_terms(given: Any) -> tuple[str, ...] | None:
+    """Each term as text, in the order given; None where there are none.
+
+    Examples
+    --------
+    >>> interaction_terms([("rater", "item"), "topic:rater"])
+    ('rater:item', 'rater:topic')
+    """
+    if given is None:
+        return None
+    pair = isinstance(given, tuple) and len(given) == 2 and given.count(_RATER) == 1
+    terms = [given] if pair or isinstance(given, str) else given
+    if not isinstance(terms, Iterable) or not all(isinstance(term, str | tuple | list) for term in terms):
+        raise _refused(given)
+    return tuple(dict.fromkeys(f"{_RATER}:{_facet(term)}" for term in terms)) or None
+
+
+def facets_of(terms: Iterable[str] | None) -> tuple[str, ...]:
+    """The facet of each term, `item` or the name of a further one."""
+    return tuple(_facet(term) for term in terms or ())
+
+
+def _facet(term: Any) -> str:
+    """Of a pair with the rater at either end; a facet's name may hold a colon itself."""
+    pairs = [term.split(":", 1), term.rsplit(":", 1)[::-1]] if isinstance(term, str) else [term, term[::-1]]
+    for pair in pairs:
+        match [str(part).strip() for part in pair]:
+            case [rater, facet] if rater == _RATER and facet not in ("", _RATER):
+                return facet
+    raise _refused(term)
+
+
+def _refused(term: Any) -> OptionError:
+    return OptionError(
+        Message(Option("interactions", term), " is not a rater interaction"),
+        Message("use ", Option("interactions", "rater:item"), ", or rater:NAME with the name of a facet"),
+        value=term,
+        option="interactions",
+    )

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, shortened
-from raterlens.config.option_checks import check_names, check_switch, check_text, given_options
+from raterlens.config.option_fields import check_names, check_options, check_text, given_options, option
 from raterlens.score_options import bands_text, map_text, pairs
 
 Columns = str | Sequence[str] | None
@@ -31,43 +31,78 @@ COLUMN_ROLES = ("student", "rater", "item", "score", "items", *BESIDES)
 class ReadConfig:
     """Which columns hold what, and how the file is to be read; the options of `rl.read`, which documents them."""
 
-    student: Columns = None
-    rater: Columns = None
-    item: Columns = None
-    score: str | None = None
-    items: Columns = None
-    facets: Columns = None
-    piece: str | None = None
+    student: Columns = option(None, "Student column; combine several with commas (class,seat).")
+    rater: Columns = option(None, "Rater column; combine several with commas (rater,topic).")
+    item: Columns = option(None, "Item column, for one row per rating.")
+    score: str | None = option(None, "Score column, for one row per rating.")
+    items: Columns = option(None, "Score columns (a,b,c), for one row per rater and piece of work.")
+    facets: Columns = option(
+        None, "Columns of further facets (topic,occasion), each with its own difficulty."
+    )
+    piece: str | None = option(
+        None, "Column that names the piece of work (essay, task) a rating is of, where students have several."
+    )
     """The piece of work that a rating is of, where students have several."""
-    draw: str | None = None
+    draw: str | None = option(
+        None, "Column of a rater's draws (epoch, run, seed): several answers of a judge to the same question."
+    )
     """The draw of a rater: which of several answers to the same question, such as an epoch or a seed."""
-    group: str | None = None
+    group: str | None = option(
+        None, "Column of the group of the row's student, such as the system whose answer it is."
+    )
     """The group of the row's student, such as the system whose answer it is."""
-    known: Any = None
+    known: Any = option(
+        None, "Column of known answers, empty where unknown; or a file with students, items and answers."
+    )
     """The column of known answers, or a table of them: its path, or a dataframe."""
-    known_cut: float | None = None
-    known_map: str | Mapping[str, float | None] | None = None
-    trusted_column: str | None = None
+    known_cut: float | None = option(
+        None, "Lowest passing known answer, where known answers have another scale than scores."
+    )
+    known_map: str | Mapping[str, float | None] | None = option(
+        None, "Scores for words among known answers: right=1,wrong=0."
+    )
+    trusted_column: str | None = option(
+        None, "Column that marks whom you trust: yes or no, the same in all rows of a rater."
+    )
     """Yes or no: whether the row's rater is trusted."""
-    cut: float | None = None
-    bands: str | Sequence[float] | None = None
+    cut: float | None = option(None, "Lowest passing score: turns scores into pass and fail.")
+    bands: str | Sequence[float] | None = option(
+        None, "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3."
+    )
     """Lower ends of all bands but the first, kept as text: "40,60,80"."""
-    map: str | Mapping[str, float | None] | None = None
+    map: str | Mapping[str, float | None] | None = option(
+        None, "Scores for words: good=1,bad=0,absent= (empty means missing). Common words are recognised."
+    )
     """Words and what they are worth, kept as text: "good=1,bad=0,absent="."""
-    table: str | None = None
-    wide: str | None = None
-    markers: str | None = None
+    table: str | None = option(
+        None,
+        "Sheet of a workbook ('*': all that are laid out alike), table of a database, or data frame of "
+        "an R file.",
+        flag=("--table", "--sheet"),
+    )
+    wide: str | None = option(
+        None, "Names of score columns that hold one rater each, as a pattern: '{rater} {item}'."
+    )
+    markers: str | None = option(
+        None, "Names of rater columns and of their score columns: 'Marker {n}:Mark {n}'."
+    )
     """The names of rater columns and of the score columns that belong to them: "Marker {n}:Mark {n}"."""
-    pattern: str | None = None
+    pattern: str | None = option(
+        None, "Regular expression whose first group is the verdict within a text: 'Rating: (\\d+)'."
+    )
     """A regular expression whose first group is the verdict within a text."""
-    best: Best | None = None
+    best: Best | None = option(
+        None, "Which scores are best: high, or low as with ranks, which are then turned round."
+    )
     """Which end of the scores is best, where the file does not say; "low" turns ranks round."""
-    duplicates: Duplicates | None = None
+    duplicates: Duplicates | None = option(
+        None, "Ratings of the same student, rater and item: keep them, take the first, or refuse the file."
+    )
     """What happens to ratings of the same student, rater and item; None asks."""
-    format: str | None = None
-    encoding: str | None = None
+    format: str | None = option(None, "File type (csv, xlsx, ...), if the file name does not tell.")
+    encoding: str | None = option(None, "Encoding of a text file, where it is not recognised.")
     """None: UTF-8, and where that fails, what the bytes suggest."""
-    as_written: bool = False
+    as_written: bool = option(False, "Read the table unchanged: keep totals, spellings and half points.")
 
     def __post_init__(self) -> None:
         for role in (role for role in COLUMN_ROLES if role != "known"):
@@ -83,7 +118,7 @@ class ReadConfig:
         self._normalise_scores()
         for name in ("table", "wide", "markers", "pattern", "format"):
             check_text(name, getattr(self, name))
-        check_switch("as_written", self.as_written)
+        check_options(self)
         if self.wide is not None:
             pattern_fields(self.wide)
         if self.pattern is not None:
@@ -141,7 +176,7 @@ class ReadConfig:
         return given_options(self)
 
 
-READ_OPTIONS = tuple(option.name for option in fields(ReadConfig))
+READ_OPTIONS = tuple(one.name for one in fields(ReadConfig))
 
 
 def pattern_fields(pattern: str) -> list[str]:

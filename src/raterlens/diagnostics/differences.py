@@ -15,7 +15,7 @@ import polars as pl
 from scipy import linalg, special
 
 from raterlens.base.types import Array, Mask
-from raterlens.config.option_checks import check_whole
+from raterlens.config.option_fields import check_whole
 from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
 from raterlens.diagnostics.score_tests import LEVEL, adjusted
 from raterlens.ratings.backend import Backend, as_came

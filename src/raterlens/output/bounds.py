@@ -7,21 +7,27 @@ from math import inf
 from raterlens.base.errors import OptionError
 from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
+from raterlens.config.option_fields import option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
     """The bounds, where None asks nothing, and how and whom they judge; `rl.gate` documents them."""
 
-    min_kappa: float | None = None
-    min_sharpness: float | None = None
-    max_severity: float | None = None
-    min_discrimination: float | None = None
-    max_infit: float | None = None
-    max_outfit: float | None = None
-    min_ratings: int | None = None
-    confident: bool = False
-    raters: str | Sequence[str] | None = None
+    min_kappa: float | None = option(None, "Lowest capability, 0 to 1.")
+    min_sharpness: float | None = option(
+        None, "Lowest sharpness, 0 to 1; it does not depend on who else is in the file."
+    )
+    max_severity: float | None = option(None, "Highest severity or leniency.")
+    min_discrimination: float | None = option(None, "Lowest discrimination, 0 to 1.")
+    max_infit: float | None = option(None, "Highest infit; 1 is expected.")
+    max_outfit: float | None = option(None, "Highest outfit; 1 is expected.")
+    min_ratings: int | None = option(None, "Fewest ratings.")
+    confident: bool = option(
+        False,
+        "Fail only raters whose 95 % interval lies entirely outside a bound; by default the estimate decides.",
+    )
+    raters: str | Sequence[str] | None = option(None, "Judge only these raters (a,b).", flag="--only")
 
     def __post_init__(self) -> None:
         for name, value in self.given().items():
@@ -51,4 +57,4 @@ class Bounds:
 
 SHARES = ("min_kappa", "min_sharpness", "min_discrimination")
 """Bounds of what is at most 1 for the best possible rater."""
-BOUNDS = tuple(option.name for option in fields(Bounds) if option.name.startswith(("min_", "max_")))
+BOUNDS = tuple(one.name for one in fields(Bounds) if one.name.startswith(("min_", "max_")))

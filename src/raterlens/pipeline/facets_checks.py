@@ -12,7 +12,7 @@ from raterlens.base.types import Mask
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
-from raterlens.config.interacting_facets import facets_of
+from raterlens.config.fit_config import facets_of
 from raterlens.engine.cells import readings_in
 from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
 from raterlens.models.build import Options

@@ -1,11 +1,11 @@
 """The options that commands share, as records for cyclopts.
 
 Those of reading, fitting and the gate are the fields of `ReadConfig`, `FitConfig` and `Bounds`: a field added there is
-an option here, and needs a help text in the tables below.
+an option here, with the help text, flag and bounds that the field carries.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -14,7 +14,8 @@ from cyclopts import Group, Parameter
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
-from raterlens.config import CovarianceKind, FitConfig, LinkName, Method, ReadConfig, Scale
+from raterlens.config import FitConfig, ReadConfig
+from raterlens.config.option_fields import choices, takes_several
 from raterlens.models.registry import MODELS
 from raterlens.output.bounds import Bounds
 
@@ -32,97 +33,24 @@ def one_of(names: Sequence[str]) -> str:
     return f"{', '.join(most)} or {last}"
 
 
-READ_HELP = {
-    "student": "Student column; combine several with commas (class,seat).",
-    "rater": "Rater column; combine several with commas (rater,topic).",
-    "item": "Item column, for one row per rating.",
-    "score": "Score column, for one row per rating.",
-    "items": "Score columns (a,b,c), for one row per rater and piece of work.",
-    "facets": "Columns of further facets (topic,occasion), each with its own difficulty.",
-    "piece": "Column that names the piece of work (essay, task) a rating is of, where students have several.",
-    "draw": "Column of a rater's draws (epoch, run, seed): several answers of a judge to the same question.",
-    "group": "Column of the group of the row's student, such as the system whose answer it is.",
-    "known": "Column of known answers, empty where unknown; or a file with students, items and answers.",
-    "known_cut": "Lowest passing known answer, where known answers have another scale than scores.",
-    "known_map": "Scores for words among known answers: right=1,wrong=0.",
-    "trusted_column": "Column that marks whom you trust: yes or no, the same in all rows of a rater.",
-    "cut": "Lowest passing score: turns scores into pass and fail.",
-    "bands": "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3.",
-    "map": "Scores for words: good=1,bad=0,absent= (empty means missing). Common words are recognised.",
-    "table": "Sheet of a workbook ('*': all that are laid out alike), table of a database, or data frame of an R file.",
-    "wide": "Names of score columns that hold one rater each, as a pattern: '{rater} {item}'.",
-    "markers": "Names of rater columns and of their score columns: 'Marker {n}:Mark {n}'.",
-    "pattern": "Regular expression whose first group is the verdict within a text: 'Rating: (\\d+)'.",
-    "best": "Which scores are best: high, or low as with ranks, which are then turned round.",
-    "duplicates": "Ratings of the same student, rater and item: keep them, take the first, or refuse the file.",
-    "format": "File type (csv, xlsx, ...), if the file name does not tell.",
-    "encoding": "Encoding of a text file, where it is not recognised.",
-    "as_written": "Read the table unchanged: keep totals, spellings and half points.",
-}
-
-FIT_HELP = {
-    "model": " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values()),
-    "method": f"Estimation method: {one_of(get_args(Method))}.",
-    "link": f"Link function: {one_of(get_args(LinkName))}; the model's own by default.",
-    "scale": f"Thresholds of ordered scores: {one_of(get_args(Scale))}.",
-    "item_slopes": "Let items differ in how strongly they reflect ability.",
-    "covariates": "Table with a 'rater' column and numeric columns that explain severity and discrimination.",
-    "anchors": "Earlier fit (fit.json) whose raters, items and thresholds are held.",
-    "reference": "Yardstick: max, perfect (no noise), 'max corrected', 'quantile 0.9', a rater, or a slope like 2.0.",
-    "population": "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'.",
-    "origin": "Zero of severity: average, absolute, or a number.",
-    "prior": "panel: raters are a sample of raters, which steadies small panels. none: each rater by its own ratings.",
-    "allow_reversed": "Allow negative slopes: raters who score against ability.",
-    "halo": (
-        "What all scores of a student by a rater share besides ability: none, common (as strong for every rater) or "
-        "rater (each rater's own). Default: none, and common where the ratings clearly show it."
-    ),
-    "interactions": (
-        "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas."
-    ),
-    "trusted": "Raters who define ability (a,b), such as human experts among LLM judges.",
-    "shared": (
-        "With known answers or trusted raters: whether the others may share a bias, a second ability. yes, no or auto "
-        "(where a test finds one)."
-    ),
-    "known_slope": "How strongly a known answer shows ability; 3 and 10 are worth a check.",
-    "ability": (
-        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, and "
-        "smooth where the ratings clearly show another shape."
-    ),
-    "starts": "Starting points to try at most, for models with a true category and where ratings are few.",
-    "seed": "Seed of the random starting points.",
-    "standard_errors": "Skip standard errors and intervals.",
-    "covariance": f"Source of standard errors: {one_of(get_args(CovarianceKind))}.",
-    "max_iterations": "Iteration limit.",
-}
-
-BOUND_HELP = {
-    "min_kappa": "Lowest capability, 0 to 1.",
-    "min_sharpness": "Lowest sharpness, 0 to 1; it does not depend on who else is in the file.",
-    "max_severity": "Highest severity or leniency.",
-    "min_discrimination": "Lowest discrimination, 0 to 1.",
-    "max_infit": "Highest infit; 1 is expected.",
-    "max_outfit": "Highest outfit; 1 is expected.",
-    "min_ratings": "Fewest ratings.",
-    "confident": "Fail only raters whose 95 % interval lies entirely outside a bound; by default the estimate decides.",
-    "raters": "Judge only these raters (a,b).",
-}
-
-FILES = ("anchors", "covariates")
+FILES = tuple(one.name for one in fields(FitConfig) if one.metadata.get("file"))
 """Options of a fit that the command line takes as files."""
-_NAMES = {"table": ("--table", "--sheet"), "raters": "--only"}
-"""Where an option is not called by its name alone."""
 
 
-def _takes_several(option: "Field[Any]") -> bool:
-    return Sequence[str] in get_args(option.type)
+def _help(option: "Field[Any]") -> str:
+    """What the record says, with the values there are to choose from."""
+    if option.name == "model":
+        return " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values())
+    text: str = option.metadata["help"]
+    offered = choices(option.type)
+    named = not offered or all(name in text for name in offered)
+    return text if named else f"{text.removesuffix('.')}: {one_of(offered)}."
 
 
-def _option(option: "Field[Any]", help_text: str) -> tuple[str, Any, Any]:
+def _option(option: "Field[Any]") -> tuple[str, Any, Any]:
     """A field of a configuration as a shell can give it: text, unless it is a number, a switch or a file."""
     kinds = (option.type, *get_args(option.type))
-    shape: dict[str, Any] = {"name": _NAMES[option.name]} if option.name in _NAMES else {}
+    shape: dict[str, Any] = {"name": option.metadata["flag"]} if "flag" in option.metadata else {}
     kind: Any = type(option.default) if isinstance(option.default, str | int) else str | None
     if option.name in FILES:
         kind = Path | None
@@ -135,11 +63,11 @@ def _option(option: "Field[Any]", help_text: str) -> tuple[str, Any, Any]:
         shape |= {"negative": (), "show_default": False}
         if default is True:  # only its opposite changes anything
             default, shape["name"] = False, f"--no-{option.name.replace('_', '-')}"
-    return option.name, Annotated[kind, Parameter(help=help_text, **shape)], field(default=default)
+    return option.name, Annotated[kind, Parameter(help=_help(option), **shape)], field(default=default)
 
 
-def _record(config: type, texts: Mapping[str, str], group: Group) -> Any:
-    options = [_option(option, texts.get(option.name, "")) for option in fields(config)]
+def _record(config: type, group: Group) -> Any:
+    options = [_option(option) for option in fields(config)]
     # With a docstring: Python would make one of all types and defaults, which takes longer than all else here.
     known = {"__doc__": f"The options of {config.__name__}, as a shell gives them."}
     made = make_dataclass(
@@ -154,9 +82,9 @@ if TYPE_CHECKING:
     FitOptions = FitConfig
     BoundOptions = Bounds
 else:
-    ReadOptions = _record(ReadConfig, READ_HELP, _TABLE)
-    FitOptions = _record(FitConfig, FIT_HELP, _MODEL)
-    BoundOptions = _record(Bounds, BOUND_HELP, _GATE)
+    ReadOptions = _record(ReadConfig, _TABLE)
+    FitOptions = _record(FitConfig, _MODEL)
+    BoundOptions = _record(Bounds, _GATE)
 
 
 def read_config(options: ReadOptions) -> ReadConfig:
@@ -183,7 +111,7 @@ def _values(config: type, options: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for option in fields(config):
         value = getattr(options, option.name)
-        if _takes_several(option):
+        if takes_several(option):
             names = several(option.name, value)
             value = names[0] if names and len(names) == 1 else names
         elif isinstance(value, float) and value.is_integer():

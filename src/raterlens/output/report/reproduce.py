@@ -4,20 +4,27 @@ import csv
 import io
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from typing import Any
 
 from raterlens.base.records import dataclass
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
+from raterlens.config.option_fields import takes_several
+from raterlens.output.bounds import Bounds
 
 IMPORT = "import raterlens as rl"
 SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
 """What `rl.read_facets` takes: a control file says the rest itself."""
-SEVERAL = ("student", "rater", "item", "items", "facets", "groups", "raters", "trusted", "interactions")
+_OPTIONS = (*fields(ReadConfig), *fields(FitConfig), *fields(Bounds))
+SEVERAL = ("groups", *(one.name for one in _OPTIONS if takes_several(one)))
 """Options for which the command line takes several names, with commas between them."""
-FLAGS = {"raters": "only", "client": "cluster", "path": "out"}
+FLAGS = {"client": "cluster", "path": "out"} | {
+    one.name: str(one.metadata["flag"]).removeprefix("--")
+    for one in _OPTIONS
+    if isinstance(one.metadata.get("flag"), str)
+}
 """Options that the command line calls otherwise."""
 
 

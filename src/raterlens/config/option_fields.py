@@ -1,14 +1,62 @@
-"""Checks that the records of a request share."""
+"""Options as fields of a record: each carries its help text, flag and bounds, and every surface takes them from it."""
 
-from collections.abc import Iterable
-from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, Field, field, fields
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+def option(default: Any, help_text: str, **how: Any) -> Any:
+    """A field of a record that is an option.
+
+    Parameters
+    ----------
+    default
+        Its default.
+    help_text
+        What the command line says about it.
+    how
+        `flag`: the command line's name or names, where they differ; `file`: the command line takes a path; `least`
+        and `most`: bounds of a number.
+    """
+    return field(default=default, metadata={"help": help_text, **how})
+
+
+def choices(kind: Any) -> tuple[str, ...]:
+    """The values of a `Literal`, also of one that may be None.
+
+    Examples
+    --------
+    >>> choices(Literal["a", "b"] | None), choices(int)
+    (('a', 'b'), ())
+    """
+    kinds = [part for part in (kind, *get_args(kind)) if get_origin(part) is Literal]
+    return get_args(kinds[0]) if kinds else ()
+
+
+def takes_several(one: "Field[Any]") -> bool:
+    """Whether an option takes several names."""
+    return Sequence[str] in get_args(one.type)
+
+
+def check_options(config: "DataclassInstance") -> None:
+    """Refuse values that the type or the bounds of their option exclude."""
+    for one in fields(config):
+        value, how = getattr(config, one.name), one.metadata
+        if offered := choices(one.type):
+            if value is not None or type(None) not in get_args(one.type):
+                choose(one.name, value, offered)
+        elif one.type is bool:
+            check_switch(one.name, value)
+        elif one.type is int:
+            check_whole(one.name, value, how["least"], how.get("most"))
+        elif one.type is float:
+            check_number(one.name, value, how["least"], how["most"])
 
 
 def given_options(config: "DataclassInstance") -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.config.option_checks import check_names, check_switch, check_text, check_whole, given_options
+from raterlens.config.option_fields import check_names, check_switch, check_text, check_whole, given_options
 
 
 def test_what_is_given_differs_from_the_default():
