@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from raterlens.pictures.drift_periods import drift
     from raterlens.pictures.files import save, svg
     from raterlens.pictures.item_information import information
-    from raterlens.pictures.mean_squares import fit_statistics
-    from raterlens.pictures.observed_scores import expected
+    from raterlens.pictures.misfit import expected, fit_statistics
     from raterlens.pictures.rater_network import network
     from raterlens.pictures.severity_change import what_if
     from raterlens.pictures.severity_contours import severity
@@ -23,8 +22,8 @@ _WHERE = {
     "capability": "capability_ranking",
     "curves": "capability_curves",
     "drift": "drift_periods",
-    "expected": "observed_scores",
-    "fit_statistics": "mean_squares",
+    "expected": "misfit",
+    "fit_statistics": "misfit",
     "information": "item_information",
     "network": "rater_network",
     "severity": "severity_contours",

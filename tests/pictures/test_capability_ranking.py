@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.pictures.ranking_data import capability_data
+from raterlens.pictures.ranking import capability_data
 from tests.support.chart_cases import texts, titles, with_raters
 
 

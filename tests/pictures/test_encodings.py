@@ -3,7 +3,7 @@
 import polars as pl
 
 from raterlens.pictures.encodings import line_scales, point_scales
-from raterlens.pictures.palette import light
+from raterlens.pictures.style import light
 
 
 def test_lines_differ_in_colour_and_dash():

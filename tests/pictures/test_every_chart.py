@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from raterlens.pictures.palette import PALETTE
+from raterlens.pictures.style import PALETTE
 from tests.support.chart_cases import DRAWINGS
 
 LATENT_CHARTS = ("capability", "severity", "network")

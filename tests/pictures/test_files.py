@@ -9,7 +9,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from raterlens.pictures.palette import PALETTE, ROLE_OF
+from raterlens.pictures.style import PALETTE, ROLE_OF
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAINTS = ("fill", "stroke")

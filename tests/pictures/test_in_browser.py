@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.pictures.palette import css
+from raterlens.pictures.style import css
 from tests.support.chart_cases import DRAWINGS, Case
 from tests.support.screens import look
 

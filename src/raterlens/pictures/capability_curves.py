@@ -14,8 +14,8 @@ from raterlens.base.text import listed, printable
 from raterlens.base.types import Array
 from raterlens.capability.population import Histogram, Normal
 from raterlens.pictures.encodings import line_scales
-from raterlens.pictures.palette import light
-from raterlens.pictures.rater_marks import measurement_of, not_for, population_of, rater_name
+from raterlens.pictures.ranking import measurement_of, not_for, population_of, rater_name
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
 
 if TYPE_CHECKING:

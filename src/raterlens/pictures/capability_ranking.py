@@ -9,17 +9,18 @@ import polars as pl
 
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.pictures.encodings import kind_scales
-from raterlens.pictures.palette import light
-from raterlens.pictures.ranking_data import (
+from raterlens.pictures.ranking import (
     MOST_ROWS,
+    TOLD,
     axis_title,
     capability_data,
     description,
     domain,
     height_of,
     lowest,
+    with_verdicts,
 )
-from raterlens.pictures.rater_marks import TOLD, with_verdicts
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 
 if TYPE_CHECKING:

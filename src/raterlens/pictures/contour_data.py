@@ -16,7 +16,7 @@ from raterlens.diagnostics.capability_scale import Scale
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.models.registry import is_latent_class
 from raterlens.pictures.label_placement import placed_names, severity_title
-from raterlens.pictures.rater_marks import population_of, rater_rows
+from raterlens.pictures.ranking import population_of, rater_rows
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

@@ -11,8 +11,8 @@ import polars as pl
 
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import counted, number, printable
-from raterlens.pictures.palette import light
-from raterlens.pictures.rater_marks import calibration_of, not_for, rater_name
+from raterlens.pictures.ranking import calibration_of, not_for, rater_name
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, values
 from raterlens.ratings.grouping_columns import time_of
 

@@ -9,8 +9,7 @@ import altair as alt
 import polars as pl
 
 from raterlens.pictures.label_placement import legend_columns
-from raterlens.pictures.palette import light
-from raterlens.pictures.verdict_marks import MARKS
+from raterlens.pictures.style import MARKS, light
 
 ROLES = ("accent", "severe", "extreme", "weak", "lenient", "ink")
 DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6])

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import OptionError, choose
-from raterlens.pictures.palette import PALETTE, ROLE_OF, THEMES, Theme
+from raterlens.pictures.style import PALETTE, ROLE_OF, THEMES, Theme
 
 _SVG = "http://www.w3.org/2000/svg"
 ElementTree.register_namespace("", _SVG)

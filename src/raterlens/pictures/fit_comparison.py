@@ -13,7 +13,7 @@ from raterlens.base.text import counted, distinct, number
 from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.pictures.encodings import point_scales
 from raterlens.pictures.label_placement import placed_names
-from raterlens.pictures.palette import light
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, extent, finished, outlined, values
 
 HEIGHT = 400

@@ -14,8 +14,8 @@ from raterlens.base.text import distinct, number
 from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.pictures.encodings import ROLES, line_scales
-from raterlens.pictures.palette import light
-from raterlens.pictures.rater_marks import calibration_of, not_for
+from raterlens.pictures.ranking import calibration_of, not_for
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
 
 if TYPE_CHECKING:

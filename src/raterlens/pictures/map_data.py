@@ -15,7 +15,7 @@ import polars as pl
 from raterlens.base.text import counted, distinct, number
 from raterlens.base.types import Array
 from raterlens.models.registry import facets_spec
-from raterlens.pictures.rater_marks import calibration_of, not_for
+from raterlens.pictures.ranking import calibration_of, not_for
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

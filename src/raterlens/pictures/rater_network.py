@@ -13,7 +13,7 @@ from raterlens.diagnostics.network import MOST_LINKS, Network
 from raterlens.diagnostics.network import network as laid_out
 from raterlens.pictures.encodings import ROLES
 from raterlens.pictures.label_placement import legend_columns, placed_names
-from raterlens.pictures.palette import light
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import (
     DEFAULT_WIDTH,
     check_width,

@@ -22,8 +22,8 @@ from raterlens.pictures.contour_data import (
     titles,
 )
 from raterlens.pictures.encodings import kind_scales
-from raterlens.pictures.palette import light
-from raterlens.pictures.rater_marks import TOLD, with_verdicts
+from raterlens.pictures.ranking import TOLD, with_verdicts
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 
 if TYPE_CHECKING:

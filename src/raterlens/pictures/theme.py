@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError
-from raterlens.pictures.palette import light
+from raterlens.pictures.style import light
 
 DEFAULT_WIDTH, PHONE_WIDTH = 640, 380
 """In pixels; a phone shows the second without scrolling."""

@@ -18,7 +18,7 @@ from raterlens.pictures.map_data import (
     span_of,
     wright_data,
 )
-from raterlens.pictures.palette import light
+from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, values
 
 if TYPE_CHECKING:

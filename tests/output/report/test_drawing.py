@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from raterlens.output.report.drawing import Axis, Plot, scale
-from raterlens.pictures.verdict_marks import MARKS
+from raterlens.pictures.style import MARKS
 
 
 def plot(outer: float = 400, **options) -> Plot:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from raterlens.output.report.page import content
-from raterlens.pictures.ranking_data import capability_data
+from raterlens.pictures.ranking import capability_data
 from tests.support.chart_cases import with_raters
 from tests.support.report_fits import HOSTILE, MakeFit
 

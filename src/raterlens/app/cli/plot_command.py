@@ -56,7 +56,7 @@ def plot(
     from raterlens import charts
     from raterlens.fitting import load
     from raterlens.pictures.files import check_path
-    from raterlens.pictures.palette import THEMES
+    from raterlens.pictures.style import THEMES
     from raterlens.pictures.theme import DEFAULT_WIDTH, check_width
 
     check_path(drawing.out)

@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from raterlens.base.text import counted, interval, number, sentence
 from raterlens.output.report import english as words
-from raterlens.pictures.palette import css
-from raterlens.pictures.verdict_marks import MARKS
+from raterlens.pictures.style import MARKS, css
 
 FOLDER = Path(__file__).parent / "templates"
 

@@ -8,8 +8,8 @@ from raterlens.output.report import english as words
 from raterlens.output.report.drawing import Plot, scale
 from raterlens.output.report.page_tables import MOST_STUDENTS, shown
 from raterlens.pictures.decision_points import SAFE, UNSAFE, decision_points, description
-from raterlens.pictures.rater_marks import TOLD
-from raterlens.pictures.verdict_marks import MARKS
+from raterlens.pictures.ranking import TOLD
+from raterlens.pictures.style import MARKS
 
 if TYPE_CHECKING:
     from raterlens.grading.decisions import Decisions

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.base.types import Array
 from raterlens.pictures.label_placement import TYPE, legend_columns, text_width
-from raterlens.pictures.verdict_marks import MARKS, Mark
+from raterlens.pictures.style import MARKS, Mark
 
 PADDING, TICK, LABEL, TITLE = 6, 5, TYPE, 12
 """In pixels: around the plot, of a tick, and the sizes of type."""

@@ -12,9 +12,9 @@ from raterlens.output.report import english as words
 from raterlens.output.report.ability_picture import abilities, density
 from raterlens.output.report.drawing import Axis, Plot, cut, scale
 from raterlens.output.report.map_picture import variable_map
-from raterlens.pictures import contour_data, ranking_data
-from raterlens.pictures.rater_marks import TOLD
-from raterlens.pictures.verdict_marks import MARKS, Mark
+from raterlens.pictures import contour_data, ranking
+from raterlens.pictures.ranking import TOLD
+from raterlens.pictures.style import MARKS, Mark
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result
@@ -48,11 +48,11 @@ def frames(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
 
 def _capability(fit: "Result", ranked: bool = True) -> tuple[Markup, ...]:
     """How capable each rater is, the most capable first; by name where an order would be luck."""
-    data = ranking_data.capability_data(fit)
+    data = ranking.capability_data(fit)
     if not ranked:
         data = data.sort("rater").with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
-    draw = _rows if data.height <= ranking_data.MOST_ROWS else _ranked
-    said = ranking_data.description(data)
+    draw = _rows if data.height <= ranking.MOST_ROWS else _ranked
+    said = ranking.description(data)
     return tuple(draw(data, width).svg(said) for width in (WIDE, NARROW))
 
 
@@ -60,10 +60,10 @@ def _rows(data: pl.DataFrame, width: int) -> Plot:
     """A line for each rater."""
     names = [cut(name, 0.34 * width) for name in data["rater"]]
     places = np.arange(data.height) + 0.5
-    low, high = ranking_data.domain(data)
-    x = scale(low, high, ranking_data.axis_title(data), 5 if width < 480 else 10, grid=True)
+    low, high = ranking.domain(data)
+    x = scale(low, high, ranking.axis_title(data), 5 if width < 480 else 10, grid=True)
     y = Axis(data.height, 0.0, labels=list(zip(places.tolist(), names, strict=True)), ticks=False)
-    plot = Plot(width, ranking_data.height_of(data), x, y, _legend(data))
+    plot = Plot(width, ranking.height_of(data), x, y, _legend(data))
     plot.line([CAPABLE] * 2, [0, data.height], "ink", f'{_DASHED} opacity="0.75"')
     rows = data.with_columns(place=pl.Series(places))
     for mark, own in _with_intervals(rows):
@@ -80,8 +80,8 @@ def _ranked(data: pl.DataFrame, width: int) -> Plot:
     count = width / _APART
     in_order = bool((data["kappa"].diff().drop_nulls() <= 0).all())
     x = scale(0.5, n + 0.5, words.AXES["ranked" if in_order else "raters"], count, whole=True)
-    y = scale(*ranking_data.domain(data), ranking_data.axis_title(data), 10, grid=True)
-    plot = Plot(width, ranking_data.COMPACT, x, y, _legend(data))
+    y = scale(*ranking.domain(data), ranking.axis_title(data), 10, grid=True)
+    plot = Plot(width, ranking.COMPACT, x, y, _legend(data))
     plot.line([0.5, n + 0.5], [CAPABLE] * 2, "ink", f'{_DASHED} opacity="0.75"')
     thin, opacity = max(0.6, min(3.0, 0.7 * width / n)), 0.28 if n <= 600 else 0.16
     for mark, own in _with_intervals(data):
@@ -89,7 +89,7 @@ def _ranked(data: pl.DataFrame, width: int) -> Plot:
         plot.segments((own["place"], own["kappa_low"]), (own["place"], own["kappa_high"]), mark.role, look)
     known = data.filter(pl.col("kappa").is_finite())
     plot.marks(known["place"], known["kappa"], known["kind"], _told(known), 0.61 if n <= 300 else 0.41)
-    _name(plot, ranking_data.lowest(known, plot.width), "place", "kappa")
+    _name(plot, ranking.lowest(known, plot.width), "place", "kappa")
     return plot
 
 

@@ -10,7 +10,7 @@ from raterlens.base.text import printable
 from raterlens.output.report import english as words
 from raterlens.output.report.drawing import Axis, Plot, cut, scale
 from raterlens.pictures import map_data
-from raterlens.pictures.rater_marks import TOLD
+from raterlens.pictures.ranking import TOLD
 
 if TYPE_CHECKING:
     from raterlens.result.record import Result

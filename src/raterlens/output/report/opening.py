@@ -11,7 +11,7 @@ from raterlens.diagnostics.earlier_fit import changes
 from raterlens.diagnostics.panel_summary import attention, headline, shared_fault
 from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.output.report import english as words
-from raterlens.pictures.verdict_marks import MARKS
+from raterlens.pictures.style import MARKS
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.consequences import Consequences

@@ -7,7 +7,7 @@ import polars as pl
 
 from raterlens.base.text import sentence
 from raterlens.diagnostics.panel_summary import judged
-from raterlens.pictures.verdict_marks import mark
+from raterlens.pictures.style import mark
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis

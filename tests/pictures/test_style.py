@@ -1,9 +1,8 @@
-"""Colours: seen on their paper by any eye, and known again by their light value."""
+"""Every colour once, by its role, and one mark per kind of verdict."""
 
 import pytest
 
-from raterlens.pictures.palette import MARK_ROLES, PALETTE, ROLE_OF, TEXT_ROLES, THEMES, css
-from raterlens.pictures.verdict_marks import MARKS
+from raterlens.pictures.style import MARK_ROLES, MARKS, PALETTE, ROLE_OF, TEXT_ROLES, THEMES, css, mark
 
 # WCAG 2.2: contrast of text (1.4.3) and of graphics (1.4.11) with what they stand on.
 TEXT, GRAPHICS = 4.5, 3.0
@@ -51,3 +50,10 @@ def test_the_style_sheet_has_every_role_in_light_and_dark():
     for role, colour in PALETTE.items():
         assert f"--{role}: {colour.light}" in light
         assert f"--{role}: {colour.dark}" in dark
+
+
+def test_marks_differ_in_name_and_shape():
+    paths = [m.path for name, m in MARKS.items() if name != "unsure"]  # drawn hollow instead
+    assert len(set(paths)) == len(paths)
+    assert all(name == m.name for name, m in MARKS.items())
+    assert mark("too severe") != mark("too lenient")
