@@ -5,6 +5,7 @@ Raters at a bound are kept apart: those estimated at 0, and the truly best, whos
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,6 @@ from scipy import special, stats
 
 from benchmarks.studies import opening
 from raterlens import capability
-from raterlens.base.records import dataclass
 from raterlens.base.text import number
 from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig

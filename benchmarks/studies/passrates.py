@@ -5,6 +5,7 @@ a person's verdict for the truth, as their authors assume.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -13,7 +14,6 @@ import polars as pl
 from scipy import special
 
 from benchmarks.studies import opening
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.true_pass_rates import pass_rate
 from raterlens.ratings.coded import Ratings

@@ -5,6 +5,7 @@ capability is off, whether raters come out in the right order, and whether 95 % 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -14,7 +15,6 @@ from scipy import stats
 
 from benchmarks.studies import opening
 from raterlens import capability
-from raterlens.base.records import dataclass
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.capability.perfect_rater import sharpness

@@ -3,6 +3,7 @@
 Ratings are drawn from a model, and the same model is fitted by marginal maximum likelihood at three sample sizes.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -10,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
-from raterlens.base.records import dataclass
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.config import FitConfig

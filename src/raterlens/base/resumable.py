@@ -7,13 +7,13 @@ the same rows, whatever the number of workers.
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import OptionError
 from raterlens.base.processes import side_by_side
-from raterlens.base.records import dataclass
 from raterlens.base.threads import one_thread
 
 if TYPE_CHECKING:

@@ -1,9 +1,8 @@
 """How numbers, labels, lists and messages are written for people."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
-
-from raterlens.base.records import dataclass
 
 MISSING = "–"
 QUOTED = 80

@@ -11,13 +11,13 @@ Abilities are θ = (t − m) / s with m the median and s half the distance betwe
 variance would depend on the tails.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 
 LARGEST_SHAPE = (0.5, 0.5)

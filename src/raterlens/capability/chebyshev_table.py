@@ -6,13 +6,13 @@ Averages over shifts of the severity, as over the impressions of readings, are r
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.kernels.library import available
 

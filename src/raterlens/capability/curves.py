@@ -6,12 +6,12 @@ Pass or fail is a link's F and f. Ordered scores 0 .. K − 1 have thresholds τ
 own thresholds each) the curve is their average. With two categories and τ = 0 both are the binary curve.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.density_moments import Grid, many_steep, moments, quadrature

@@ -16,13 +16,13 @@ error is below 1e-13 for every a ≥ 0 and |η| ≤ 50.
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays

@@ -4,12 +4,12 @@ One index for every way of scoring (curve) and every population; uncertainty (ka
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
 from raterlens.capability.curves import Curve, PassCurve, through_log_link

@@ -5,13 +5,13 @@ them without cancellation in either tail.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.base.errors import choose
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)

@@ -8,6 +8,7 @@ a θ + √v u is normal itself, so that a rater with halo is one of slope √(a�
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
@@ -15,7 +16,6 @@ import numpy as np
 from scipy import special
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape

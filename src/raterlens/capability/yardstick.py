@@ -1,13 +1,13 @@
 """The user's yardstick: against which rater, over which students and from which origin capability is measured."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.base.types import Array, Mask
 from raterlens.capability.population import Histogram, Normal, Population, Window

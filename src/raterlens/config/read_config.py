@@ -4,12 +4,11 @@ import codecs
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, Literal, Self, get_args
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, shortened
 from raterlens.config.option_fields import check_names, check_options, check_text, given_options, option
 from raterlens.score_options import bands_text, map_text, pairs

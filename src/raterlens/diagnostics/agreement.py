@@ -6,13 +6,13 @@ scikit-learn, krippendorff, pingouin).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.diagnostics.grouping import Groups, large
 from raterlens.diagnostics.rating_pairs import PairedRatings

@@ -14,13 +14,13 @@ The test takes what the others say for the truth: raters who share a bias confir
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from scipy import special, stats
 
 from raterlens.base.errors import choose
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.ratings.coded import Ratings
 

@@ -6,14 +6,13 @@ trusted alone, unless the fit has a dimension of its own for what they share.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import AVERAGE, CORRECTED, MAX, Measure, slope_of_yardstick
 from raterlens.diagnostics.fit_statistics import rater_fit

@@ -1,13 +1,13 @@
 """How capability follows from the two numbers that a table shows for each rater."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.formulas import hrm

@@ -12,6 +12,7 @@ What a steady trend would gain tells a sudden change from a gradual one.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import large, order_of_two
 from raterlens.diagnostics.interactions import common

@@ -1,14 +1,13 @@
 """Each rater period by period: severity, discrimination and kappa-bar, on the scale of the whole."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ time (abler students, say) is taken out first, as `change.py` does.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.change import in_common, stretches
 from raterlens.diagnostics.residuals import Residuals

@@ -5,10 +5,11 @@ latent class models the true category, 0 or 1, of the student's work on the item
 its context (rater, item, further facets) alone.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.diagnostics.grouping import Groups
 from raterlens.engine.protocol import Nodes

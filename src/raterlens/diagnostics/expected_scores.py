@@ -3,7 +3,7 @@
 A state is what a rating judges: an ability on an item, or in latent class models a true category of an item.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_blocks
 from raterlens.base.types import Array, Indices
 from raterlens.capability.ability_shape import AbilityShape

@@ -9,14 +9,13 @@ v / (v + se²), v the variance between raters beyond that of the errors (DerSimo
 raters for a sample already (`prior="panel"`).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.diagnostics.expected_scores import (
     RaterEffects,

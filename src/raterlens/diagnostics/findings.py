@@ -1,12 +1,11 @@
 """What is known of a panel as a whole, found once for the report, the command line and the files."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from raterlens.base.linear_algebra import suited_to
 from raterlens.base.meanwhile import meanwhile
-from raterlens.base.records import dataclass
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences

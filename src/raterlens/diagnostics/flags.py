@@ -5,14 +5,13 @@ the effect is large enough to matter. What follows from a graver fault is not fl
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import shortened
 from raterlens.base.types import Array
 from raterlens.diagnostics.change import GRADUAL, SUDDEN

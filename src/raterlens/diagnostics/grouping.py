@@ -3,11 +3,12 @@
 Large data go through compiled code (`kernels/counting_sort.py`); a test holds it to the readable code here.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Indices
 from raterlens.kernels.break_even import compiled_code_pays
 

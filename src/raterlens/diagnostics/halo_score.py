@@ -9,13 +9,14 @@ and a student's by what is expected of it over the posterior. The parameters of 
 the scores of students are projected on those of the parameters; what is left tells how large a sum is by chance.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
 from raterlens.base.memo import kept_with
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns

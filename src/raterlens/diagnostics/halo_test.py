@@ -6,14 +6,13 @@ p = P(chi2_1 > x) / 2, and R variances a mixture of chi-squared distributions wi
 By default, and with many ratings, where a second fit takes time, the test is that of the score (`halo_score.py`).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.diagnostics import assumption

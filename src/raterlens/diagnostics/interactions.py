@@ -7,11 +7,12 @@ abilities costs, with residuals taken as linear in ability across a student's po
 the model says (a halo, say), the sampling variance of U seen over students replaces the model's.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import grouped, large
 from raterlens.diagnostics.residuals import Residuals

@@ -1,11 +1,11 @@
 """During the marking: what has changed since an earlier fit, and drift alarms, valid however often one looks."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import counted, shortened
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.drift_alarms import Earlier, drift_alarms

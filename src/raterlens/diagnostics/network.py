@@ -5,6 +5,8 @@ share students; then neighbours are pushed apart until they can be told apart), 
 the largest first. No random numbers; work linear in the links, but for the neighbour searches.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -12,7 +14,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
 from scipy.spatial import cKDTree
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups

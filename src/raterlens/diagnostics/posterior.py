@@ -4,13 +4,13 @@ Large data go through compiled code (`kernels/residual_sweep.py`); a test holds 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import large

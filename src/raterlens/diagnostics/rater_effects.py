@@ -6,12 +6,13 @@ centrality       what middle scores gain over the ends of the scale, in logits (
 halo             correlation of a student's items beyond what ability explains: scores given as a whole
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import large, order_of
 from raterlens.diagnostics.residuals import Residuals

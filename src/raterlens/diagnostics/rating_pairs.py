@@ -1,11 +1,12 @@
 """Every two ratings of the same work, and every two raters with work in common."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import Groups, grouped, large, order_of
 from raterlens.ratings.coded import Ratings

@@ -8,13 +8,12 @@ student has. What a rating is compared with, its probability, comes from the rat
 Students go through in blocks; time and memory are linear in the ratings.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.base.meanwhile import meanwhile
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.ability_expectation import of_abilities

@@ -7,11 +7,12 @@ makes the projection the same for every moment). Students are independent; a rat
 so they are summed first.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.diagnostics.residuals import Residuals
 

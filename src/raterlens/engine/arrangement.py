@@ -1,11 +1,12 @@
 """Students as compiled code goes over them: those with the same ratings once, and in an order that suits the cache."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.kernels.break_even import compiled_code_pays
 

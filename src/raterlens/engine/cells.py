@@ -1,6 +1,7 @@
 """Ratings to the sparse matrices an engine works on. Time and memory are linear in the ratings."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -8,7 +9,6 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.contexts import Contexts

@@ -5,7 +5,7 @@ The same numbers as `numpy_engine.py`, the twin that a test holds it to.
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.base.types import Array
 from raterlens.engine.arrangement import Arrangement, taken

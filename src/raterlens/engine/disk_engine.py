@@ -5,14 +5,13 @@ where there is room, the system keeps them in memory, and an evaluation reads no
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import available_cores
 from raterlens.base.types import Array, Indices
 from raterlens.engine.arrangement import Arrangement, taken

@@ -8,13 +8,13 @@ over posteriors, of whatever is as smooth as the tables, remain sums over the no
 negative.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from math import comb
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 

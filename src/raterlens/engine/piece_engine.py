@@ -11,6 +11,7 @@ to 1; or, where omega is small beside any step, Gauss-Hermite points around each
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
 from raterlens.engine.score_expansion import about_means, mean_variances, rows_of_students

@@ -1,10 +1,9 @@
 """Nodes of two abilities: to an engine just more nodes."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import MOST_NODES, Nodes
 

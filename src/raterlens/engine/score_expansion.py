@@ -6,11 +6,11 @@ would be needed, the nodes themselves are the basis.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes, Weighting
 

@@ -4,11 +4,12 @@ A cell is a distinct pattern: an item and which raters gave which scores, in no 
 twice). Time and memory are linear in the ratings.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.numpy_engine import NumpyEngine
 from raterlens.engine.protocol import Engine

@@ -4,9 +4,10 @@ Shared by the Laplace approximation and hierarchical likelihood, which need no g
 (student, context, score).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.engine.cells import rating_cells

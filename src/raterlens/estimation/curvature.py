@@ -7,10 +7,11 @@ posteriors with the variance that is usual at an ability, as if a student's rati
 with f the expected score, the variance of f is at least that of ability times the square of the mean of f'.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.likelihood.context_curvature import context_curvature

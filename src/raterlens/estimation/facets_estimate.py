@@ -1,10 +1,10 @@
 """An estimation of a facets model: what it is given, and what it ends in."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE

@@ -9,11 +9,11 @@ The printed estimates of the paper come from this procedure; its text also menti
 which they cannot be reproduced. With few ratings per student it is biased (see docs/paper.md): `mml` is the default.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional

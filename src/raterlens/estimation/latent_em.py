@@ -8,11 +8,11 @@ difficulties and sigma are a logistic regression, on which one Newton step is ta
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.engine.student_items import as_known

@@ -1,7 +1,7 @@
 """Fitting a latent class model: the likelihood of a mixture can have several maxima, so from several starts."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import counted
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes, Tables

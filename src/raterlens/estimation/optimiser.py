@@ -1,11 +1,11 @@
 """One optimiser for every method, in coordinates scaled to standard errors, and a record of what it did."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.quasi_newton import News, Point, climb

@@ -10,14 +10,13 @@ Kutner (1996). Where the truth of a piece is known, its ratings count for that c
 prevalence gets half a rating of either kind (Jeffreys's prior of a proportion), so that none is estimated at 0.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 from scipy import sparse, special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.engine.student_items import StudentItems, student_items
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise

@@ -1,9 +1,10 @@
 """Prevalences and error rates at the maximum, with their covariance."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.estimation.prevalence import PrevalenceProblem
 

@@ -7,11 +7,11 @@ an iteration costs one evaluation.
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.likelihood.objective import Value
 

@@ -1,13 +1,12 @@
 """New students by a calibrated panel: everything about raters, items and scores fixed, only abilities asked for."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.memo import kept_with, latest_with
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, listed
 from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link

@@ -6,12 +6,11 @@ from below, so that a smaller one needs no drawing, nor does one that is several
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from scipy import special
-
-from raterlens.base.records import dataclass
 
 LEVEL = 0.05
 REPLICATES = 39

@@ -1,11 +1,11 @@
 """Decisions as a command or a form asks for them: checked before the work, made after it."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.grading.cuts import given_cuts

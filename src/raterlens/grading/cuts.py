@@ -5,13 +5,13 @@ rater over all items. It rises with ability, so each cut on it is a cut on abili
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import average_scores, rater_effects
 from raterlens.models.calibration import Calibration

@@ -1,9 +1,10 @@
 """Who marked what: students by the readings that they have, each distinct pattern once."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Indices
 from raterlens.diagnostics.grouping import grouped
 from raterlens.engine.cells import reading_columns

@@ -1,11 +1,10 @@
 """What other raters would have given: raw grades by sets of raters, those of the exam and others of the panel."""
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
 from raterlens.engine.protocol import Nodes

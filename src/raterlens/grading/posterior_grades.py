@@ -11,11 +11,11 @@ smooth, so it is computed for a few values of v and interpolated.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.methods import sharp_nodes

@@ -1,11 +1,12 @@
 """Covariance of the estimates from their information, with redundant and undetermined directions told apart."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from raterlens.base.linear_algebra import few_waits
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Matrix
 from raterlens.engine.symmetric import mirrored

@@ -1,12 +1,12 @@
 """Which covariance: the choices of `rl.fit(covariance=...)` that are not the observed information itself."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.capability.links import Link

@@ -11,13 +11,12 @@ its likelihood ratio is 0 half of the time where there is nothing (p = P(chi2_1 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate

@@ -9,11 +9,11 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.peak import peaks

@@ -9,11 +9,11 @@ student-items, a fifth of the raters with an error rate estimated at 0, they cov
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from raterlens import capability
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.links import get_link
 from raterlens.capability.perfect_rater import sharpness

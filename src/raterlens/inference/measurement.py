@@ -1,7 +1,7 @@
 """A calibrated panel on a yardstick: what `fit.raters` shows, and what `fit.capability` restates."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,6 @@ from scipy import sparse
 
 from raterlens.base.errors import OptionError
 from raterlens.base.memo import kept_with
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array, Mask
 from raterlens.capability.index import Index

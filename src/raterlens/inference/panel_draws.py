@@ -1,14 +1,13 @@
 """Normal draws of what is known of each rater: slope, severity, yardstick and reading effect, on all cores."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads, one_thread
 from raterlens.base.types import Array
 from raterlens.capability.yardstick import LARGEST_SLOPE

@@ -9,12 +9,11 @@ mean and covariance of this mixture are the estimates and their uncertainty.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate

@@ -6,12 +6,12 @@ slopes and severities is carried. Where intervals reach as far as profile likeli
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure

@@ -8,9 +8,10 @@ follow slopes. A severity given a slope of 10 is as far off as the slope: of suc
 76 to 87 %. So its standard error includes how it moves as the slope leaves the limit.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.facets_estimate import FacetsEstimate

@@ -9,11 +9,12 @@ The others' columns are solved exactly; raters' blocks of inv(W) follow from `lo
 of raters and more, standard errors are within 2 % of the exact ones (`python -m benchmarks.many_raters exact`).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.inference.covariance import SET_ASIDE, UNDETERMINED, Covariance
 from raterlens.models.facets import FacetsModel

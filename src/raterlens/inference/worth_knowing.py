@@ -12,6 +12,7 @@ it biases no estimate.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,6 @@ import polars as pl
 from scipy import special
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import sharp_nodes

@@ -4,10 +4,11 @@ The same numbers as sums, over an essay's members, of those of `Adjacent` of `mo
 its readable twin.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads, spans
 from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded

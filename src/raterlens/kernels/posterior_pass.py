@@ -12,11 +12,11 @@ Posteriors that are too narrow for the nodes can be gone over in between (`Betwe
 """
 
 import ctypes
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads, spans
 from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded

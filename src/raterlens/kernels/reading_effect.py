@@ -10,11 +10,11 @@ readable twin, finds by logarithms of every kind of reading.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads, spans
 from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (

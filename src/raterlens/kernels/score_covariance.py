@@ -5,10 +5,10 @@ few nodes that carry the posterior's mass are so cheap to visit that no expansio
 """
 
 import ctypes
+from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import LANE, padded
 from raterlens.kernels.library import (

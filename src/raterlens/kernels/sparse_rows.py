@@ -1,8 +1,9 @@
 """Sparse matrices as kernels take them."""
 
+from dataclasses import dataclass
+
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import Doubles, Ints, Longs, begin_within, inside, refuse_unless, same
 

@@ -6,13 +6,13 @@ The readable twins are in `engine/cells.py`, `engine/arrangement.py` and `rating
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads, spans
 from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (

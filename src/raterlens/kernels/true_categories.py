@@ -5,9 +5,10 @@ The same sums as `LatentClassMarginal` finds with tables over cells, its readabl
 probability of a student-item's ratings at an ability is a mixture of two numbers, and a student has few of them.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_threads, spans
 from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import padded

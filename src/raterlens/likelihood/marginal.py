@@ -12,7 +12,7 @@ logarithm of an average (over the impression of a reading), its derivatives come
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -20,7 +20,6 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.memo import digest, latest_with
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.cells import essays, rating_cells
 from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of

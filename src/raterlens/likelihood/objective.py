@@ -1,9 +1,9 @@
 """What is maximised: a value with its gradient, and where values are kept."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 

@@ -15,13 +15,12 @@ model's own parameters, and the spreads s and v are all that is to be learnt bes
 with the slopes: the density of slopes that are all alike has no bound as s goes to 0.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy import sparse, special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Matrix
 from raterlens.models.effects import Linear

@@ -4,9 +4,10 @@ Each gets half a rating of the other kind, spread over its contexts and over the
 in the familiar half-count correction of a proportion. Nobody is dropped, everybody is flagged.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.models.facets import FacetsModel

@@ -10,14 +10,13 @@ The parameters are the variances tau^2: by symmetry the likelihood is level at t
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.cells import Kinds, KindsOf, readings
 from raterlens.engine.protocol import CellScores, Nodes, Tables

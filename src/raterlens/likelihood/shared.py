@@ -4,10 +4,11 @@ Nodes of both abilities are just more nodes: a cell's table has its log-probabil
 over all of them, and by Fisher's identity the gradient in a bias is that of the predictor times z.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.cells import rating_cells
 from raterlens.engine.numpy_engine import NumpyEngine

@@ -1,9 +1,10 @@
 """A response averaged over the reading effect: what a single score is like, whatever the impression of its reading."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.population import READINGS
 from raterlens.models.responses import Predictor, Response

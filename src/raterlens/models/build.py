@@ -1,10 +1,10 @@
 """From a model's name and options to a model on the data."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.config import HaloKind

@@ -4,7 +4,7 @@ Enough to restate capability on another yardstick, to score new students, and to
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import polars as pl
 from scipy import sparse
 
 from raterlens.base.errors import choose
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link

@@ -5,10 +5,11 @@ corner there, which a sum over ability nodes turns into steps of its gradient; a
 S, the corner is round and the likelihood smooth enough for the optimiser and for standard errors.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Linked, Predictor, Response

@@ -1,12 +1,12 @@
 """A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
 
 import math
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import in_blocks
 from raterlens.base.types import Array, Indices
 from raterlens.ratings.coded import Codes, Ratings

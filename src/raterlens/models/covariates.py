@@ -1,13 +1,13 @@
 """What is known of raters beforehand, to explain severity and discrimination by."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import listed, shortened
 from raterlens.base.types import Array
 from raterlens.reading.rater_table import read_rater_table

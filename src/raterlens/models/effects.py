@@ -1,12 +1,12 @@
 """How each rater's slope, or severity, comes from parameters: its own, shared, or explained by covariates."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 
 

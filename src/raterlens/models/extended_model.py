@@ -1,12 +1,11 @@
 """A facets model with one more block of parameters at its end, and everything else as it was."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel

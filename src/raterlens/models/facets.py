@@ -9,14 +9,13 @@ follows from this one map and its derivatives.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE

@@ -5,10 +5,10 @@ would tell these from the rater's severity and the level's difficulty (`likeliho
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.models.contexts import Contexts
 

@@ -9,14 +9,13 @@ To an engine these are contexts like the others, which come last. Nobody else se
 thresholds are a block of parameters at the end.
 """
 
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.contexts import Blocks, Contexts

@@ -1,11 +1,10 @@
 """A panel: what was estimated of its raters, whatever the model."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
 

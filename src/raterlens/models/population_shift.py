@@ -8,12 +8,11 @@ those who are not anchored would be judged by students who are not there. With z
 so that everything downstream works with z as it does with theta.
 """
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel

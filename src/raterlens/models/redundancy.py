@@ -5,12 +5,12 @@ slopes against item slopes. Each is a pair of rows: a direction, and a constrain
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.models.facets import FacetsModel
 

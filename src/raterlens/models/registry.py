@@ -1,10 +1,9 @@
 """All models by name. Register one here and every surface offers it."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, get_args
 
-from raterlens.base.records import dataclass
 from raterlens.config import FitConfig, LinkName, Method
 
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ A context has a slope a and K - 1 intercepts e_1 .. e_{K-1} for K score categori
 tabulated over contexts (C) and ability nodes t (Q).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays

@@ -6,12 +6,11 @@ b is 0 for trusted raters and known answers, which fix what theta is. Independen
 only relabel a_r. Of zeta's two directions the one is taken in which most raters follow it.
 """
 
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.contexts import Blocks

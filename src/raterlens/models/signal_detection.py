@@ -16,11 +16,11 @@ into -theta turns sigma into -sigma; a_r >= 0 and sigma >= 0 leave one of these 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.models.contexts import Blocks

@@ -8,10 +8,11 @@ scores of 3 and 4 are impossible rather than rare.
 Thresholds are written as a first one and increments for graded scores, so that their order is a simple bound.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.models.contexts import Contexts
 

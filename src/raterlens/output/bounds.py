@@ -1,11 +1,10 @@
 """What a gate asks of every rater, as one record: `rl.gate` and the command line build the same."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import inf
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import option
 

@@ -5,14 +5,13 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, interval, listed, number, worded
 from raterlens.base.types import Array
 from raterlens.diagnostics.beside_trusted import has_shared_dimension, trusted_raters

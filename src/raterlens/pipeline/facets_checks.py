@@ -1,12 +1,12 @@
 """What a facets model is asked for, checked before any work: which options go together, and with which scores."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError, OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.base.types import Mask
 from raterlens.capability.links import get_link

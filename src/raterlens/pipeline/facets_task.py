@@ -1,6 +1,6 @@
 """A facets model on ratings: estimate, covariance, and what is found."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -8,7 +8,6 @@ import polars as pl
 
 from raterlens.base.errors import OptionError
 from raterlens.base.meanwhile import meanwhile
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Mask
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig

@@ -1,9 +1,10 @@
 """A latent class model (hierarchical raters, Dawid-Skene) on ratings: estimate, covariance, and what is found."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick

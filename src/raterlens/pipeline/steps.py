@@ -1,6 +1,7 @@
 """The steps that every family of models goes through, and what passes between them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -8,7 +9,6 @@ import polars as pl
 
 from raterlens.base.dask_cluster import check_client
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.capability.yardstick import Yardstick
 from raterlens.estimation.optimiser import OnProgress, Optimiser

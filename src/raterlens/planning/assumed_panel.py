@@ -1,5 +1,6 @@
 """The raters and items that a plan reckons with: an earlier fit's, or stated spreads."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.random import default_rng
 from scipy import special
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 

@@ -11,12 +11,12 @@ and so is T given W: quadrature over both. Students with the same raters are rec
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices
 from raterlens.engine.protocol import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel

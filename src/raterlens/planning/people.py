@@ -1,6 +1,7 @@
 """Students, raters and forbidden pairs of a plan, from numbers, labels or tables."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import listed, shortened
 from raterlens.base.types import Array, Indices
 from raterlens.reading.rater_table import read_rater_table

@@ -1,10 +1,11 @@
 """From the expected information of a design to the standard errors that raters and students can expect."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from scipy import linalg
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array, Indices, Mask
 from raterlens.capability.yardstick import PERFECT, Reference, Yardstick
 from raterlens.inference.covariance import covariance, in_full

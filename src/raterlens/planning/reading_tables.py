@@ -1,8 +1,9 @@
 """What one reading (a rater marks all items of a student) says at each ability, for every rater of a panel."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.engine.protocol import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel

@@ -1,10 +1,11 @@
 """Who is linked to whom: connectivity, extreme levels, thin spots. Pure functions of `Ratings`."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import counted, listed, shortened
 from raterlens.base.types import Mask
 from raterlens.kernels.break_even import compiled_code_pays

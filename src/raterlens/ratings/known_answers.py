@@ -1,11 +1,10 @@
 """Known answers: what is right for a student and an item, whoever rated them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.types import Indices
 
 Codes = NDArray[np.int32]

@@ -1,13 +1,13 @@
 """The design looked at more closely: how to connect what is apart, what hangs by a thread, what is confounded, and
 how many ratings a rater would need. Before any fit; `design.examine` has the plain counts."""
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import counted, listed, shortened
 from raterlens.base.types import Indices
 from raterlens.ratings.coded import Ratings

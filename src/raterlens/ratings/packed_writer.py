@@ -1,6 +1,7 @@
 """Coded ratings, in chunks of any order, to a file sorted by student."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.long_columns import distinct_counts
 from raterlens.ratings.packed_file import AnyArray, forget, narrow, writing

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_blocks
 from raterlens.base.types import Mask

@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.reading.patterns import likely_pattern

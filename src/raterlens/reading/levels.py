@@ -1,13 +1,13 @@
 """Labels to codes: each label's place among the sorted labels, in time and memory linear in the rows."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import counted, listed, shortened
 from raterlens.base.threads import BLOCK
 from raterlens.base.types import Indices

@@ -5,7 +5,7 @@ put into their students' places chunk by chunk.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -16,7 +16,6 @@ from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 from raterlens.config.keyword_types import ReadOptions

@@ -1,6 +1,7 @@
 """Several ratings of a student by the same rater on the same item: draws, repeats on purpose, or mistakes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
 from raterlens.base.types import Mask

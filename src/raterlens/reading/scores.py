@@ -1,7 +1,7 @@
 """A column of scores to whole numbers: as they stand, by what words are worth, in bands, or by a cut."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
@@ -9,7 +9,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, shortened
 from raterlens.base.threads import in_threads
 from raterlens.reading.proposals.score_words import VERDICTS, is_missing

@@ -1,12 +1,12 @@
 """Whole numbers of a small range to codes, by a table of all between the lowest and the highest."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes

@@ -1,5 +1,6 @@
 """Who rates whom on which item. A new design is a function that returns a `Plan`."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -9,7 +10,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import shortened
 from raterlens.reading.levels import Levels, code
 

@@ -1,6 +1,7 @@
 """True values of a simulation: checked, drawn where they are not given, and centred as a fit reports them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
@@ -8,7 +9,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, shortened
 from raterlens.base.types import Array
 from raterlens.capability.links import get_link

@@ -1,13 +1,13 @@
 """Ratings from a model and a design: who rates whom, the true values, and a draw for every rating."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import shortened
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import Plan, crossed, linked, written

@@ -1,11 +1,10 @@
 """The truth behind simulated ratings, as a fit reports it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from raterlens import capability
-from raterlens.base.records import dataclass
 from raterlens.base.types import Array
 from raterlens.capability.curves import curve_of
 from raterlens.capability.links import get_link

@@ -8,7 +8,7 @@ uninterrupted one write the same bytes, whatever the number of workers.
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ import polars as pl
 
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import choose
-from raterlens.base.records import dataclass
 from raterlens.base.resumable import OnDone, Parts, Workers, work_through
 from raterlens.studies.catalogue import STUDIES, module_of
 from raterlens.version import __version__

@@ -7,6 +7,7 @@ each printed one.
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -15,7 +16,6 @@ import polars as pl
 from scipy import special
 
 from raterlens import capability
-from raterlens.base.records import dataclass
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method

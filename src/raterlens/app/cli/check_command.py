@@ -1,5 +1,6 @@
 """`raterlens check`: the data and the design; with a bound, every rater."""
 
+from dataclasses import dataclass
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -24,7 +25,6 @@ from raterlens.app.cli.options import (
 from raterlens.app.cli.progress import watching
 from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 from raterlens.output.bounds import Bounds

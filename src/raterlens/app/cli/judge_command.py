@@ -1,6 +1,6 @@
 """`raterlens judge`: which judges can be trusted, on the scale of known answers or people."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +25,6 @@ from raterlens.app.cli.options import (
 from raterlens.app.cli.progress import watching
 from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.output.report.reproduce import Request
 

@@ -1,5 +1,6 @@
 """`raterlens plan`: a design before the marking begins, its expected standard errors, and who marks what."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +8,6 @@ from cyclopts import Group, Parameter
 
 from raterlens.app.cli.options import one_of
 from raterlens.app.cli.standard_output import print_json
-from raterlens.base.records import dataclass
 from raterlens.base.text import counted
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`raterlens plot`: one chart of a saved fit, to a file."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +8,6 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, ReadOptions, read_config, several
 from raterlens.base.errors import InputError, OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.pictures.chart_names import CHARTS, Needs
 

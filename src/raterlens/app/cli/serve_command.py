@@ -1,13 +1,12 @@
 """`raterlens serve`: options checked, then the web app started."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 
 NEEDED = ("starlette", "uvicorn", "python_multipart")

@@ -1,5 +1,6 @@
 """`raterlens simulate`: a file of ratings drawn from a model, and one of the truth that they were drawn from."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
@@ -9,7 +10,6 @@ from raterlens.app.cli.convert_command import Kind, Target, kind_of, write_ratin
 from raterlens.app.cli.options import one_of
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import LinkName
 from raterlens.models.registry import MODELS

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,6 @@ from cyclopts import Parameter
 
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted
 from raterlens.output.folder import check_folder
 from raterlens.studies.catalogue import FIGURES, STUDIES

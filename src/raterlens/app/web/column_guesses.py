@@ -1,11 +1,10 @@
 """What each column of a table may be, and what is to be asked, by the reader's own understanding."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from raterlens.app.web.option_labels import label
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import sentence, worded
 from raterlens.config import ROW, ReadConfig
 from raterlens.reading.formats.file_formats import open_table

@@ -1,9 +1,8 @@
 """A server's limits, in one record."""
 
 import os
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from raterlens.base.records import dataclass
 from raterlens.base.threads import available_cores
 
 MEGABYTE = 1_000_000

@@ -2,6 +2,7 @@
 
 import re
 from asyncio import wait_for
+from dataclasses import dataclass
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 from pathlib import Path
@@ -13,7 +14,6 @@ from starlette.requests import Request
 
 from raterlens.app.web.refusals import RefusedError
 from raterlens.app.web.settings import MEGABYTE, Settings
-from raterlens.base.records import dataclass
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

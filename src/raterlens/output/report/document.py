@@ -1,10 +1,9 @@
 """What makes a report a document: its title and date, the fit before it, and cautions from elsewhere."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from raterlens.base.records import dataclass
 from raterlens.output.report import english as words
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ import csv
 import io
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import takes_several

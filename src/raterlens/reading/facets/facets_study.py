@@ -1,11 +1,10 @@
 """A whole control file: the ratings, and what it holds at given values."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, listed
 from raterlens.config import Anchors, Columns, ReadConfig
 from raterlens.ratings.coded import Ratings

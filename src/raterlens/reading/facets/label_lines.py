@@ -2,9 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import shortened
 from raterlens.reading.facets.syntax import END, MOST, Line, fields, span
 

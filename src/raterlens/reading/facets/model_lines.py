@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import takewhile
 
-from raterlens.base.records import dataclass
 from raterlens.base.text import shortened
 from raterlens.reading.facets.syntax import END, Line, fields, span
 

@@ -1,13 +1,12 @@
 """What every export of a tool becomes: rows of student, rater, item and score, with a word about the tool."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import listed
 from raterlens.reading.formats.lazy_table import Table, rows_of, series_of
 from raterlens.reading.proposals.findings import Finding

@@ -8,6 +8,7 @@ zipfile does not know before 3.14.
 import json
 import struct
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -15,7 +16,6 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import polars as pl
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.lazy_table import Table, rows_of, suffix_of

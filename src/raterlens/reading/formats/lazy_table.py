@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError, choose
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option, listed
 from raterlens.base.types import Mask
 from raterlens.config import ReadConfig

@@ -1,10 +1,10 @@
 """What a file is by its first bytes, whatever its name says."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.lazy_table import Table

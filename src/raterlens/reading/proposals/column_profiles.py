@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
-from raterlens.base.records import dataclass
 from raterlens.reading.formats.lazy_table import Table
 from raterlens.reading.proposals.score_words import is_missing, is_score_word
 from raterlens.reading.scores import stripped

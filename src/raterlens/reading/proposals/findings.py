@@ -1,10 +1,10 @@
 """What was seen in a file, what is done about it, and the request that says the same in so many words."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from raterlens.base.errors import InputError
-from raterlens.base.records import dataclass
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 

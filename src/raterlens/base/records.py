@@ -1,5 +1,0 @@
-"""Python's own dataclass."""
-
-from dataclasses import dataclass
-
-__all__ = ["dataclass"]
