@@ -63,7 +63,7 @@ SET_ASIDE = {
     "block = max(_BLOCK, cells**2 // rows)": "the same",
     "ratio = np.clip(sd * steepest / np.pi": "more terms of a series than it needs",
     "np.broadcast_to(x, rectangle).reshape(len(places.a), -1)": "any negative number stands for what is left",
-    "halo_information(problem, parameters, found.nodes)) + constraints": "the size of a determinant, not its sign",
+    "problem.information(parameters, found.nodes)) + constraints": "the size of a determinant, not its sign",
     "normal = _normal(on.joint.shape[1])": "the matrices are square",
     "for place, known in self._known:": "what is kept is what would be found again",
 }

@@ -15,6 +15,7 @@ NEAR = {
     "engine": ("tests/engine", "tests/estimation/test_latent_estimate.py"),
     "capability": ("tests/capability", "tests/diagnostics/test_verdicts.py"),
     "inference": ("tests/inference",),
+    "likelihood": ("tests/likelihood",),
 }
 LONG = (
     "test_coverage_in_a_normal_world",

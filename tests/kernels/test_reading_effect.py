@@ -8,7 +8,8 @@ from raterlens.kernels.reading_effect import SetsOfItems
 from tests.support.halo_problems import KINDS, NODES, problem_of
 
 
-def found(problem, x, *, compiled):
+def found(kind, *, compiled):
+    _, problem, x = problem_of(*kind)
     problem.compiled = compiled
     averaged = problem.averaged(x, NODES)
     assert (averaged.products is not None) == compiled
@@ -17,9 +18,8 @@ def found(problem, x, *, compiled):
 
 @pytest.mark.parametrize("kind", KINDS[:2])
 def test_twins(kind):
-    _, problem, x = problem_of(*kind)
-    logs, by_logs = found(problem, x, compiled=False)
-    products, by_products = found(problem, x, compiled=True)
+    logs, by_logs = found(kind, compiled=False)
+    products, by_products = found(kind, compiled=True)
     np.testing.assert_allclose(products.table, logs.table, rtol=1e-12, atol=1e-12)
     assert by_products.loglik == pytest.approx(by_logs.loglik, rel=1e-13)
     for name in ("d_slope", "d_intercepts", "d_halo", "counts"):

@@ -35,6 +35,11 @@ def make(command: str) -> None:
     elif name == "ratings/":
         Path(name).mkdir()
         FRAME.write_parquet("ratings/part.parquet")
+    elif "*" in name:
+        Path(name).parent.mkdir()
+        for each in ("a", "b"):
+            own = FRAME.with_columns(student=pl.lit(each) + pl.col("student"))
+            own.write_ndjson(Path(name).with_name(f"{each}.jsonl"))
     else:
         kinds = {"RData": "rda", "gz": "csv.gz", "db": "sqlite"}
         suffix = name.rpartition(".")[2]

@@ -54,8 +54,8 @@ class StudentDecisions(Estimates):
         >>> import raterlens as rl
         >>> ratings = rl.load_example()
         >>> found = rl.fit(ratings).decisions(ratings, cut=0.5)
-        >>> found.students.columns[4:9]
-        ['raw', 'raw_grade', 'fair', 'fair_se', 'grade']
+        >>> found.students.columns[4:10]
+        ['raw', 'raw_grade', 'fair', 'fair_se', 'would_change', 'grade']
         >>> found.students.filter(student="S001").select("raw", "grade", "safe").row(0)
         (0.45, 'fail', False)
         """

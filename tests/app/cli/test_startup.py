@@ -31,7 +31,7 @@ FOR_OTHER_FILES = (
     "raterlens.reading.facets",
     "raterlens.output.excel",
 )
-FOR_OTHER_MODELS = ("raterlens.pipeline.latent_class_task", "raterlens.estimation.conditional")
+FOR_OTHER_MODELS = ("raterlens.pipeline.latent_class_task",)
 
 
 @pytest.mark.parametrize("command", ["fit", "fit --out", "check"])
