@@ -66,3 +66,8 @@ def test_parts_are_whole_students_of_about_that_size(size):
     assert (np.diff(edges) > 0).all()
     # Never more than one student beyond the size.
     assert np.diff(offsets[edges]).max() <= size + 6
+
+
+def test_packed_ratings_have_no_draws_and_no_groups(tmp_path):
+    stored = StoredRatings(open_packed(rl.pack(table(), tmp_path / "r.rlpack")))
+    assert (stored.draw, stored.group, stored.student_groups) == (None, None, None)

@@ -35,7 +35,9 @@ def test_what_was_settled_when_packing_is_refused_afterwards(
 
 
 @pytest.mark.parametrize(
-    "option", ["--piece", "--known", "--trusted-column", "--draw", "--group"], ids=lambda option: option[2:]
+    "option",
+    ["--piece", "--known", "--trusted-column", "--draw", "--population-by"],
+    ids=lambda option: option[2:],
 )
 def test_packing_says_what_packed_files_do_not_hold(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

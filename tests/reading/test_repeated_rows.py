@@ -79,11 +79,61 @@ def test_repeats_that_an_occasion_tells_apart_are_meant(column, tmp_path):
     assert read(tmp_path / "r.csv").n_ratings == 62
 
 
-def test_many_repeats_are_repeated_ratings(tmp_path):
+def test_even_repeats_are_draws_in_the_order_of_the_rows(tmp_path):
     pl.concat([many()] * 3).write_csv(tmp_path / "r.csv")
     ratings = read(tmp_path / "r.csv")
     assert ratings.n_ratings == 180
+    assert any("read as draws" in note for note in ratings.notes)
+    assert ratings.table()["draw"].to_list() == [1] * 60 + [2] * 60 + [3] * 60
+
+
+def test_repeats_of_one_rater_alone_are_draws():
+    ann = many().filter(rater="Ann")
+    ratings = read(pl.concat([many(), ann, ann]))
+    per_rater = ratings.table().group_by("rater").agg(pl.col("draw").max()).sort("rater")
+    assert per_rater["draw"].to_list() == [3, 1]
+
+
+@pytest.mark.parametrize("told", [{}, {"topic": ["A", "B"]}, {"script": ["A", "B"]}])
+def test_other_work_of_the_same_student_is_no_draw(told):
+    """Repeats that are uneven, or that a topic or a piece of work which several raters saw tells apart."""
+    some = many() if told else many()[:20]
+    once, again = ({name: pl.lit(values[which]) for name, values in told.items()} for which in (0, 1))
+    table = pl.concat([many().with_columns(**once), some.with_columns(**again)])
+    ratings = read(table, student="student")
+    assert ratings.draw is None
     assert any("kept as repeated ratings" in note for note in ratings.notes)
+
+
+def test_the_text_of_a_judge_does_not_make_its_draws_pieces_of_work():
+    table = pl.concat([many().with_columns(draft=pl.lit(k)) for k in range(3)])
+    texts = [f"verdict {n}" for n in range(table.height)]
+    ratings = read(table.drop("draft").with_columns(response=pl.Series(texts)), student="student")
+    assert ratings.draw is not None
+
+
+def test_a_column_of_draws_is_carried_and_no_facet():
+    table = pl.concat([many().with_columns(epoch=pl.lit(k)) for k in (1, 2)])
+    for ratings in (read(table), read(table.rename({"epoch": "e"}), draw="e")):
+        assert ratings.facets == ()
+        assert ratings.draw is not None
+        assert ratings.draw.labels.to_list() == [1, 2]
+        assert ratings.subset(slice(0, 60)).draw.labels.to_list() == [1]
+
+
+def test_groups_are_one_per_student_and_carried_by_student():
+    table = many(4).with_columns(school=pl.Series([10, 10, 20, 20, 10, 10, 30, 30]))
+    ratings = read(table, group="school")
+    assert ratings.facets == ()
+    assert ratings.group.labels.to_list() == [10, 20, 30]
+    assert ratings.student_groups.tolist() == [0, 1, 0, 2]
+    assert ratings.subset(ratings.student > 0).student_groups.tolist() == [1, 0, 2]
+    torn = table.with_columns(school=pl.Series([10, 10, 20, 30, 10, 10, 30, 30]))
+    with pytest.raises(
+        InputError, match="student 's01' is in group 20 at row 3, but in 30 at row 4"
+    ) as caught:
+        read(torn, group="school")
+    assert caught.value.option == "group"
 
 
 def test_rows_without_a_label_or_a_score_are_no_repeats():

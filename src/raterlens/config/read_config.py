@@ -47,9 +47,11 @@ class ReadConfig:
     )
     """The draw of a rater: which of several answers to the same question, such as an epoch or a seed."""
     group: str | None = option(
-        None, "Column of the group of the row's student, such as the system whose answer it is."
+        None,
+        "Column of groups that students belong to (school, system), one per student.",
+        flag="--population-by",
     )
-    """The group of the row's student, such as the system whose answer it is."""
+    """The group that the row's student belongs to, the same in all rows of a student."""
     known: Any = option(
         None, "Column of known answers, empty where unknown; or a file with students, items and answers."
     )

@@ -54,6 +54,11 @@ class Ratings:
 
     Levels are sorted, so the order of the rows never changes a result. A (student, rater, item) may
     occur more than once: repeated ratings are data.
+
+    Columns beside these are `Facet`s: a code per rating into labels of their own. `facets` are part of the model;
+    `piece`, `draw` and `group` say more about a rating or its student. `draw` numbers a rater's answers to the same
+    question (student, item and facets), from the column that the table has for it or, where plain repeats are many, in
+    the order of the rows. `group` is the same for all ratings of a student: `student_groups` has it by student.
     """
 
     student: Codes
@@ -75,7 +80,8 @@ class Ratings:
     draw: Facet | None = None
     """Which of a rater's answers to the same question a rating is, where the table says so."""
     group: Facet | None = None
-    """The group that the rated student belongs to, such as a system whose answers are rated."""
+    """The group that the rated student belongs to, such as a school; one per student. Labels are numbers where the
+    column holds numbers."""
     trusted: tuple[str, ...] = ()
     """Raters whom the table marks as trusted."""
     score_step: float = 1.0
@@ -101,6 +107,15 @@ class Ratings:
         """Columns besides student, rater and item."""
         aside = (self.piece, self.draw, self.group)
         return (*self.facets, *(facet for facet in aside if facet is not None))
+
+    @property
+    def student_groups(self) -> Codes | None:
+        """(students,): the code of each student's group; None without groups."""
+        if self.group is None:
+            return None
+        codes = np.zeros(self.n_students, dtype=np.int32)
+        codes[self.student] = self.group.codes
+        return codes
 
     def parts(self) -> "Iterator[Ratings]":
         """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that

@@ -1,11 +1,25 @@
 """Ratings that occur again (the same student, rater and item), and the readings that ratings are of."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.types import Indices
+from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.long_columns import run_starts
+
+DRAW = "draw"
+
+
+def with_draws(ratings: Ratings) -> Ratings:
+    """Number ratings of the same student, rater, item and facets from 1, in the order of the rows, as draws."""
+    again = occurrence(ratings.student, ratings.context_codes(), np.zeros_like(ratings.item))
+    if again is None:
+        return ratings
+    labels = pl.Series(DRAW, np.arange(1, int(again.max()) + 2))
+    return replace(ratings, draw=Facet(DRAW, again.astype(np.int32), labels))
 
 
 def occurrence(

@@ -67,6 +67,16 @@ class StoredRatings(Ratings):
         return None
 
     @property
+    def draw(self) -> None:
+        """Packed files do not number draws."""
+        return None
+
+    @property
+    def group(self) -> None:
+        """Packed files hold no groups of students."""
+        return None
+
+    @property
     def trusted(self) -> tuple[str, ...]:
         """Packed files mark nobody."""
         return ()

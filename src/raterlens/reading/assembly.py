@@ -17,6 +17,7 @@ from raterlens.base.types import Mask
 from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Codes, Facet, Ratings
 from raterlens.ratings.known_answers import KnownAnswers, renumbered
+from raterlens.ratings.repeats import with_draws
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import known_coding, once_each, table_answers
@@ -27,7 +28,7 @@ from raterlens.reading.proposals.label_spellings import merged
 from raterlens.reading.proposals.role_words import tier
 from raterlens.reading.proposals.score_scales import understood_scale
 from raterlens.reading.proposals.total_rows import total_rows
-from raterlens.reading.repeated_rows import settle_duplicates
+from raterlens.reading.repeated_rows import DRAWS, settle_duplicates
 from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.trusted_column import marked_raters
 
@@ -69,6 +70,10 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
     ]
     ratings = _ratings(table, labels, scores, kept, notes)
+    if any(finding.done == DRAWS for finding in understanding.findings[told:]):
+        ratings = with_draws(ratings)
+    if "group" in roles.aside:
+        check_groups(labels.students, labels.facets[roles.aside["group"]], of_use, rows.place)
     if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config)) is not None:
         said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
@@ -378,6 +383,30 @@ def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
             f"one rater, {shortened(raters[0])}: with no other to compare, capability is relative to itself"
         )
     return notes
+
+
+def check_groups(students: Levels, groups: Levels, kept: Mask, place: Callable[[int], str]) -> None:
+    """Raise where a student is in two groups."""
+    rows = np.flatnonzero(kept)
+    student, group = students.codes[rows], groups.codes[rows]
+    first = np.zeros(len(students.labels), dtype=np.int32)
+    first[student[::-1]] = group[::-1]
+    other = np.flatnonzero(first[student] != group)
+    if not len(other):
+        return
+    row = int(other[0])
+    before = int(np.flatnonzero(student == student[row])[0])
+    who = shortened(students.labels[int(student[row])])
+    there, here = (shortened(groups.labels[int(group[at])]) for at in (before, row))
+    raise InputError(
+        f"student {who} is in group {there} at {place(int(rows[before]))}, but in {here} at {place(int(rows[row]))}",
+        Message(
+            "correct the group, or, where groups use the same names for their students, name both columns with ",
+            Option("student"),
+        ),
+        value=groups.labels[int(group[row])],
+        option="group",
+    )
 
 
 FEW, MANY = 5, 8

@@ -78,9 +78,10 @@ def read(
         read as scores are, except that `cut` leaves answers alone that are pass or fail already.
     draw
         The column of a rater's draws, such as an epoch, a run or a seed: several answers of a judge to the same
-        question. Recognised by its usual names.
+        question. Recognised by its usual names; repeats that no column tells apart are numbered in their order.
     group
-        The column of the group that the row's student belongs to, such as the system whose answer it is.
+        The column of the group that the row's student belongs to, such as a school or the system whose answer it is;
+        the same in all rows of a student.
     trusted_column
         The column that marks the raters whom you trust: yes or no (true or false, 1 or 0, blank for no), the same in
         all rows of a rater. They define ability, as with `rl.fit(trusted=[...])`.

@@ -1,6 +1,6 @@
 """Several ratings of a student by the same rater on the same item: draws, repeats on purpose, or mistakes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.masks import is_everywhere
 from raterlens.reading.proposals.findings import Finding, Understanding
-from raterlens.reading.proposals.role_words import OCCASIONS, known, stems
+from raterlens.reading.proposals.role_words import OCCASIONS, known, stems, tier
 
 Whole = NDArray[np.integer[Any]]
 
@@ -27,6 +27,11 @@ MANY = 0.2
 """Share of what is rated that is rated again from which on repeats are no mistakes."""
 TOLD = 0.8
 """Share of the repeats that a column must tell apart."""
+ALWAYS = 0.8
+"""Share of what repeating raters rated that they rated again, from which on repeats are draws: other essays of the same
+student are seldom as even."""
+DRAWS = "read as draws of the rater, numbered in the order of the rows"
+"""What is done with them."""
 
 
 def settle_duplicates(
@@ -34,8 +39,8 @@ def settle_duplicates(
 ) -> Mask | None:
     """Which rows to leave out because an earlier one has the same student, rater and item; None: none.
 
-    A few of them are a question; many are draws; those that another column tells apart, such as a date, are repeats on
-    purpose.
+    A few of them are a question; many are draws; those that another column tells apart, such as a date or an essay, are
+    repeats on purpose.
     """
     wanted = understanding.config.duplicates
     if wanted == "keep":
@@ -53,7 +58,9 @@ def settle_duplicates(
     again[suspects[later]] = True
     found = _Repeats(table, roles, rows, suspects, later, of_cell)
     if wanted is None:
-        finding = found.finding(int(of_use.sum()))
+        raters = cells[1][of_use]
+        by_repeaters = np.isin(raters, np.unique(cells[1][suspects])).sum() - later.sum()
+        finding = found.finding(len(raters), drawn=int((~later).sum()) >= ALWAYS * by_repeaters)
         understanding.take([] if finding is None else [finding])
         return again if understanding.config.duplicates == "first" else None
     if wanted == "refuse":
@@ -99,15 +106,17 @@ class _Repeats:
             f"{before})"
         )
 
-    def finding(self, n: int) -> Finding | None:
-        """What to say or ask about them, of so many rows in all."""
+    def finding(self, n: int, *, drawn: bool) -> Finding | None:
+        """Say or ask what they are, of so many rows in all; `drawn`: whoever repeats does so nearly always."""
         n_again, (one, before) = int(self.later.sum()), self.places
         if one == before:  # The file says itself that a rating counts several times: R3 of FACETS.
             return None
-        if (column := self._told_apart()) is not None:
+        column, share = max(self._told_apart(), key=lambda pair: pair[1], default=("", 0.0))
+        if share >= TOLD:
             return Finding(f"{self.what}, told apart by {shortened(column)}", "kept as repeated ratings")
         if n_again >= MANY * (n - n_again):
-            return Finding(self.what, "kept as repeated ratings", otherwise=Option("duplicates", "first"))
+            done = DRAWS if drawn and share <= 1 - TOLD else "kept as repeated ratings"
+            return Finding(self.what, done, otherwise=Option("duplicates", "first"))
         scores = self.of_cell.hstack(self.rows.frame.select(self.roles.scores)[self.suspects])
         copies = int((~scores.to_struct().is_first_distinct()).sum())
         others = n_again - copies
@@ -123,20 +132,25 @@ class _Repeats:
             f"{self.what}: {', '.join(counts)}", done, (options,), otherwise=otherwise, certain=False
         )
 
-    def _told_apart(self) -> str | None:
-        """A column of times or occasions by which nearly all repeats differ."""
-        named = [
-            name
-            for name in self.table.columns
-            if name not in self.roles.columns and stems(name) & known(OCCASIONS)
-        ]
-        for name in named:
+    def _told_apart(self) -> Iterator[tuple[str, float]]:
+        """Columns of times, occasions or pieces of work, and the share of repeats that differ in them."""
+        free = [name for name in self.table.columns if name not in self.roles.columns]
+        for name in free:
+            occasion = bool(stems(name) & known(OCCASIONS))
+            if not occasion and tier(name, "student") is None:
+                continue
             column = self.table.take([name]).frame[name]
-            if len(column) == len(self.rows.frame):
-                told = self.of_cell.with_columns(column[self.suspects].alias("\0told"))
-                if (~told.to_struct().is_first_distinct()).sum() <= (1 - TOLD) * self.later.sum():
-                    return name
-        return None
+            if len(column) != len(self.rows.frame):
+                continue
+            told = self.of_cell.with_columns(column[self.suspects].alias("\0told"))
+            if occasion or _shared(told):
+                yield name, 1 - (~told.to_struct().is_first_distinct()).sum() / self.later.sum()
+
+
+def _shared(told: pl.DataFrame) -> bool:
+    """Whether several raters have the last column's value beside a student: a piece of work, not a judge's answer."""
+    student, rater, *_, value = told.columns
+    return told.select(student, value).n_unique() < told.select(student, rater, value).n_unique()
 
 
 def rows_alike(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
