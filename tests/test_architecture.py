@@ -20,10 +20,10 @@ LAYERS = [
     ("estimation",),
     ("inference",),
     ("result",),
-    ("judging",),
     ("pipeline",),
     ("diagnostics",),
     ("grading",),
+    ("judging",),
     ("simulation",),
     ("pictures", "charts"),
     ("planning",),
@@ -46,7 +46,7 @@ PUBLIC = {
     "raterlens.planning.plan:plan",
     "raterlens.reading.reader:read",
     "raterlens.judging.judge:judge",
-    "raterlens.output.gate:gate",
+    "raterlens.judging.gate:gate",
 }
 
 FILES = modules()

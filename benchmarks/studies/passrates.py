@@ -15,7 +15,7 @@ from scipy import special
 
 from benchmarks.studies import opening
 from raterlens.base.types import Array, Indices
-from raterlens.diagnostics.true_pass_rates import pass_rate
+from raterlens.judging.system_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 from raterlens.studies.figures import COLOURS

@@ -16,8 +16,8 @@ from benchmarks.studies import opening
 from raterlens.capability.density_moments import moments
 from raterlens.capability.links import LINKS
 from raterlens.config import FitConfig
-from raterlens.diagnostics.replacement import can_replace
 from raterlens.facade import fitted
+from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 from raterlens.studies.figures import two_kinds

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from raterlens.capability.population import Window
     from raterlens.config import Anchors, FitConfig
     from raterlens.diagnostics.comparison import Comparison, compare
-    from raterlens.diagnostics.replacement import Replacement, can_replace
-    from raterlens.diagnostics.true_pass_rates import PassRates, pass_rate
     from raterlens.facade import Fit
     from raterlens.fitting import fit, load
+    from raterlens.judging.gate import Gate, gate
     from raterlens.judging.judge import JudgeReport, judge
+    from raterlens.judging.replacement import Replacement, can_replace
+    from raterlens.judging.system_rates import PassRates, pass_rate
     from raterlens.output.facets_tables import facets_tables
-    from raterlens.output.gate import Gate, gate
     from raterlens.planning.next_marks import NextMarks, next_marks
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
@@ -50,12 +50,12 @@ _WHERE = {
     "Window": "raterlens.capability.population",
     "compare": "raterlens.diagnostics.comparison",
     "Comparison": "raterlens.diagnostics.comparison",
-    "Replacement": "raterlens.diagnostics.replacement",
-    "can_replace": "raterlens.diagnostics.replacement",
-    "PassRates": "raterlens.diagnostics.true_pass_rates",
-    "pass_rate": "raterlens.diagnostics.true_pass_rates",
-    "Gate": "raterlens.output.gate",
-    "gate": "raterlens.output.gate",
+    "Replacement": "raterlens.judging.replacement",
+    "can_replace": "raterlens.judging.replacement",
+    "PassRates": "raterlens.judging.system_rates",
+    "pass_rate": "raterlens.judging.system_rates",
+    "Gate": "raterlens.judging.gate",
+    "gate": "raterlens.judging.gate",
     "facets_tables": "raterlens.output.facets_tables",
     "read_facets": "raterlens.reading.facets.facets_study",
     "write_facets": "raterlens.reading.facets.control_writer",

@@ -331,7 +331,7 @@ class Fit(AssumptionTests):
         >>> fit.worth_knowing(ratings, 3)["worth"].is_sorted(descending=True)
         True
         """
-        from raterlens.inference.worth_knowing import worth_knowing  # a fit alone does without
+        from raterlens.judging.worth_knowing import worth_knowing  # a fit alone does without
 
         return as_came(worth_knowing(self, ratings, n), self.backend)
 

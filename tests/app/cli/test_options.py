@@ -19,8 +19,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import option
+from raterlens.judging.bounds import Bounds
 from raterlens.models.registry import MODELS
-from raterlens.output.bounds import Bounds
 from raterlens.output.report.reproduce import flag
 from tests.support.command_line import Captured
 

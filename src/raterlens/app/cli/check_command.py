@@ -27,7 +27,7 @@ from raterlens.app.cli.standard_output import print_json
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.output.bounds import Bounds
+from raterlens.judging.bounds import Bounds
 from raterlens.output.report.reproduce import Request
 
 PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
@@ -121,7 +121,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     from raterlens.app.cli.terminal import Terminal
     from raterlens.facade import fitted
     from raterlens.fitting import load
-    from raterlens.output.gate import judge
+    from raterlens.judging.gate import judge
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)

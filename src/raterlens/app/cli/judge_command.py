@@ -30,9 +30,9 @@ from raterlens.output.report.reproduce import Request
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig, ReadConfig
+    from raterlens.judging.bounds import Bounds
     from raterlens.judging.judge import JudgeReport
-    from raterlens.output.bounds import Bounds
-    from raterlens.output.judgement import Judgement
+    from raterlens.judging.judgement import Judgement
 
 _GROUP = "Judges"
 
@@ -157,8 +157,8 @@ def _against_truth(
 ) -> "JudgeReport":
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
+    from raterlens.judging import judge_files
     from raterlens.judging.judge import judge as measure
-    from raterlens.output import judge_files
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else judge_files.read_baseline(output.baseline)
@@ -194,10 +194,10 @@ def _against_truth(
 def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput) -> "Judgement":
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
-    from raterlens.diagnostics.true_pass_rates import pass_rate
     from raterlens.facade import fitted
     from raterlens.fitting import load
-    from raterlens.output.judgement import judged
+    from raterlens.judging.judgement import judged
+    from raterlens.judging.system_rates import pass_rate
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)

@@ -16,8 +16,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import choices, takes_several
+from raterlens.judging.bounds import Bounds
 from raterlens.models.registry import MODELS
-from raterlens.output.bounds import Bounds
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)

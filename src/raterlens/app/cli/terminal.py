@@ -17,9 +17,9 @@ from raterlens.output.report.reproduce import as_flag
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings
     from raterlens.facade import Fit
+    from raterlens.judging.gate import Gate
     from raterlens.judging.judge import JudgeReport
-    from raterlens.output.gate import Gate
-    from raterlens.output.judgement import Judgement
+    from raterlens.judging.judgement import Judgement
     from raterlens.ratings.coded import Ratings
     from raterlens.reading.proposals.findings import Finding
 
@@ -140,7 +140,7 @@ class Terminal:
 
     def judges(self, found: "JudgeReport", moved: list[str]) -> None:
         """Every judge against the truth, pass rates, and what else there is to know."""
-        from raterlens.output import judge_files  # heavy, so not before it is needed
+        from raterlens.judging import judge_files  # heavy, so not before it is needed
 
         self._items(found.notes)
         self._heading(found.headline())
@@ -183,7 +183,6 @@ class Terminal:
             self._heading(f"Share of good work by {found.rates.by}, as if nobody erred")
             for line in found.rates.summary().splitlines():
                 self._line(printable(line))
-        self._bullets("Cautions", found.cautions)
         self._bullets("Since the last run", found.gate.changed)
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import takes_several
-from raterlens.output.bounds import Bounds
+from raterlens.judging.bounds import Bounds
 
 IMPORT = "import raterlens as rl"
 SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"

@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.diagnostics.beside_trusted import (
+from raterlens.judging.trusted_raters import (
     beside_trusted,
     has_shared_dimension,
     only,

@@ -12,17 +12,14 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option, counted, interval, listed, number, worded
+from raterlens.base.text import counted, interval, listed, number
 from raterlens.base.types import Array
-from raterlens.diagnostics.beside_trusted import has_shared_dimension, trusted_raters
-from raterlens.diagnostics.replacement import Replacement, can_replace
-from raterlens.diagnostics.true_pass_rates import PassRates, known_of_ratings
 from raterlens.diagnostics.verdicts import FAIR
-from raterlens.output.bounds import Bounds
-from raterlens.output.gate import NORMAL, Gate, as_judged, judge
-from raterlens.output.gate_files import cell
-from raterlens.output.report.reproduce import as_flag
-from raterlens.pipeline.facets_checks import ENOUGH_KNOWN
+from raterlens.judging.bounds import Bounds
+from raterlens.judging.gate import NORMAL, Gate, as_judged, cell, judge
+from raterlens.judging.replacement import Replacement, can_replace
+from raterlens.judging.system_rates import PassRates, known_of_ratings
+from raterlens.judging.trusted_raters import trusted_raters
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
 
@@ -50,7 +47,6 @@ class Judgement:
     replacements: tuple[Replacement, ...] = ()
     """May each stand in for a person; where people are named."""
     rates: PassRates | None = None
-    cautions: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -116,7 +112,6 @@ class Judgement:
         lines += [f"| {' | '.join(cell(text) for text in row)} |" for row in rows]
         if why := self.reasons():
             lines += ["", "Not trusted:", "", *(f"- {cell(text)}" for text in why)]
-        lines += [line for text in self.cautions for line in ("", cell(text))]
         if self.rates is not None:
             lines += ["", *_rates_as_markdown(self.rates)]
         if self.gate.changed:
@@ -139,7 +134,6 @@ class Judgement:
             "n_known": self.n_known,
             "replacements": [_replacement(found) for found in self.replacements],
             "pass_rates": rates,
-            "cautions": list(self.cautions),
             "gate": json.loads(self.gate.to_json()),
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -179,20 +173,7 @@ def judged(
     found = [can_replace(fit, name, ratings, people=ours, margin=float(margin or 0)) for name in stands]
     table = _table(seen.fit, ratings, gate, chosen)
     n_known = 0 if ratings.known is None else len(ratings.known)
-    cautions = _cautions(fit, n_known, trusted)
-    return Judgement(gate, table, tuple(ours), n_known, tuple(found), cautions=cautions)
-
-
-def _cautions(fit: Result, n_known: int, trusted: Sequence[str]) -> tuple[str, ...]:
-    if not has_shared_dimension(fit) or trusted or n_known >= ENOUGH_KNOWN:
-        return ()
-    text = Message(
-        f"Judges share more than the truth, and {counted(n_known, 'known answer')} tell the two apart only roughly: "
-        "look up more answers, and compare with ",
-        Option("shared", "no"),
-        ".",
-    )
-    return (worded(text, as_flag),)
+    return Judgement(gate, table, tuple(ours), n_known, tuple(found))
 
 
 def _table(fit: Result, ratings: Ratings, gate: Gate, chosen: list[str]) -> pl.DataFrame:

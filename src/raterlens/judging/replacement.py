@@ -26,12 +26,12 @@ from raterlens.base.text import Message, Option, counted, listed, number
 from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT, Measure, Yardstick
-from raterlens.diagnostics.alt_test import EPSILON, AltTest, alt_test
-from raterlens.diagnostics.beside_trusted import ALONE, only
 from raterlens.inference.intervals import measure, rater_estimates, standards
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.panel_draws import Measured
+from raterlens.judging.alt_test import EPSILON, AltTest, alt_test
 from raterlens.judging.people_scale import Shared, sharpness_beside
+from raterlens.judging.trusted_raters import ALONE, only
 from raterlens.models.panel import Panel
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import Backend, as_came

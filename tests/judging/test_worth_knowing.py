@@ -10,9 +10,9 @@ from raterlens.base.errors import RaterlensError
 from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
-from raterlens.inference import worth_knowing as module
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
+from raterlens.judging import worth_knowing as module
 from raterlens.ratings.known_answers import KnownAnswers
 from tests.support.shared_panels import panel
 

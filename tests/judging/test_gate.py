@@ -1,6 +1,9 @@
 """The gate: who fails by the estimate, who by the interval, and what a pipeline is told."""
 
+import inspect
 import json
+from dataclasses import fields
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -10,7 +13,8 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
 from raterlens.base.errors import OptionError
-from raterlens.diagnostics.beside_trusted import only
+from raterlens.judging.bounds import BOUNDS, Bounds
+from raterlens.judging.trusted_raters import only
 from tests.support.judge_panels import PEOPLE, panel
 
 
@@ -227,3 +231,51 @@ def test_a_gate_with_trusted_raters_judges_on_their_scale(tmp_path):
     assert "beside the 3 trusted raters alone" in found.notes[-1]
     assert found.changes is not None
     assert found.changes.height == 2
+
+
+@pytest.fixture(scope="module")
+def odd_labels() -> rl.Gate:
+    ratings = rl.simulate(students=120, raters=3, items=3, slope=[2.0, 2.0, 0.1], seed=1).ratings
+    names = {"R1": "a|b", "R2": "<i>&", "R3": "*bad*\n"}
+    table = ratings.table()
+    renamed = table.with_columns(table["rater"].cast(str).replace(names).alias("rater"))
+    fit = rl.fit(rl.read(renamed, student="student", rater="rater", item="item", score="score"))
+    return rl.gate(fit, min_sharpness=0.5, min_ratings=10)
+
+
+def test_markdown_has_a_row_per_failure_and_no_markup_from_labels(odd_labels):
+    text = odd_labels.to_markdown()
+    assert text.startswith("### Raterlens: failed: 1 of 3 raters below sharpness 0.5")
+    row = next(line for line in text.splitlines() if "**failed**" in line)
+    assert row.count(" | ") == 5
+    assert "\\*bad\\*" in row
+    assert "<i>" not in text
+
+
+def test_junit_has_a_case_per_rater_and_bound(odd_labels):
+    suite = ElementTree.fromstring(odd_labels.to_junit().split("\n", 1)[1])
+    assert suite.get("tests") == str(len(suite)) == "7"
+    failed = [case for case in suite if case.find("failure") is not None]
+    assert suite.get("failures") == str(len(failed)) == "1"
+    assert "sharpness" in failed[0].get("name")
+    assert "needs 0.5" in failed[0].find("failure").get("message")
+
+
+def test_the_gate_takes_exactly_these() -> None:
+    keywords = [
+        name
+        for name, parameter in inspect.signature(rl.gate).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]
+    assert keywords == [*(field.name for field in fields(Bounds)), "baseline"]
+    assert set(keywords) - set(BOUNDS) == {"confident", "raters", "baseline"}
+
+
+def test_what_was_set_and_what_cannot_be() -> None:
+    assert Bounds(min_kappa=0, max_infit=1.2, confident=True).given() == {"min_kappa": 0, "max_infit": 1.2}
+    for value in (-1, float("inf"), True, "1"):
+        with pytest.raises(OptionError, match="give a number between 0 and 1") as refused:
+            Bounds(min_kappa=value)  # type: ignore[arg-type]
+        assert (refused.value.option, refused.value.value) == ("min_kappa", value)
+    with pytest.raises(OptionError, match=r"every rater would pass; set one, for example min_kappa=0\.6"):
+        Bounds(confident=True).check_any()

@@ -10,8 +10,8 @@ import polars as pl
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import InputError
 from raterlens.base.text import counted, interval, number, printable
+from raterlens.judging.gate import cell
 from raterlens.judging.judge import METRICS, JudgeReport
-from raterlens.output.gate_files import cell
 
 FORMAT = "raterlens judges"
 _HEADINGS = (

@@ -4,20 +4,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 from scipy import special
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option, counted
+from raterlens.base.text import MISSING, Message, Option, counted, number, printable
 from raterlens.base.types import Array
-from raterlens.diagnostics.beside_trusted import BesideTrusted, beside_trusted, trusted_raters
 from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
-from raterlens.output.bounds import Bounds
-from raterlens.output.gate_files import junit, markdown
+from raterlens.judging.bounds import Bounds
+from raterlens.judging.trusted_raters import BesideTrusted, beside_trusted, trusted_raters
 from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.result.record import Result
@@ -296,3 +296,52 @@ def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> t
     label = "eta" if name == "max_severity" else "rho"
     half = NORMAL * column(f"{label}_se")
     return column(label), column(label) - half, column(label) + half
+
+
+def markdown(gate: Gate) -> str:
+    """A heading, and a table of every bound that a rater failed or is close to."""
+    answer, *rest = gate.summary().splitlines()
+    lines = [f"### Raterlens: {cell(answer)}", ""]
+    rows = gate.table.filter(~pl.col("passed") | ~pl.col("certain")).sort(
+        "passed", "rater", maintain_order=True
+    )
+    if rows.height:
+        lines += ["| Rater | Measure | Value | 95 % interval | Bound | |", "|---|---|--:|---|--:|---|"]
+        lines += [f"| {' | '.join(_cells(row))} |" for row in rows.iter_rows(named=True)]
+    else:
+        lines += [cell(line.strip()) for line in rest]
+    if gate.changed:
+        lines += ["", "Since the last run:", "", *(f"- {cell(text)}" for text in gate.changed)]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    interval = f"{row['low']:.2f} to {row['high']:.2f}" if row["low"] < row["high"] else MISSING
+    verdict = ("passed" if row["passed"] else "**failed**") + ("" if row["certain"] else ", not certain")
+    return [cell(row["rater"]), row["measure"], number(row["value"]), interval, f"{row['bound']:g}", verdict]
+
+
+def cell(text: object) -> str:
+    """Text that neither ends a cell nor begins markup."""
+    found = printable(str(text))
+    for mark in "\\`*_[]<>|":
+        found = found.replace(mark, f"\\{mark}")
+    return found
+
+
+def junit(gate: Gate) -> str:
+    """One test case per rater and bound."""
+    failed = gate.table.filter(~pl.col("passed")).height + (not gate.converged)
+    suite = ElementTree.Element(
+        "testsuite", name="raterlens", tests=str(gate.table.height + 1), failures=str(failed), errors="0"
+    )
+    case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name="the fit converged")
+    if not gate.converged:
+        ElementTree.SubElement(case, "failure", message="the fit did not converge")
+    for row in gate.table.iter_rows(named=True):
+        name = f"{printable(str(row['rater']))}: {row['measure']}"
+        case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name=name)
+        if not row["passed"]:
+            ElementTree.SubElement(case, "failure", message=printable(gate.worded(row)))
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -8,8 +8,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from raterlens.output.bounds import Bounds
-from raterlens.output.judgement import Judgement, judged
+from raterlens.judging.bounds import Bounds
+from raterlens.judging.judgement import Judgement, judged
 from tests.support.judge_panels import PEOPLE, panel
 
 
@@ -97,15 +97,3 @@ def test_misuse_is_named(ratings):
         judged(rl.fit(ratings, standard_errors=False), ratings)
     with pytest.raises(OptionError, match="nobody is left to judge"):
         judged(rl.fit(ratings, trusted=ratings.raters.to_list(), standard_errors=False), ratings)
-
-
-def test_few_known_answers_do_not_place_the_truth_among_what_is_shared(ratings):
-    table = ratings.table().with_columns(
-        gold=pl.when(pl.col("student").cast(pl.Int64) < 20).then(pl.col("student").cast(pl.Int64) % 2)
-    )
-    known = rl.read(table, known="gold")
-    found = judged(rl.fit(known, shared=True), known)
-    (caution,) = found.cautions
-    assert "40 known answers tell the two apart only roughly" in caution
-    assert "compare with --shared no" in found.to_markdown()
-    assert judged(rl.fit(known, shared=False), known).cautions == ()

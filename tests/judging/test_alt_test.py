@@ -7,7 +7,7 @@ from scipy import stats
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from raterlens.diagnostics.alt_test import FEWEST, alt_test
+from raterlens.judging.alt_test import FEWEST, alt_test
 
 
 def panel(rates: dict[str, float], seed: int, n: int = 200, part: float = 0.8) -> rl.Ratings:
