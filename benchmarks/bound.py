@@ -50,8 +50,9 @@ def evaluation() -> float:
     """CPU seconds of one evaluation on one core."""
     from scipy import sparse
 
-    from raterlens.engine.compiled_engine import CompiledEngine
-    from raterlens.engine.protocol import Nodes, Tables
+    from raterlens.likelihood.engines.compiled import CompiledEngine
+    from raterlens.likelihood.engines.contract import Tables
+    from raterlens.likelihood.nodes import Nodes
 
     random = np.random.default_rng(0)
     first = np.arange(0, CELLS * STUDENTS + 1, CELLS)

@@ -16,12 +16,11 @@ from scipy import optimize
 import raterlens as rl
 from benchmarks.cases import SIZES
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.starting_values import information_scale, starting_values
-from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import FacetsMarginal, Value
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings

@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.starting_values import starting_values
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec

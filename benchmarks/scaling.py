@@ -60,7 +60,8 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
     """CPU seconds over the students, and of the model's tables and gradient: the least of several."""
     from benchmarks.likelihood import Likelihood
     from raterlens.base.threads import one_thread
-    from raterlens.engine.protocol import Expected, Nodes, Tables
+    from raterlens.likelihood.engines.contract import Expected, Tables
+    from raterlens.likelihood.nodes import Nodes
     from raterlens.reading.reader import read
 
     path = folder / ("-".join(str(value) for value in size.values()) + ".parquet")

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import estimate
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 

@@ -15,7 +15,6 @@ LAYERS = [
     ("reading",),
     ("capability",),
     ("models",),
-    ("engine",),
     ("likelihood",),
     ("estimation",),
     ("inference",),

@@ -9,8 +9,8 @@ import pytest
 import raterlens as rl
 from raterlens.diagnostics import halo_test
 from raterlens.diagnostics.halo_score import Readings, _of_students, _posteriors, halo_score
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import place, placed
+from raterlens.likelihood.nodes import Nodes
 
 
 def drawn(halo: float, seed: int, categories: int = 2) -> rl.Ratings:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from raterlens.diagnostics.posterior import averages_for, tables_of
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from tests.support.facets_models import make, somewhere
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy import sparse
 
-from raterlens.engine.arrangement import Arrangement, neighbours
+from raterlens.likelihood.engines.compiled import Arrangement, neighbours
 
 
 def test_a_count_is_not_taken_for_a_sum():

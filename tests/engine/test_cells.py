@@ -7,7 +7,7 @@ from scipy import sparse
 
 import raterlens as rl
 from raterlens import Ratings
-from raterlens.engine.cells import (
+from raterlens.likelihood.cells import (
     _any_kinds,
     _one_kind_each,
     essays,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.engine.arrangement import Arrangement
-from raterlens.engine.compiled_engine import CompiledEngine
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import Nodes, Tables
+from raterlens.likelihood.engines.compiled import Arrangement, CompiledEngine
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.nodes import Nodes
 from tests.support.engine_problems import logistic_problem, random_problem, written_out_covariance
 
 # Sums of a few dozen exponentials, each exact to the last bit or two.
@@ -142,7 +142,7 @@ def test_log_likelihoods_of_weighted_rows_are_added_up_as_often():
 def test_posteriors_come_in_blocks(monkeypatch):
     counts, sums, tables, nodes = random_problem()
     ((_, posterior, loglik),) = NumpyEngine(counts, sums).posteriors(tables, nodes)
-    monkeypatch.setattr("raterlens.engine.compiled_engine._POSTERIORS", 70 * len(nodes.points))
+    monkeypatch.setattr("raterlens.likelihood.engines.compiled._POSTERIORS", 70 * len(nodes.points))
     blocks = list(CompiledEngine(counts, sums).posteriors(tables, nodes))
     assert [(rows.start, rows.stop) for rows, _, _ in blocks] == [
         (0, 70),

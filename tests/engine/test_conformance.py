@@ -8,14 +8,13 @@ import pytest
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.cells import Kinds
-from raterlens.engine.compiled_engine import CompiledEngine
-from raterlens.engine.disk_engine import DiskEngine, Part, among
-from raterlens.engine.nested_nodes import NestedNodes
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import CellScores, Engine, Nodes, Tables
-from raterlens.engine.score_expansion import about_means
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.cells import Kinds
+from raterlens.likelihood.engines.compiled import CompiledEngine
+from raterlens.likelihood.engines.contract import CellScores, Engine, Tables
+from raterlens.likelihood.engines.disk import DiskEngine, Part, among
+from raterlens.likelihood.engines.numpy import NumpyEngine, about_means
+from raterlens.likelihood.nodes import NestedNodes, Nodes
 from raterlens.ratings.packed_file import Scratch
 from tests.support.cluster_in_process import Cluster
 
@@ -100,7 +99,7 @@ def on_disk(drawn: Drawn) -> Engine:
 
 def on_workers(drawn: Drawn) -> Engine:
     pytest.importorskip("distributed")
-    from raterlens.engine.dask_engine import DaskEngine
+    from raterlens.likelihood.engines.dask import DaskEngine
 
     cluster, parts = Cluster("one", "two"), drawn.parts()
     sent = [cluster.scatter(part, None, False) for part in parts]

@@ -11,11 +11,12 @@ import pytest
 import raterlens as rl
 from raterlens.base.dask_cluster import ClusterLostError
 from raterlens.base.errors import InputError
-from raterlens.engine.cells import essays, rating_cells
-from raterlens.engine.disk_engine import Part
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import Nodes, Tables
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.cells import essays, rating_cells
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.disk import Part
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
@@ -24,7 +25,7 @@ from tests.support.engine_problems import logistic_problem, written_out_covarian
 
 pytest.importorskip("distributed")
 
-from raterlens.engine.dask_engine import (
+from raterlens.likelihood.engines.dask import (
     DaskEngine,
     OnFile,
     _edges,

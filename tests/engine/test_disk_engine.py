@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.cells import essays, rating_cells
-from raterlens.engine.disk_engine import DiskEngine, Part
-from raterlens.engine.protocol import Nodes, Tables
-from raterlens.engine.selection import cell_engine, kind_engine
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.cells import essays, rating_cells
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.disk import DiskEngine, Part
+from raterlens.likelihood.engines.selection import cell_engine, kind_engine
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
@@ -85,7 +86,7 @@ def test_fits_of_data_on_disk(packed, options, monkeypatch):
 
 def test_fits_of_students_marked_once(tmp_path, monkeypatch):
     """Most of them have the same ratings as others, and are gone over once: in memory, and on disk."""
-    from raterlens.engine.arrangement import Arrangement
+    from raterlens.likelihood.engines.compiled import Arrangement
 
     ratings = rl.simulate(students=3000, raters=8, items=4, raters_per_student=1, seed=3).ratings
     contexts = Contexts.of(ratings)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.engine.compiled_engine import CompiledEngine
-from raterlens.engine.nested_nodes import STENCIL, NestedNodes, error_between, weights_between
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import Nodes, Tables
 from raterlens.kernels import posterior_pass
+from raterlens.likelihood.engines.compiled import CompiledEngine
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.nodes import STENCIL, NestedNodes, Nodes, error_between, weights_between
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 
 # Interpolation is exact to 1e-11 here; posteriors on the nodes that they are not too narrow for, to 1e-9 each.

@@ -5,8 +5,9 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp
 
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import Nodes, Tables
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.nodes import Nodes
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from raterlens.engine.piece_engine import (
+from raterlens.likelihood.engines.by_piece import (
     MOST_IN_MATRIX,
     SMALL,
     ByDistance,
@@ -14,7 +14,8 @@ from raterlens.engine.piece_engine import (
     kernel,
     points_of,
 )
-from raterlens.engine.protocol import Nodes, Tables
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.nodes import Nodes
 
 NODES = Nodes.equally_spaced(-8.0, 8.0, 0.1)
 STUDENT = np.array([0, 0, 1, 2, 2, 2], dtype=np.int32)

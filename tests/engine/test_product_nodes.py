@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from raterlens.engine.product_nodes import ProductNodes
-from raterlens.engine.protocol import MOST_NODES
+from raterlens.likelihood.nodes import MOST_NODES, ProductNodes
 
 
 def test_moments_of_two_normal_variables() -> None:

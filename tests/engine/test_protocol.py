@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raterlens.engine.protocol import MOST_NODES, Nodes
+from raterlens.likelihood.nodes import MOST_NODES, Nodes
 
 
 def test_nodes_integrate_a_normal():

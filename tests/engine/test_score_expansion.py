@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import Nodes
-from raterlens.engine.score_expansion import _bases, expanded_covariance
+from raterlens.likelihood.engines.numpy import NumpyEngine, _bases, expanded_covariance
+from raterlens.likelihood.nodes import Nodes
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 
 # Single precision, and what the expansion leaves out.
@@ -13,7 +12,7 @@ CLOSE = 1e-6
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize("full", [0, 1000], ids=["sparse", "full"])
 def test_the_expansion_gives_the_sums_over_nodes(linear, full, monkeypatch):
-    monkeypatch.setattr("raterlens.engine.score_expansion._FULL", full)
+    monkeypatch.setattr("raterlens.likelihood.engines.numpy._FULL", full)
     counts, sums, tables, nodes, scores = logistic_problem(linear=linear)
     expected = written_out_covariance(counts, sums, tables, nodes, scores)
     posteriors = NumpyEngine(counts, sums).posteriors(tables, nodes)

@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
-from raterlens.engine.cells import essays, rating_cells, readings
-from raterlens.engine.compiled_engine import CompiledEngine
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.piece_engine import PieceEngine
-from raterlens.engine.selection import cell_engine, engine_for, kind_engine
+from raterlens.likelihood.cells import essays, rating_cells, readings
+from raterlens.likelihood.engines.by_piece import PieceEngine
+from raterlens.likelihood.engines.compiled import CompiledEngine
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.engines.selection import cell_engine, engine_for, kind_engine
 from raterlens.models.contexts import Contexts
 from tests.support.cluster_in_process import Cluster
 from tests.support.piece_ratings import ratings_of as pieces_of

@@ -3,8 +3,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.engine import student_items
-from raterlens.engine.student_items import as_known, known_categories
+from raterlens.likelihood import true_category
+from raterlens.likelihood.true_category import as_known, known_categories
 from tests.support.latent_class import (
     long,
     problem_on,
@@ -46,7 +46,7 @@ def test_a_category_is_known_where_its_own_answer_is():
 @pytest.mark.parametrize("last", [1, 2, 3])
 def test_parts_hold_their_students_and_nobody_else(monkeypatch, last):
     """Whole ones, and the last with those that are left, were it one student with one item."""
-    monkeypatch.setattr(student_items, "_PART", 3)
+    monkeypatch.setattr(true_category, "_PART", 3)
     rows = [
         (student, rater, "I1", (student + rater) % 2) for student in range(6 + last) for rater in range(2)
     ]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.symmetric import averaged, mirrored
+from raterlens.base.linear_algebra import averaged, mirrored
 
 
 @pytest.mark.parametrize("size", [1, 5, 300])

@@ -5,13 +5,12 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.engine.nested_nodes import NestedNodes
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.curvature import OwnCurvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.quadrature import _known_well
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.grid import accuracy_for
+from raterlens.likelihood.nodes import NestedNodes, Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec

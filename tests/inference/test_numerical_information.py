@@ -1,9 +1,9 @@
 import numpy as np
 
-from raterlens.engine.protocol import Nodes
 from raterlens.inference.covariance import in_full
 from raterlens.inference.covariance_kinds import differenced_information
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.redundancy import redundancy
 from tests.support.facets_models import make, somewhere

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import redrawn, resampled
 from raterlens.likelihood.marginal import SHAPE_RIDGE
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import SHAPE
 from tests.support.facets_models import make, ordered, somewhere
 from tests.support.piece_ratings import ratings_of as pieces_of

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.engine.protocol import Nodes
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.covariance_kinds import sandwich
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 

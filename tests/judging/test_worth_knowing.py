@@ -7,12 +7,12 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import RaterlensError
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.judging import worth_knowing as module
+from raterlens.likelihood.nodes import Nodes
 from raterlens.ratings.known_answers import KnownAnswers
 from tests.support.shared_panels import panel
 

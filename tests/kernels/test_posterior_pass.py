@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.engine.arrangement import Arrangement
-from raterlens.engine.compiled_engine import CompiledEngine
-from raterlens.engine.numpy_engine import NumpyEngine
+from raterlens.likelihood.engines.compiled import Arrangement, CompiledEngine
+from raterlens.likelihood.engines.numpy import NumpyEngine
 from tests.support.engine_problems import random_problem
 
 # Sums of a few dozen exponentials, each exact to the last bit or two.

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.protocol import Tables
 from raterlens.kernels.reading_effect import SetsOfItems
+from raterlens.likelihood.engines.contract import Tables
 from tests.support.halo_problems import KINDS, NODES, problem_of
 
 

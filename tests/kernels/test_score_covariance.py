@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.compiled_engine import CompiledEngine
+from raterlens.likelihood.engines.compiled import CompiledEngine
 from tests.support.engine_problems import logistic_problem, written_out_covariance, written_out_gradient
 
 

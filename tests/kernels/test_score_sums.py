@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.engine.protocol import Nodes
 from raterlens.kernels.score_sums import quadratic_forms
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
@@ -37,7 +37,7 @@ def test_it_does_not_matter_how_many_students_are_gone_over_at_a_time(small, mon
     x, nodes, found = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2), []
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     for students in (1000, 7):
-        monkeypatch.setattr("raterlens.likelihood.student_scores._NEAR", students * len(nodes.points))
+        monkeypatch.setattr("raterlens.likelihood.derivatives._NEAR", students * len(nodes.points))
         found.append(problem.student_scores(x, nodes, WEIGHTS["posterior"]).toarray())
     np.testing.assert_array_equal(*found)
 

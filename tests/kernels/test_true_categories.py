@@ -5,8 +5,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
 from raterlens.kernels import break_even
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
 

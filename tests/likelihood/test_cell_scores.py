@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.protocol import Nodes
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
-from raterlens.likelihood.context_curvature import context_curvature
+from raterlens.likelihood.derivatives import context_curvature
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.responses import Adjacent, Graded, Predictor
 
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import CellMarginal, EssayMarginal
+from raterlens.likelihood.forms import CellMarginal, EssayMarginal, marginal
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build

@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import estimate
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy
@@ -51,6 +51,6 @@ def test_essays_of_many_kinds_are_taken_apart(small, kind, monkeypatch):
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
     by_essays = in_full(problem.information(x, nodes))
-    monkeypatch.setattr("raterlens.likelihood.marginal.LARGEST_SCORES", 1)
+    monkeypatch.setattr("raterlens.likelihood.forms.LARGEST_SCORES", 1)
     by_ratings = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(by_ratings, by_essays, atol=1e-6 * np.abs(by_essays).max())

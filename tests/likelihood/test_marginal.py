@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.protocol import Nodes
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import CellMarginal
+from raterlens.likelihood.forms import CellMarginal, marginal
+from raterlens.likelihood.nodes import Nodes
 from tests.support.facets_models import assert_gradient, setting
 
 

@@ -6,9 +6,9 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.facets import PIECE
@@ -76,7 +76,7 @@ def test_a_grid_for_convolutions_gives_the_same(monkeypatch):
     problem, x = _problem({}, 0.7)
     nodes = Nodes.equally_spaced(-9, 9, 0.2)
     found = in_full(problem.information(x, nodes))
-    monkeypatch.setattr("raterlens.engine.piece_engine.MOST_IN_MATRIX", 10)
+    monkeypatch.setattr("raterlens.likelihood.engines.by_piece.MOST_IN_MATRIX", 10)
     np.testing.assert_allclose(in_full(problem.information(x, nodes)), found, rtol=1e-6, atol=1e-8)
 
 

@@ -53,7 +53,7 @@ def test_the_gradient_is_exact(kind):
 
 
 def test_without_spread_it_is_the_plain_likelihood_and_not_level():
-    from raterlens.likelihood.marginal import EssayMarginal
+    from raterlens.likelihood.forms import EssayMarginal
 
     ratings, problem, x = problem_of(*KINDS[0])
     x[problem.model.blocks["halo"]] = 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.likelihood.cell_scores import cell_terms, context_terms
+from raterlens.likelihood.derivatives import cell_terms, context_terms
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
 
 STEP = 1e-5

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import SHAPE
 
 NODES = Nodes.equally_spaced(-8.0, 8.0, 0.2)

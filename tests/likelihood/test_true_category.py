@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raterlens.engine import student_items as student_items_module
 from raterlens.estimation.latent_estimate import posterior_truth
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood import true_category as student_items_module
 from tests.support.facets_models import assert_gradient, by_differences, with_some_known
 from tests.support.latent_class import (
     BOTH,

@@ -8,9 +8,9 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import estimate
-from raterlens.likelihood.marginal import CellMarginal
+from raterlens.likelihood.forms import CellMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
 from raterlens.models.capped_log import CORNER, Capped
 from raterlens.models.registry import facets_spec

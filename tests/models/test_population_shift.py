@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from raterlens.engine.protocol import Nodes
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from tests.support.facets_models import SHIFTED, by_differences, make, ordered, somewhere, with_facet
 

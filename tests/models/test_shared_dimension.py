@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.engine.product_nodes import ProductNodes
+from raterlens.likelihood.nodes import ProductNodes
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor

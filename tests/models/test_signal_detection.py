@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.signal_detection import LARGEST_SLOPE, LatentClassModel
 
 DISTRIBUTION = {"logit": stats.logistic, "probit": stats.norm}

@@ -45,7 +45,7 @@ def test_gradients_by_differences(ratings, fit):
 
 
 def fit_nodes():
-    from raterlens.engine.protocol import Nodes
+    from raterlens.likelihood.nodes import Nodes
 
     return Nodes.equally_spaced(-6.0, 6.0, 0.4)
 

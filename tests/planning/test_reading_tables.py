@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assumed_panel import Spreads, stated
 from raterlens.planning.reading_tables import reading_tables
 

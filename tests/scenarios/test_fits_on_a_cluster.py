@@ -20,7 +20,7 @@ from raterlens.base.dask_cluster import ClusterLostError, addresses, check_alive
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.processes import ONE_THREAD
 from raterlens.base.threads import one_thread
-from raterlens.engine.dask_engine import DaskEngine, OnFile
+from raterlens.likelihood.engines.dask import DaskEngine, OnFile
 from raterlens.models.facets import SHAPE
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
-from raterlens.engine.protocol import MOST_NODES
+from raterlens.likelihood.nodes import MOST_NODES
 
 # Centring after the fit moves log item slopes by what rounding and a weak hold leave.
 CENTRED = 1.05

@@ -6,8 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.protocol import CellScores, Nodes, Tables
+from raterlens.likelihood.engines.contract import CellScores, Tables
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.nodes import Nodes
 
 
 def random_problem(

@@ -4,7 +4,7 @@ import numpy as np
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build

@@ -9,7 +9,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY, LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
 

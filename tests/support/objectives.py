@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import optimize
 
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import Value
 
 
 def negative(function):

@@ -9,9 +9,10 @@ from raterlens.base.meanwhile import meanwhile
 from raterlens.base.types import Array
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
-from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.scoring import Placed, place
+from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.grid import nodes_for
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration

@@ -21,10 +21,9 @@ from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
-from raterlens.engine.protocol import Nodes
-from raterlens.engine.student_items import as_known, known_categories
 from raterlens.estimation.scoring import places_of
-from raterlens.likelihood.true_category import NO_ABILITY
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.contexts import Contexts
 from raterlens.models.registry import latent_class_spec
 from raterlens.models.responses import Adjacent, Linked, Predictor

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.types import Array
 from raterlens.diagnostics.grouping import Groups
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings

@@ -15,8 +15,8 @@ from raterlens.base.threads import in_blocks
 from raterlens.base.types import Array, Indices
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import over_readings
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import level_places, places_of
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets

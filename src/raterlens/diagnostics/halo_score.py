@@ -19,11 +19,11 @@ from scipy.sparse.linalg import lsmr
 from raterlens.base.memo import kept_with
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import grouped
-from raterlens.engine.cells import reading_columns
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.student_scores import Posteriors
+from raterlens.likelihood.cells import reading_columns
+from raterlens.likelihood.derivatives import Posteriors
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import large
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.responses import Predictor, Response
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import numpy as np
 
 from raterlens.base.types import Array
 from raterlens.capability.ability_shape import AbilityShape
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.likelihood.marginal import SHAPE_RIDGE
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.redundancy import redundancy
 
 # Of a central difference in c: what it leaves out is of its square.

@@ -29,8 +29,8 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Nodes
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import Value
+from raterlens.likelihood.nodes import Nodes
 
 MARK = b"\x89RLCKPT\n"
 VERSION = 1

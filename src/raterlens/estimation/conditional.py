@@ -10,9 +10,9 @@ import numpy as np
 
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
-from raterlens.engine.cells import rating_cells
-from raterlens.engine.protocol import Moments
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.cells import rating_cells
+from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Linked, Predictor

@@ -13,9 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import Moments, Nodes
-from raterlens.likelihood.context_curvature import context_curvature
+from raterlens.likelihood.derivatives import context_curvature
+from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.facets import FacetsModel
 

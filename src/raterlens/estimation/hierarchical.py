@@ -15,10 +15,10 @@ from functools import partial
 import numpy as np
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Moments
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import NO_SLOPE, FacetsModel
 

@@ -14,9 +14,8 @@ import numpy as np
 from scipy import special
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Nodes
-from raterlens.engine.student_items import as_known
-from raterlens.likelihood.true_category import NO_ABILITY, LatentClassMarginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.true_category import NO_ABILITY, LatentClassMarginal, as_known
 from raterlens.models.signal_detection import LARGEST_SIGMA
 
 STEPS = 40

@@ -11,12 +11,13 @@ from scipy import special
 
 from raterlens.base.text import counted
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.latent_em import promising
 from raterlens.estimation.newton import newton
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise
 from raterlens.estimation.quadrature import Grid
+from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY, Complete, LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings

@@ -10,11 +10,12 @@ from functools import partial
 import numpy as np
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
+from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import reached
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.capped_log import CORNER, Capped
 
 # Nodes within the corner of the steepest context, roughly at first and finally.

@@ -10,7 +10,6 @@ from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
-from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
@@ -26,10 +25,11 @@ from raterlens.estimation.several_starts import (
     upright,
 )
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
+from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import nodes_for, reached, step_for
-from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import FacetsMarginal, Value
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel

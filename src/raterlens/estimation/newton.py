@@ -11,7 +11,7 @@ from scipy import linalg
 
 from raterlens.base.types import Array
 from raterlens.estimation.optimiser import TOLERANCE, USUAL, Optimiser, Optimum, Progress, Search, Space
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import Value
 
 _DAMPING = 1e-3
 _LEAST_DAMPING = 1e-9

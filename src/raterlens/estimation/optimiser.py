@@ -7,9 +7,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from raterlens.base.types import Array, Mask
-from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.quasi_newton import News, Point, climb
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.marginal import Value
+from raterlens.likelihood.nodes import Nodes
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
 TOLERANCE = 3e-6

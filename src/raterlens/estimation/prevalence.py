@@ -18,9 +18,9 @@ import polars as pl
 from scipy import sparse, special
 
 from raterlens.base.types import Array, Indices, Mask
-from raterlens.engine.student_items import StudentItems, student_items
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import Value
+from raterlens.likelihood.true_category import StudentItems, student_items
 from raterlens.models.contexts import Blocks
 from raterlens.ratings.coded import Ratings
 

@@ -9,16 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Moments, Nodes, Tables
 from raterlens.estimation.curvature import OwnCurvature, as_bent, joint_inverse, own_curvature, worth_joining
 from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
 from raterlens.estimation.quasi_newton import News
 from raterlens.estimation.starting_values import information_of_halo
+from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import accuracy_for, first_nodes, midway, nested, nodes_for
-from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import FacetsMarginal, Value
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.

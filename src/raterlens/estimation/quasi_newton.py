@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import Value
 
 _MEMORY = 20
 # Of what the gradient promises a step brings the first share at least; of the gradient it leaves the other at most.

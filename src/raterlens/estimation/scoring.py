@@ -11,13 +11,14 @@ from raterlens.base.text import Message, Option, listed
 from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
-from raterlens.engine.protocol import Matrix, Moments, Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.starting_values import starting_widths
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.engines.contract import Matrix, Moments
+from raterlens.likelihood.forms import CellMarginal, EssayMarginal, marginal
 from raterlens.likelihood.grid import first_nodes, nested, nodes_for
-from raterlens.likelihood.marginal import CellMarginal, EssayMarginal, FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration

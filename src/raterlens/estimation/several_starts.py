@@ -13,11 +13,11 @@ from typing import TypeAlias
 import numpy as np
 
 from raterlens.base.types import Array, Mask
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum, Task
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.effects import Linear
 from raterlens.models.facets import NO_SLOPE, SHAPE
 from raterlens.ratings.coded import Ratings

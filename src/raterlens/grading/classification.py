@@ -11,8 +11,8 @@ import numpy as np
 from scipy import special
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import Placed
+from raterlens.likelihood.nodes import Nodes
 
 # How far an estimate without a population may go from its mean, in standard deviations: as R's cacIRT has it.
 FARTHEST = 4.0

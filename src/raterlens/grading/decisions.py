@@ -17,13 +17,13 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
 from raterlens.base.types import Array
 from raterlens.diagnostics.fair_results import FairResults, results_at
-from raterlens.engine.protocol import Moments
 from raterlens.estimation.scoring import Placed, place
 from raterlens.grading.classification import rudner, unshrunk
 from raterlens.grading.cuts import Cut, Cuts, On, cuts_of
 from raterlens.grading.marking_sets import consistency_of_sets, repeat_chances
 from raterlens.grading.posterior_grades import Graded, Grid, graded
 from raterlens.inference.ability_error import MOST_RATINGS
+from raterlens.likelihood.engines.contract import Moments
 from raterlens.models.calibration import Calibration
 from raterlens.models.shared_dimension import BIAS
 from raterlens.ratings.backend import Backend, as_came

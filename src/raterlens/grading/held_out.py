@@ -9,12 +9,12 @@ import polars as pl
 
 from raterlens.base.types import Array, Mask
 from raterlens.diagnostics.grouping import grouped
-from raterlens.engine.cells import reading_columns
 from raterlens.estimation.scoring import place
 from raterlens.grading.cuts import Cuts
 from raterlens.grading.marking_patterns import Reading, readings_of
 from raterlens.grading.marking_sets import Marking, grade_chances
 from raterlens.grading.posterior_grades import Grid
+from raterlens.likelihood.cells import reading_columns
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 

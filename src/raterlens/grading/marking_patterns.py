@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.types import Indices
 from raterlens.diagnostics.grouping import grouped
-from raterlens.engine.cells import reading_columns
+from raterlens.likelihood.cells import reading_columns
 from raterlens.ratings.coded import Ratings
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

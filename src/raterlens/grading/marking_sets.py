@@ -7,13 +7,13 @@ import numpy as np
 
 from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import places_of
 from raterlens.grading.classification import Classified, by_grade, lee
 from raterlens.grading.cuts import Cuts
 from raterlens.grading.marking_patterns import Patterns, Reading, marking_patterns, readings_of
 from raterlens.grading.posterior_grades import Grid
 from raterlens.grading.reading_totals import convolved, reading_totals
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.ratings.coded import Codes, Ratings

@@ -17,10 +17,11 @@ import numpy as np
 from scipy import special
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Moments, Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.grading.cuts import Cuts
+from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 
 _LEVELS = 8

@@ -15,13 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Matrix
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.marginal import EssayMarginal
+from raterlens.likelihood.engines.contract import Matrix
+from raterlens.likelihood.forms import EssayMarginal
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.base.linear_algebra import few_waits
+from raterlens.base.linear_algebra import few_waits, mirrored
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Matrix
-from raterlens.engine.symmetric import mirrored
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.redundancy import Redundancy
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.

@@ -10,15 +10,16 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 from raterlens.capability.links import Link
-from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.resampling import redrawn
-from raterlens.likelihood.context_curvature import context_curvature
+from raterlens.likelihood.derivatives import context_curvature
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy

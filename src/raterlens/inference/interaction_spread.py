@@ -18,15 +18,15 @@ import polars as pl
 from scipy import sparse
 
 from raterlens.base.types import Array, Mask
-from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quasi_newton import News
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import Covariance, covariance, in_full
-from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.engines.contract import Matrix
+from raterlens.likelihood.marginal import FacetsMarginal, Value
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import InteractionPrior, InteractionTerm
 from raterlens.models.facets import FacetsModel
 from raterlens.models.interaction_terms import ITEM

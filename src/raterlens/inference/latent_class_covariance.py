@@ -17,9 +17,9 @@ from raterlens import capability
 from raterlens.base.types import Array, Mask
 from raterlens.capability.links import get_link
 from raterlens.capability.perfect_rater import sharpness
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.redundancy import Redundancy
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 

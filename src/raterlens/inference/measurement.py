@@ -26,7 +26,6 @@ from raterlens.capability.yardstick import (
     slope_of_yardstick,
     students_of,
 )
-from raterlens.engine.protocol import Matrix
 from raterlens.inference.intervals import (
     RaterEstimates,
     Standards,
@@ -37,6 +36,7 @@ from raterlens.inference.intervals import (
     standards,
 )
 from raterlens.inference.panel_draws import Measured
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.calibration import MOST_RATERS, Calibration
 from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel

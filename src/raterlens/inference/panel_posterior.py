@@ -15,12 +15,13 @@ import numpy as np
 from scipy import linalg
 
 from raterlens.base.types import Array, Mask
-from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior
 from raterlens.models.panel import PanelSpread
 from raterlens.models.redundancy import Redundancy, centre, redundancy

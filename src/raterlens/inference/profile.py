@@ -22,13 +22,14 @@ from raterlens.capability.yardstick import (
     slope_of_yardstick,
     students_of,
 )
-from raterlens.engine.protocol import Matrix, Nodes
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.resampling import check_same
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration

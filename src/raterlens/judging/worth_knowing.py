@@ -21,12 +21,12 @@ from scipy import special
 
 from raterlens.base.errors import OptionError
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed, place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.responses import Predictor

@@ -1,4 +1,4 @@
-"""Students' posteriors from a model's tables, in one pass: the compiled twin of `engine/numpy_engine.py`.
+"""Students' posteriors from a model's tables, in one pass: the compiled twin of `likelihood/engines/numpy.py`.
 
 Two ideas make it fast. First, products instead of exponentials. Subtract from a cell's log-probabilities the straight
 line through their ends, and tabulate the exponential of what is left, once for all students. A student's posterior is

@@ -1,7 +1,7 @@
 """Covariances of the students' scores over their posteriors, node by node (`c/score_covariance.c`).
 
-The same sum as the expansion in `engine/score_expansion.py`, its readable twin: here a student's few parameters and the
-few nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
+The same sum as the expansion in `likelihood/engines/numpy.py`, its readable twin: here a student's few parameters and
+the few nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Ratings of students in order, in groups, and rows of sparse matrices (`c/student_groups.c`), for large data.
 
-The readable twins are in `engine/cells.py`, `engine/arrangement.py` and `ratings/design.py`; of rows taken, SciPy's
-`matrix[rows]`.
+The readable twins are in `likelihood/cells.py`, `likelihood/engines/compiled.py` and `ratings/design.py`; of rows
+taken, SciPy's `matrix[rows]`.
 """
 
 import ctypes

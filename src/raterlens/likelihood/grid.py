@@ -13,8 +13,8 @@ from scipy import special
 
 from raterlens.base.threads import in_blocks
 from raterlens.base.types import Array
-from raterlens.engine.nested_nodes import NARROWEST, STENCIL, NestedNodes, error_between
-from raterlens.engine.protocol import MOST_NODES, Moments, Nodes
+from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.nodes import MOST_NODES, NARROWEST, STENCIL, NestedNodes, Nodes, error_between
 
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9

@@ -13,33 +13,48 @@ logarithm of an average (over the impression of a reading), its derivatives come
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.memo import digest, latest_with
 from raterlens.base.types import Array
-from raterlens.engine.cells import essays, rating_cells
-from raterlens.engine.piece_engine import PieceEngine, fine_enough, points_of
-from raterlens.engine.protocol import CellScores, Engine, Expected, Matrix, Moments, Nodes, Tables
-from raterlens.engine.selection import cell_engine, kind_engine, large_fit
-from raterlens.likelihood.cell_scores import cell_scores, cell_terms, context_terms, slope_reach
-from raterlens.likelihood.context_curvature import context_curvature, placed_at
-from raterlens.likelihood.objective import Journal, Value
+from raterlens.likelihood.derivatives import (
+    Posteriors,
+    Weighted,
+    context_curvature,
+    placed_at,
+    summed_scores,
+)
+from raterlens.likelihood.engines.by_piece import PieceEngine, fine_enough, points_of
+from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Matrix, Moments, Tables
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import InteractionPrior, PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
-from raterlens.likelihood.student_scores import Posteriors, Weighted, summed_scores
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.stored import IN_MEMORY, StoredRatings
 
 if TYPE_CHECKING:
-    from distributed import Client
+    pass
 
-Arranged = TypeVar("Arranged")
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An objective at its parameters."""
+
+    loglik: float
+    """Of the data alone."""
+    objective: float
+    """With the half rating that extreme raters and items get: what is maximised."""
+    gradient: Array
+    """Of the objective."""
+
+
+class Journal(Protocol):
+    """Keeps values, so that a fit that was interrupted goes on where it was."""
+
+    def value(self, parameters: Array, nodes: Nodes, otherwise: Callable[[Array, Nodes], Value]) -> Value: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +78,12 @@ class Derivatives:
     """(kinds, nodes): expected readings of each kind, where they share an impression."""
 
 
-# Numbers of a matrix that is not worth keeping sparse.
-_SMALL = 2**14
-# Numbers of tables that are kept for the next who asks: 8 MB.
-_KEPT = 2**20
+KEPT = 2**20
+"""Numbers of tables that are kept for the next who asks: 8 MB."""
 # How firmly that shape is held at a normal one: as if so many students were known to be from it.
 _NORMAL_STUDENTS = 5.0
 # How fast the scores by the shape change with ability, as the slope of a rater whose scores change as fast.
 _SHAPE_STEEPNESS = 2.0
-LARGEST_SCORES = 2**26
-"""Numbers in the table of scores of whole essays, up to which it is worth having: 512 MB."""
 SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
 """(2,): times the variances of the two polynomials, the information of a student whose ability is known."""
 
@@ -112,7 +123,7 @@ class FacetsMarginal:
             return known[2]
         predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
         tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
-        self._known = (parameters.copy(), nodes.points, tables) if tables.cells.size <= _KEPT else None
+        self._known = (parameters.copy(), nodes.points, tables) if tables.cells.size <= KEPT else None
         return tables
 
     def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
@@ -344,141 +355,3 @@ def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
     row = np.repeat(np.arange(len(missing)), np.diff(second.indptr))
     missing[row, second.indices] -= second.data
     return missing
-
-
-class CellMarginal(FacetsMarginal):
-    """Any response: a cell is a context with a score."""
-
-    def __init__(
-        self,
-        ratings: Ratings,
-        model: FacetsModel,
-        response: Response,
-        pseudo: Pseudo,
-        client: "Client | None" = None,
-    ) -> None:
-        super().__init__(ratings, model, response, pseudo)
-        cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
-        arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=model.pieces)
-        asked = "cells", model.contexts.codes, response.n_categories, model.smooth
-        self.engine = _arranged(ratings, asked, arrange, kept=client is None and not model.pieces)
-
-    def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
-
-    def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
-        counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
-        d_slope, d_intercepts = self.response.summed_scores(predictor, nodes.points, counts)
-        return Derivatives(expected.loglik, d_slope, d_intercepts, counts)
-
-    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
-        found = cell_terms(self.response, predictor, nodes.points)
-        members = sparse.eye_array(len(found.context), format="csr")
-        reach = slope_reach(self.response, predictor)
-        return cell_scores(members, found, jacobian, [(jacobian, nodes.points)], reach)
-
-
-class EssayMarginal(FacetsMarginal):
-    """Adjacent-category logits: a cell is a student's ratings by one rater, whatever their number."""
-
-    response: Adjacent
-
-    def __init__(
-        self,
-        ratings: Ratings,
-        model: FacetsModel,
-        response: Adjacent,
-        pseudo: Pseudo,
-        client: "Client | None" = None,
-    ) -> None:
-        super().__init__(ratings, model, response, pseudo)
-        grouping = partial(
-            essays,
-            slope_of_context=model.slope_of_context,
-            n_categories=response.n_categories,
-            everyone=model.smooth,
-        )
-        arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=model.pieces)
-        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, model.smooth
-        kept = client is None and not model.pieces
-        self.engine, self.kinds = _arranged(ratings, asked, arrange, kept=kept)
-        members = self.kinds.members
-        # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
-        self._totals = self.kinds.given[:, 1:]
-        _, self.shown_by = np.unique(model.slope_of_context, return_index=True)
-        self._client = client
-        self._scored: tuple[Array, Array, CellScores] | None = None
-        self._essays = None
-        if response.n_categories == 2 and large_fit(self.kinds.n_groups):
-            from raterlens.kernels.logistic import Essays  # may be missing
-
-            self._essays = Essays.of(members)
-        else:
-            # Sparse matrices take longer to begin with than small ones take to be multiplied.
-            self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
-            self._kinds_of_contexts = self._members.T
-
-    def own_nodes(self, parameters: Array) -> Nodes | None:
-        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
-        return None
-
-    def for_scores(self, parameters: Array, nodes: Nodes) -> FacetsMarginal:
-        """With single ratings as cells, where essays are of too many kinds."""
-        if 3 * self.kinds.members.nnz * len(self.inner(parameters, nodes).points) <= LARGEST_SCORES:
-            return self
-        return CellMarginal(self.ratings, self.model, self.response, self.pseudo, self._client)
-
-    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        """Small ones are kept until another place is asked for."""
-        known = self._scored
-        if known is not None and known[1] is nodes.points and np.array_equal(known[0], parameters):
-            return known[2]
-        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
-        found = context_terms(self.response, predictor, nodes.points)
-        scores = cell_scores(
-            self.kinds.members,
-            found,
-            jacobian,
-            [(jacobian, nodes.points)],
-            slope_reach(self.response, predictor),
-            slopes=jacobian[self.shown_by],
-        )
-        self._scored = (parameters.copy(), nodes.points, scores) if scores.table.size <= _KEPT else None
-        return scores
-
-    def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        if self._essays is not None:
-            logs = self._essays.logs(predictor.slope, predictor.intercepts[:, 0], nodes.points)
-        else:
-            logs = -(self._members @ self.response.log_partition(predictor, nodes.points))
-        return Tables(logs, predictor.slope[self.shown_by])
-
-    def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
-        loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
-        counts, by_ability, given = self._given(predictor, nodes.points, expected.counts)
-        d_slope = -by_ability
-        d_slope[self.shown_by] += np.asarray(expected.linear)
-        return Derivatives(loglik, d_slope, self._totals - given, counts[:, None])
-
-    def _given(self, predictor: Predictor, points: Array, of_kinds: Array) -> tuple[Array, Array, Array]:
-        """From the (kinds, nodes) counts of essays: (contexts, nodes) those of the contexts; and what the model expects
-        of them, (contexts,) the sum of scores times ability, and (contexts, categories - 1) how often each score above
-        zero is given."""
-        if self._essays is not None:
-            intercept = predictor.intercepts[:, 0]
-            counts, by_ability, passes = self._essays.passes(predictor.slope, intercept, points, of_kinds)
-            return counts, by_ability, passes[:, None]
-        counts = np.asarray(self._kinds_of_contexts @ of_kinds)
-        return counts, *self.response.given(predictor, points, counts)
-
-
-def _arranged(
-    ratings: Ratings, asked: tuple[object, ...], arrange: Callable[[], Arranged], *, kept: bool
-) -> Arranged:
-    """Students as engines go over them, kept for those who ask the same ratings next: tests of assumptions,
-    diagnostics."""
-    small = not isinstance(ratings, StoredRatings) and ratings.n_ratings <= IN_MEMORY
-    if kept and small and large_fit(ratings.n_ratings):
-        return latest_with(ratings, "students", digest(*asked), arrange)
-    return arrange()

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse, special
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import Matrix
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread

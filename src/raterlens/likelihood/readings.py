@@ -18,15 +18,21 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.cells import Kinds, KindsOf, readings
-from raterlens.engine.protocol import CellScores, Nodes, Tables
-from raterlens.engine.selection import kind_engine
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.cell_scores import expected_scores, score_rows, slope_reach
-from raterlens.likelihood.context_curvature import context_curvature
+from raterlens.likelihood.cells import Kinds, KindsOf, readings
+from raterlens.likelihood.derivatives import (
+    Posteriors,
+    Weighted,
+    context_curvature,
+    expected_scores,
+    score_rows,
+    slope_reach,
+)
+from raterlens.likelihood.engines.contract import CellScores, Tables
+from raterlens.likelihood.engines.selection import kind_engine
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.likelihood.student_scores import Posteriors, Weighted
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings

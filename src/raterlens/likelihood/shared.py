@@ -10,16 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array
-from raterlens.engine.cells import rating_cells
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.product_nodes import ProductNodes
-from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes, Tables
-from raterlens.likelihood.cell_scores import cell_scores, cell_terms, expected_scores
+from raterlens.likelihood.cells import rating_cells
+from raterlens.likelihood.derivatives import Posteriors, Weighted, cell_scores, cell_terms, expected_scores
+from raterlens.likelihood.engines.contract import CellScores, Matrix, Moments, Tables
+from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.grid import nodes_for
-from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
-from raterlens.likelihood.objective import Value
+from raterlens.likelihood.marginal import Derivatives, FacetsMarginal, Value
+from raterlens.likelihood.nodes import Nodes, ProductNodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.likelihood.student_scores import Posteriors, Weighted
 from raterlens.models.known_rows import as_modelled, known_part
 from raterlens.models.responses import Response
 from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse

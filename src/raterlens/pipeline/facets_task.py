@@ -7,12 +7,11 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError
+from raterlens.base.linear_algebra import averaged
 from raterlens.base.meanwhile import meanwhile
 from raterlens.base.types import Array, Mask
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
-from raterlens.engine.protocol import Matrix, Nodes
-from raterlens.engine.symmetric import averaged
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
 from raterlens.estimation.methods import estimate
@@ -35,7 +34,9 @@ from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.slope_limits import Reach, slope_limits
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build

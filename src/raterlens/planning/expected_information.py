@@ -18,7 +18,7 @@ from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
 from raterlens.planning.reading_tables import ReadingTables, reading_tables, sum_variance
 

@@ -23,11 +23,11 @@ import polars as pl
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted, number
 from raterlens.base.types import Array, Indices, Mask
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.scoring import with_scores
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
+from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel, estimated
 from raterlens.planning.people import People, forbidden_pairs, raters_of
 from raterlens.planning.reading_tables import ReadingTables, reading_tables

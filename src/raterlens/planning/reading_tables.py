@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raterlens.base.types import Array
-from raterlens.engine.protocol import Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
 
 

@@ -11,7 +11,6 @@ import polars as pl
 
 from raterlens import capability
 from raterlens.base.text import Message, Option, counted, listed
-from raterlens.engine.protocol import Nodes
 from raterlens.estimation.latent_estimate import (
     MOST_PARAMETERS,
     SAME_MAXIMUM,
@@ -25,6 +24,7 @@ from raterlens.inference.latent_class_covariance import (
     passes,
     sharpness_of_raters,
 )
+from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY
 from raterlens.models.signal_detection import LARGEST_SIGMA
 from raterlens.ratings.coded import Ratings

@@ -7,14 +7,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.types import Array
-from raterlens.engine.piece_engine import PieceEngine
-from raterlens.engine.product_nodes import ProductNodes
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.halo_interval import halo_estimates
 from raterlens.inference.intervals import RaterEstimates, Standards
 from raterlens.inference.measurement import RATER_COLUMNS
+from raterlens.likelihood.engines.by_piece import PieceEngine
+from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.covariates import INTERCEPT, Covariates

@@ -15,10 +15,10 @@ from raterlens.capability.yardstick import (
     PERFECT,
     Yardstick,
 )
-from raterlens.engine.protocol import MOST_NODES
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.inference.covariance import Covariance
+from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
 from raterlens.models.population_shift import POPULATION
 from raterlens.ratings.coded import Ratings

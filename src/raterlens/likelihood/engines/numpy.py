@@ -1,18 +1,96 @@
-"""Covariances of the students' scores over their posteriors: the readable twin of `kernels/score_covariance.py`.
-
-The covariance of a student's score needs no matrix per node: expand the score in the polynomials that are orthonormal
-under the student's posterior; each gives a rank-one term, and they fall off geometrically (Parseval). Where too many
-would be needed, the nodes themselves are the basis.
-"""
+"""The readable engine: NumPy and SciPy-sparse, students in blocks that stay in cache."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import CellScores, Matrix, Moments, Nodes, Weighting
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.nodes import NestedNodes, Nodes
+
+# Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
+_BLOCK = 2**18
+
+
+class NumpyEngine:
+    """Evaluates tables over students' counts (and sums, where the model has a linear part)."""
+
+    def __init__(
+        self, counts: sparse.csr_array, sums: sparse.csr_array | None = None, block: int = _BLOCK
+    ) -> None:
+        self._counts, self._sums, self._block = counts, sums, block
+
+    @property
+    def n_students(self) -> int:
+        return int(self._counts.shape[0])
+
+    def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
+        if isinstance(nodes, NestedNodes):
+            found = self.evaluate(*_in_between(tables, nodes))
+            return replace(found, counts=found.counts @ nodes.between())
+        loglik = 0.0
+        counts = np.zeros_like(tables.cells)
+        mean = np.empty(self.n_students)
+        for rows, posterior, block_loglik in self.posteriors(tables, nodes):
+            loglik += float(block_loglik.sum())
+            counts += self._counts[rows].T @ posterior
+            mean[rows] = posterior @ nodes.points
+        linear = None if self._sums is None else self._sums.T @ mean
+        return Expected(loglik, counts, linear)
+
+    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+        if isinstance(nodes, NestedNodes):
+            return self.moments(*_in_between(tables, nodes))
+        return Moments.joined(
+            Moments.by(posterior, nodes.points) for _, posterior, _ in self.posteriors(tables, nodes)
+        )
+
+    def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        if isinstance(nodes, NestedNodes):
+            back = nodes.between()
+            for rows, posterior, loglik in self.posteriors(*_in_between(tables, nodes)):
+                yield rows, posterior @ back, loglik
+            return
+        ability = None if self._sums is None else self._sums @ tables.linear
+        size = max(1, self._block // len(nodes.points))
+        for first in range(0, self.n_students, size):
+            rows = slice(first, min(first + size, self.n_students))
+            joint = self._counts[rows] @ tables.cells
+            joint += nodes.log_weights
+            if ability is not None:
+                joint += np.multiply.outer(ability[rows], nodes.points)
+            top = joint.max(axis=1)
+            joint -= top[:, None]
+            np.exp(joint, out=joint)
+            total = joint.sum(axis=1)
+            joint /= total[:, None]
+            yield rows, joint, top + np.log(total)
+
+    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        if isinstance(nodes, NestedNodes):
+            table = np.asarray(scores.table @ nodes.between().T)
+            return self.score_covariance(*_in_between(tables, nodes), replace(scores, table=table))
+        posteriors = self.posteriors(tables, nodes)
+        return expanded_covariance(self._counts, self._sums, posteriors, nodes, scores)
+
+    def scores(
+        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
+    ) -> sparse.csr_array:
+        posteriors = self.posteriors(tables, nodes)
+        return summed_scores(self._counts, self._sums, posteriors, nodes, scores, weights)
+
+    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
+        about = partial(about_means, points=nodes.points)
+        return mean_variances(self.scores(tables, nodes, scores, about), spread)
+
+
+def _in_between(tables: Tables, nodes: NestedNodes) -> tuple[Tables, Nodes]:
+    """As if everybody were narrow: the readable way to say what a nested grid is."""
+    return replace(tables, cells=np.asarray(tables.cells @ nodes.between().T)), nodes.fine()
+
 
 # Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
 STEP = 0.8
@@ -21,7 +99,7 @@ _ACCURACY = 1e-9
 # Sizes of the expansion: the smallest that is accurate enough is taken.
 _TERMS = (5, 8, 12, 18, 26)
 # Numbers gathered at a time. Single precision: their projections are summed, and 1e-7 is more than is asked.
-_BLOCK, _GATHERED = 2**23, np.float32
+_GATHERED_AT_ONCE, _GATHERED = 2**23, np.float32
 # Numbers that stay in the cache.
 _NEAR = 2**16
 # A product of full matrices takes a twentieth of the time for each of its terms.
@@ -167,7 +245,7 @@ def _alike(block: sparse.csr_array, students: Indices, n_nodes: int) -> Iterator
     length = np.diff(block.indptr)[students]
     for size in np.unique(length[length > 0]):
         alike = np.flatnonzero(length == size)
-        step = max(1, _BLOCK // (int(size) * n_nodes))
+        step = max(1, _GATHERED_AT_ONCE // (int(size) * n_nodes))
         for first in range(0, len(alike), step):
             batch = alike[first : first + step]
             yield batch, block.indptr[students[batch]][:, None] + np.arange(size)

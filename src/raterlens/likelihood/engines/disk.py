@@ -14,10 +14,17 @@ from scipy import sparse
 
 from raterlens.base.threads import available_cores
 from raterlens.base.types import Array, Indices
-from raterlens.engine.arrangement import Arrangement, taken
-from raterlens.engine.cells import CellsOf, Kinds, KindsOf
-from raterlens.engine.compiled_engine import DENSE, CompiledEngine, full_covariance, full_totals
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
+from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.engines.compiled import (
+    DENSE,
+    Arrangement,
+    CompiledEngine,
+    full_covariance,
+    full_totals,
+    taken,
+)
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import Scratch, forget

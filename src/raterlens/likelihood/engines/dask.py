@@ -32,9 +32,10 @@ from raterlens.base.drafts import reason
 from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
 from raterlens.base.types import Array, Indices
-from raterlens.engine.cells import CellsOf, Kinds, KindsOf
-from raterlens.engine.disk_engine import Part, add, among, cell_part, kinds_part
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
+from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.engines.disk import Part, add, among, cell_part, kinds_part
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed_file import open_packed

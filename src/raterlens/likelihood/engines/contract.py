@@ -9,54 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.types import Array, Indices
+from raterlens.likelihood.nodes import Nodes
 from raterlens.ratings.long_columns import looked_up
 
 Matrix: TypeAlias = Array | sparse.csr_array
 Weighting: TypeAlias = Callable[[Array], Array]
 """From posteriors (students, nodes) to weights of the nodes; on a cluster, it is sent to workers."""
-
-# No grid has more, whoever asks for it: beyond, the tables of a panel outgrow memory before accuracy gains.
-MOST_NODES = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class Nodes:
-    """Ability nodes with log weights: the trapezoidal rule on equally spaced nodes under N(0, 1)."""
-
-    points: Array
-    log_weights: Array
-
-    @staticmethod
-    def equally_spaced(low: float, high: float, step: float, offset: float = 0.0) -> "Nodes":
-        """Nodes from `low` to `high`; at MOST_NODES the step is widened rather than the range cut. `offset`: how far
-        the lattice that they are on is from 0, in steps."""
-        step = max(step, (high - low) / MOST_NODES)
-        count = max(3, int(np.ceil((high - low) / step)) + 1)
-        # On one lattice, so that two grids of the same step share their nodes.
-        points = (np.floor(low / step - offset) + offset + np.arange(count + 1)) * step
-        return Nodes(points, -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step))
-
-    @property
-    def at_limit(self) -> bool:
-        """Whether a finer grid was wanted, or would be refused."""
-        return len(self.points) > MOST_NODES
-
-    @property
-    def step(self) -> float:
-        return float(self.points[1] - self.points[0])
-
-    @property
-    def finest_step(self) -> float:
-        """Of any posterior."""
-        return self.step
-
-    @property
-    def low(self) -> float:
-        return float(self.points[0])
-
-    @property
-    def high(self) -> float:
-        return float(self.points[-1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
 from raterlens.base.types import Array, Indices
-from raterlens.engine.protocol import CellScores, Expected, Matrix, Moments, Nodes, Tables, Weighting
-from raterlens.engine.score_expansion import about_means, mean_variances, rows_of_students
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.engines.numpy import about_means, mean_variances, rows_of_students
+from raterlens.likelihood.nodes import Nodes
 from raterlens.ratings.coded import Codes
 
 STEP = 0.75

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from scipy import sparse
 
-from raterlens.engine.cells import CellsOf, Kinds, KindsOf
-from raterlens.engine.numpy_engine import NumpyEngine
-from raterlens.engine.piece_engine import PieceEngine
-from raterlens.engine.protocol import Engine
 from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.engines.by_piece import PieceEngine
+from raterlens.likelihood.engines.contract import Engine
+from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.pieces import by_piece
@@ -16,6 +16,7 @@ from raterlens.ratings.stored import StoredRatings
 
 if TYPE_CHECKING:
     from distributed import Client
+
 
 # Nodes and evaluations of a typical fit: it goes over each nonzero count that often.
 _PASSES = 40 * 25
@@ -30,7 +31,7 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
     """An engine on these counts and sums; both kinds give the same numbers."""
     if not large_fit(counts.nnz):
         return NumpyEngine(counts, sums)
-    from raterlens.engine.compiled_engine import CompiledEngine  # may be missing
+    from raterlens.likelihood.engines.compiled import CompiledEngine  # may be missing
 
     return CompiledEngine(counts, sums, arrange=True)
 
@@ -51,11 +52,11 @@ def cell_engine(
         split = by_piece(ratings)
         return PieceEngine(cells_of(split.ratings, contexts), None, split.student)
     if client is not None:
-        from raterlens.engine.dask_engine import cells_on_cluster  # an optional package
+        from raterlens.likelihood.engines.dask import cells_on_cluster  # an optional package
 
         return cells_on_cluster(client, ratings, contexts, cells_of)
     if isinstance(ratings, StoredRatings):
-        from raterlens.engine.disk_engine import cells_by_parts  # may be missing
+        from raterlens.likelihood.engines.disk import cells_by_parts  # may be missing
 
         return cells_by_parts(ratings, contexts, cells_of)
     return engine_for(cells_of(ratings, contexts))
@@ -75,11 +76,11 @@ def kind_engine(
         found = kinds_of(split.ratings, contexts)
         return PieceEngine(found.counts, found.sums, split.student), found.kinds
     if client is not None:
-        from raterlens.engine.dask_engine import kinds_on_cluster  # an optional package
+        from raterlens.likelihood.engines.dask import kinds_on_cluster  # an optional package
 
         return kinds_on_cluster(client, ratings, contexts, kinds_of)
     if isinstance(ratings, StoredRatings):
-        from raterlens.engine.disk_engine import kinds_by_parts  # may be missing
+        from raterlens.likelihood.engines.disk import kinds_by_parts  # may be missing
 
         return kinds_by_parts(ratings, contexts, kinds_of)
     found = kinds_of(ratings, contexts)
