@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from raterlens.planning.next_marks import NextMarks, next_marks
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
+    from raterlens.ratings.linking import examine_links
     from raterlens.reading.facets.control_writer import write_facets
     from raterlens.reading.facets.facets_study import read_facets
     from raterlens.reading.packing import pack
@@ -39,6 +40,7 @@ _WHERE = {
     "read": "raterlens.reading.reader",
     "pack": "raterlens.reading.packing",
     "Ratings": "raterlens.ratings.coded",
+    "examine_links": "raterlens.ratings.linking",
     "fit": "raterlens.fitting",
     "fit_models": "raterlens.batch",
     "Fit": "raterlens.facade",
@@ -87,6 +89,7 @@ __all__ = [
     "capability",
     "charts",
     "compare",
+    "examine_links",
     "facets_tables",
     "fit",
     "fit_models",
