@@ -13,20 +13,10 @@ import sys
 from importlib import import_module
 from typing import Any, NoReturn
 
-IMPORTED = (
-    "fit_command",
-    "pack_command",
-    "convert_command",
-    "plot_command",
-    "simulate_command",
-    "study_command",
-    "judge_command",
-    "next_command",
-    "plan_command",
-)
+IMPORTED = ("fit_command", "file_commands", "planning_commands", "study_command", "judge_command")
 ALSO = (
     *(
-        "raterlens.fitting",
+        "raterlens.fitting.run",
         "raterlens.output.report",
         "raterlens.output.folder",
         "raterlens.pictures.capability_ranking",

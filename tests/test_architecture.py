@@ -29,7 +29,7 @@ LAYERS = [
     ("output",),
     ("facade",),
     ("fitting",),
-    ("batch", "sklearn"),
+    ("sklearn",),
     ("studies",),
     ("app",),
 ]

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
     from raterlens import capability, charts
     from raterlens.base.errors import RaterlensError
-    from raterlens.batch import fit_models
     from raterlens.capability.population import Window
     from raterlens.config import Anchors, FitConfig
     from raterlens.diagnostics.comparison import Comparison, compare
     from raterlens.facade import Fit
     from raterlens.fitting import fit, load
+    from raterlens.fitting.fit_models import fit_models
     from raterlens.judging.gate import Gate, gate
     from raterlens.judging.judge import JudgeReport, judge
     from raterlens.judging.replacement import Replacement, can_replace
     from raterlens.judging.system_rates import PassRates, pass_rate
+    from raterlens.output.data_check import DataCheck, check
     from raterlens.output.facets_tables import facets_tables
     from raterlens.planning.next_marks import NextMarks, next_marks
     from raterlens.planning.plan import MarkingPlan, plan
@@ -42,7 +43,7 @@ _WHERE = {
     "Ratings": "raterlens.ratings.coded",
     "examine_links": "raterlens.ratings.linking",
     "fit": "raterlens.fitting",
-    "fit_models": "raterlens.batch",
+    "fit_models": "raterlens.fitting.fit_models",
     "Fit": "raterlens.facade",
     "load": "raterlens.fitting",
     "judge": "raterlens.judging.judge",
@@ -58,6 +59,8 @@ _WHERE = {
     "pass_rate": "raterlens.judging.system_rates",
     "Gate": "raterlens.judging.gate",
     "gate": "raterlens.judging.gate",
+    "check": "raterlens.output.data_check",
+    "DataCheck": "raterlens.output.data_check",
     "facets_tables": "raterlens.output.facets_tables",
     "read_facets": "raterlens.reading.facets.facets_study",
     "write_facets": "raterlens.reading.facets.control_writer",
@@ -74,6 +77,7 @@ _WHERE = {
 __all__ = [
     "Anchors",
     "Comparison",
+    "DataCheck",
     "Fit",
     "FitConfig",
     "Gate",
@@ -88,6 +92,7 @@ __all__ = [
     "can_replace",
     "capability",
     "charts",
+    "check",
     "compare",
     "examine_links",
     "facets_tables",

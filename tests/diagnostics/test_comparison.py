@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import raterlens as rl
-from raterlens.app.cli.compare_command import compare as compare_files
+from raterlens.app.cli.file_commands import compare as compare_files
 from raterlens.base.errors import InputError, OptionError
 from raterlens.diagnostics.comparison import nested
 from tests.support.facets_models import ordered, with_facet

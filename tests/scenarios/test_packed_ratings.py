@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli.fit_command import manageable
 from raterlens.app.cli.main import main
+from raterlens.fitting.run import sample_for_diagnostics
 from raterlens.ratings.packed_file import open_packed
 from raterlens.ratings.stored import StoredRatings
 from tests.support.packed_tables import table
@@ -35,9 +35,9 @@ def test_diagnostics_of_very_many_ratings_look_at_some_students(tmp_path):
     path = rl.pack(frame, tmp_path / "x.rlpack", cut=2, facets=["when"])
     on_disk = StoredRatings(open_packed(path), part=1000)
     when = on_disk.facets[0].labels.gather(on_disk.facets[0].codes)
-    some, aside, (said,) = manageable(on_disk, {"groups": {"when": when}}, most=100, sample=1000)
+    some, aside, (said,) = sample_for_diagnostics(on_disk, {"groups": {"when": when}}, most=100, sample=1000)
     assert f"diagnostics use {some.n_ratings:,} of {on_disk.n_ratings:,} ratings" in said
     assert 500 < some.n_ratings < 1500
     # The column beside the ratings is that of the same ratings.
     assert aside["groups"]["when"].to_list() == some.table()["when"].to_list()
-    assert manageable(on_disk, {}) == (on_disk, {}, ())
+    assert sample_for_diagnostics(on_disk, {}) == (on_disk, {}, ())

@@ -1,4 +1,4 @@
-"""`raterlens fit`: what it shows, what it writes, and columns beside the model."""
+"""`raterlens fit` and `raterlens demo`: from a file to results."""
 
 import json
 import subprocess
@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from benchmarks.planted_faults import panel
-from raterlens.app.cli.fit_command import manageable
 from raterlens.app.cli.main import AT_FAULT, DONE, main
+from raterlens.fitting.run import sample_for_diagnostics
 from raterlens.output.folder import FILES, FLAGS
 from raterlens.output.report.reproduce import Request
 from tests.support.command_line import Captured
@@ -281,9 +281,9 @@ def test_options_that_a_control_file_does_not_take(tmp_path: Path, capsys: Captu
 def test_diagnostics_of_very_many_ratings_are_made_from_a_sample() -> None:
     ratings = rl.simulate(students=200, raters=5, items=2, seed=2).ratings
     besides = {"groups": {"item": ratings.items.gather(ratings.item)}}
-    whole, same, nothing = manageable(ratings, besides)
+    whole, same, nothing = sample_for_diagnostics(ratings, besides)
     assert (whole, same, nothing) == (ratings, besides, ())
-    some, cut, cautions = manageable(ratings, besides, most=1000, sample=500)
+    some, cut, cautions = sample_for_diagnostics(ratings, besides, most=1000, sample=500)
     assert 0 < some.n_ratings < ratings.n_ratings
     assert len(cut["groups"]["item"]) == some.n_ratings
     assert f"diagnostics use {some.n_ratings:,} of 2,000 ratings" in cautions[0]
@@ -311,3 +311,10 @@ def test_sigterm_says_what_was_saved_and_leaves_no_draft(table: Path, tmp_path: 
     )
     assert not list(tmp_path.glob(".raterlens-*"))
     assert not out.exists()
+
+
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo"]) == DONE
+    assert str(Path("raterlens-demo") / "report.html") in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir()) == sorted([*FILES, FLAGS])

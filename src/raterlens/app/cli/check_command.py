@@ -8,7 +8,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from raterlens.app.cli.fit_command import read_study
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -22,8 +21,8 @@ from raterlens.app.cli.options import (
     fit_config,
     read_config,
 )
-from raterlens.app.cli.progress import watching
 from raterlens.app.cli.standard_output import print_json
+from raterlens.app.progress import progress_bar
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
@@ -94,25 +93,21 @@ def check(
 
 
 def _check(file: str, config: ReadConfig, *, json: bool) -> int:
-    """Read a table, and say what was understood, how to fit it, and who can be compared with whom."""
+    """Show how a table is read, the command that fits it, and who can be compared with whom."""
     # heavy, so not before it is needed
-    from raterlens.app.cli.terminal import Terminal
-    from raterlens.ratings.design import examine, pairing_warnings
-    from raterlens.ratings.linking import examine_links
-    from raterlens.reading.reader import checked, proposed
+    from raterlens.output.data_check import check as check_data
 
-    ratings, proposal = proposed(file, config)
-    ratings = checked(ratings, proposal.config.cut)
-    warnings = (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
-    command = Request(file=file, read=proposal.config).command()
+    found = check_data(file, **config.given())
+    ratings, command = found.ratings, found.request.command()
     if json:
         sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
-        asked = [finding.note for finding in proposal.questions]
-        found = {"notes": ratings.notes, "questions": asked, "warnings": warnings, "command": command}
-        print_json(dumps({**sizes, **found}, ensure_ascii=False))
+        said = {"notes": ratings.notes, "questions": found.questions, "warnings": found.warnings}
+        print_json(dumps({**sizes, **said, "command": command}, ensure_ascii=False))
     else:
-        Terminal().check(ratings, warnings, proposal.questions, command)
-    return AT_FAULT if proposal.questions else PASSED
+        from raterlens.app.cli.terminal import Terminal  # heavy, so not before it is needed
+
+        Terminal().check(ratings, found.warnings, found.questions, command)
+    return AT_FAULT if found.questions else PASSED
 
 
 def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
@@ -121,15 +116,16 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     from raterlens.app.cli.terminal import Terminal
     from raterlens.facade import fitted
     from raterlens.fitting import load
+    from raterlens.fitting.run import read_request
     from raterlens.judging.gate import judge
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)
-    with watching("reading", request.file, unless=output.json) as watch:
-        run = Run(watch.on_iteration, on_stage=watch.enter)
-        ratings, config, _ = read_study(request, run)
+    with progress_bar(hidden=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.start_stage)
+        ratings, config, _ = read_request(request, run)
         fit = fitted(ratings, config, run)
-        watch.enter("diagnosing")
+        watch.start_stage("diagnosing")
         result = judge(fit, ratings, bounds, baseline)
     output.write(result.to_markdown(), result.to_junit())
     if output.json:

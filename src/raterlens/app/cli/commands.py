@@ -1,10 +1,10 @@
-"""The table of commands.
+"""The table of commands, and `raterlens completion`.
 
 A command is loaded when it is given, and what is heavy once it has something to do: help comes at once.
 """
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import App, Parameter, Token, convert
 
@@ -18,7 +18,7 @@ COMMANDS = {
     "judge": "Which judges can be trusted? Given some known answers (--known) or people (--trusted).",
     "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
     "plan": "Plan the marking: who marks what, and the standard errors to expect.",
-    "next": "What should whom mark next, so that every rater is known best?",
+    "next": "Which rater should mark which student next?",
     "simulate": "Simulate ratings with known truth, to try out a design or a method.",
     "convert": "Write the ratings to another kind of file.",
     "compare": "Compare fits: likelihood, parameters, and how the raters' ranks change.",
@@ -26,9 +26,17 @@ COMMANDS = {
     "demo": "Fit the bundled example (simulated ratings) and write its report.",
     "serve": "Use Raterlens in a browser: drop in a table, see which raters need attention.",
     "study": "Run a study: the paper's, beside its printed numbers, and those it left for later.",
-    "completion": "Print what makes a shell complete commands and options: bash, zsh or fish.",
+    "completion": "Print a shell completion script for bash, zsh or fish.",
 }
-"""What each does, for `raterlens --help`; the function in the module of its name says the same."""
+"""What each does, for `raterlens --help`; its function says the same."""
+
+MODULES = {
+    "demo": "fit_command",
+    **dict.fromkeys(("plan", "next", "simulate"), "planning_commands"),
+    **dict.fromkeys(("convert", "pack", "plot", "compare"), "file_commands"),
+    "completion": "commands",
+}
+"""Where a command is, unless in a module of its name."""
 
 EPILOGUES = {
     "fit": """Columns left out are recognised by their usual names (student, rater, item, score, ...).
@@ -40,9 +48,9 @@ Examples:
   raterlens fit ratings.parquet --model tfm --json > fit.json
   raterlens fit ratings.csv --time date --groups school --out results/
   raterlens fit this-year.csv --anchors last-year/fit.json --out results/""",
-    "check": """Says what is understood of a file, and the command that reads it so; exit code 2
-where something has to be confirmed first. With a bound, a model is fitted and every
-rater judged. Exit codes: 0 all pass, 3 a rater fails (or the fit did not converge), 2 the input is at fault.
+    "check": """Shows how the file is read and the command that reads it this way. Exits with 2 if something needs
+confirming. With a bound, fits a model and judges every rater. Exit codes: 0 all pass, 3 a rater fails (or the fit did
+not converge), 2 the input is at fault.
 
 Examples:
   raterlens check ratings.csv
@@ -139,5 +147,12 @@ app = App(
 )
 for name, about in COMMANDS.items():
     # By its address, so that a command loads itself alone.
-    address = f"raterlens.app.cli.{name}_command:{name}"
+    address = f"raterlens.app.cli.{MODULES.get(name, f'{name}_command')}:{name}"
     app.command(address, name=name, help=about, help_epilogue=EPILOGUES[name])
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(name="SHELL", help="bash, zsh or fish.")], /
+) -> None:
+    """Print a shell completion script for bash, zsh or fish."""
+    print(app.generate_completion(shell=shell))

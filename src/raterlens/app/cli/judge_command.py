@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from raterlens.app.cli.check_command import GATE_FAILED, ON_SCREEN, PASSED, GateOutput, write_text
-from raterlens.app.cli.fit_command import read_study, set_groups_aside
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -22,8 +21,8 @@ from raterlens.app.cli.options import (
     read_config,
     several,
 )
-from raterlens.app.cli.progress import watching
 from raterlens.app.cli.standard_output import print_json
+from raterlens.app.progress import progress_bar
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.output.report.reproduce import Request
@@ -157,15 +156,16 @@ def _against_truth(
 ) -> "JudgeReport":
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
+    from raterlens.fitting.run import read_request
     from raterlens.judging import judge_files
     from raterlens.judging.judge import judge as measure
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else judge_files.read_baseline(output.baseline)
-    with watching("reading", request.file, unless=output.json) as watch:
-        run = Run(watch.on_iteration, on_stage=watch.enter)
-        ratings, _, _ = read_study(request, run)
-        watch.enter("diagnosing")
+    with progress_bar(hidden=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.start_stage)
+        ratings, _, _ = read_request(request, run)
+        watch.start_stage("diagnosing")
         by = None if asked.by is None else request.groups[0] if request.groups else "item"
         found = measure(
             ratings,
@@ -196,17 +196,18 @@ def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: Gate
     from raterlens.app.cli.terminal import Terminal
     from raterlens.facade import fitted
     from raterlens.fitting import load
+    from raterlens.fitting.run import read_request, split_diagnostic_columns
     from raterlens.judging.judgement import judged
     from raterlens.judging.system_rates import pass_rate
     from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)
-    with watching("reading", request.file, unless=output.json) as watch:
-        run = Run(watch.on_iteration, on_stage=watch.enter)
-        everything, config, _ = read_study(request, run)
-        ratings, _ = set_groups_aside(request, everything)
+    with progress_bar(hidden=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.start_stage)
+        everything, config, _ = read_request(request, run)
+        ratings, _ = split_diagnostic_columns(request, everything)
         fit = fitted(ratings, config, run)
-        watch.enter("diagnosing")
+        watch.start_stage("diagnosing")
         people = several("people", asked.people)
         found = judged(fit, ratings, bounds, people=people, margin=asked.margin, baseline=baseline)
         if asked.by is not None:

@@ -21,7 +21,7 @@ from raterlens.models.registry import MODELS
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
-_BESIDES = Group("Diagnostics", sort_key=3)
+_DIAGNOSTICS = Group("Diagnostics", sort_key=3)
 _GATE = Group("Gate", sort_key=3)
 _DECISIONS = Group("Decisions", sort_key=4)
 _WORK = Group("Long fits", sort_key=4)
@@ -145,9 +145,9 @@ def several(name: str, text: str | None) -> list[str] | None:
     return names
 
 
-@Parameter(name="*", group=_BESIDES)
+@Parameter(name="*", group=_DIAGNOSTICS)
 @dataclass(frozen=True)
-class Besides:
+class DiagnosticColumns:
     """Columns that diagnostics look at; no part of the model."""
 
     time: Annotated[
@@ -162,7 +162,7 @@ class Besides:
 
 @Parameter(name="*", group=_DECISIONS)
 @dataclass(frozen=True)
-class Deciding:
+class DecisionOptions:
     """What is decided about students."""
 
     decide: Annotated[
@@ -175,13 +175,13 @@ class Deciding:
     ] = None
     remark: Annotated[
         int | None,
-        Parameter(help="Plan so many further marks: whose work, by which rater, to put most grades right."),
+        Parameter(help="Plan this many further marks: whose work, by which rater, to put most grades right."),
     ] = None
 
 
 @Parameter(name="*", group=_WORK)
 @dataclass(frozen=True)
-class Work:
+class LongFitOptions:
     """How a long fit is done."""
 
     checkpoint: Annotated[
@@ -231,10 +231,6 @@ class Output:
     everyone: Annotated[
         bool, Parameter(name="--all", negative=(), show_default=False, help="List every rater.")
     ] = False
-
-    @property
-    def heads_a_report(self) -> bool:
-        return self.title is not None
 
 
 File = Annotated[

@@ -1,14 +1,12 @@
 """`raterlens study`: run a study, write its rows, page and figures."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from raterlens.app.progress import parts_bar
 from raterlens.base.drafts import write_whole
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
@@ -105,7 +103,7 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
         )
     out = runs.out
     try:
-        with _progress(name) as on_done:
+        with parts_bar(name) as on_done:
             rows = run(
                 chosen,
                 out,
@@ -144,19 +142,3 @@ def _figures(runs: Runs, client: "Client | None") -> None:
         run_study(get_study(name), replace(runs, replications=enough, data=None), client)
         for ending in ("svg", "png"):
             print(runs.out / f"{name}.{ending}")
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr, where somebody is watching; yields what the run should call, if anything."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    # only where somebody is watching
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)

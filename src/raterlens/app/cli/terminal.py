@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from raterlens.judging.judge import JudgeReport
     from raterlens.judging.judgement import Judgement
     from raterlens.ratings.coded import Ratings
-    from raterlens.reading.proposals.findings import Finding
 
 ALL_SHOWN, ENDS = 40, 10
 """Up to 40 raters are listed; beyond that, the 10 at either end."""
@@ -117,13 +116,11 @@ class Terminal:
             self._line("Add --out DIR for a report and the tables as files.")
 
     def check(
-        self, ratings: "Ratings", warnings: tuple[str, ...], questions: "Sequence[Finding]", command: str
+        self, ratings: "Ratings", warnings: tuple[str, ...], questions: tuple[str, ...], command: str
     ) -> None:
         """What was read, what has to be decided, who can be compared with whom, and the command that fits it."""
-        asked = {finding.note for finding in questions}
-        self._data(ratings, [note for note in ratings.notes if note not in asked])
-        if questions:
-            self._bullets("Please confirm or change", [finding.note for finding in questions])
+        self._data(ratings, [note for note in ratings.notes if note not in questions])
+        self._bullets("Please confirm or change", questions)
         self._bullets("Cautions", warnings)
         if not warnings:
             self._line("All raters can be compared.")

@@ -1,14 +1,18 @@
-"""`raterlens plot`: one chart of a saved fit, to a file."""
+"""`raterlens convert`, `pack`, `plot` and `compare`: from one file to another."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from raterlens.app.cli.options import EVERYTHING_RECOGNISED, ReadOptions, read_config, several
+from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config, several
+from raterlens.app.cli.standard_output import print_json
+from raterlens.app.progress import progress_bar
+from raterlens.base.drafts import write_whole
 from raterlens.base.errors import InputError, OptionError, choose
-from raterlens.base.text import Message, Option
+from raterlens.base.text import Message, Option, counted
 from raterlens.pictures.chart_names import CHARTS, Needs
 
 if TYPE_CHECKING:
@@ -16,10 +20,92 @@ if TYPE_CHECKING:
     from raterlens.facade import Fit
     from raterlens.ratings.coded import Ratings
 
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".facets": "facets"}
+
+Target = Annotated[Path, Parameter(help="File to write: one row per rating, or a FACETS control file.")]
+Kind = Annotated[
+    str | None,
+    Parameter(help=f"{', '.join(SUFFIXES.values())}; by default, what the file name of --out says."),
+]
+
+
+def convert(
+    file: File, /, *, out: Target, to: Kind = None, columns: ReadOptions = EVERYTHING_RECOGNISED
+) -> None:
+    """Write the ratings to another kind of file."""
+    kind, config = kind_of(out, to), read_config(columns)
+    # heavy, so not before it is needed
+    from raterlens.reading.reader import read
+
+    print(write_ratings(read(file, **config.given()), out, kind))
+
+
+def kind_of(out: Path, to: str | None = None) -> str:
+    """What kind of file to write, where that can be done."""
+    kind = to or SUFFIXES.get(out.suffix.lower(), "")
+    if not kind:
+        raise OptionError(
+            f"{out.name!r} does not say what kind of file to write",
+            f"add --to {', --to '.join(SUFFIXES.values())}",
+            value=out.name,
+            option="to",
+        )
+    choose("kind of file", kind, SUFFIXES.values())
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise OptionError(
+            f"cannot write {str(out)!r}", "give a file in an existing folder", value=str(out), option="out"
+        )
+    return kind
+
+
+def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
+    """Write the file; return what was done."""
+    write_whole(out, lambda path: _writers()[kind](ratings, path))
+    return f"{counted(ratings.n_ratings, 'rating')} written to {out} ({kind})"
+
+
+def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
+    # heavy, so not before it is needed
+    from raterlens.reading.facets.control_writer import write_facets
+
+    return {
+        "csv": lambda ratings, path: ratings.table().write_csv(path),
+        "tsv": lambda ratings, path: ratings.table().write_csv(path, separator="\t"),
+        "parquet": lambda ratings, path: ratings.table().write_parquet(path),
+        "jsonl": lambda ratings, path: ratings.table().write_ndjson(path),
+        "facets": lambda ratings, path: write_facets(ratings, path, title=path.stem),
+    }
+
+
+def pack(
+    file: File,
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="File to write, NAME.rlpack.")],
+    columns: ReadOptions = EVERYTHING_RECOGNISED,
+) -> None:
+    """Read a large table once, and keep it in a compact form that later fits open at once."""
+    config = read_config(columns)
+    # heavy, so not before it is needed
+    from raterlens.ratings.packed_file import open_packed
+    from raterlens.ratings.stored import StoredRatings
+    from raterlens.reading.packing import pack as write
+
+    with progress_bar() as watch:
+        watch.start_stage("reading")
+        path = write(file, out, **config.given())
+    packed = StoredRatings(open_packed(path))
+    for note in packed.notes:
+        print(note)
+    print(
+        f"{packed.n_ratings:,} ratings of {packed.n_students:,} students by {packed.n_raters:,} raters on "
+        f"{packed.n_items:,} items: {path} ({path.stat().st_size / 2**20:,.1f} MiB)"
+    )
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Drawing:
+class ChartOptions:
     """What a chart shows, and how."""
 
     out: Annotated[Path, Parameter(help="File to write: .svg, .png, .pdf, or .html with tooltips.")]
@@ -44,13 +130,13 @@ def plot(
     fit: Annotated[Path | None, Parameter(name="FIT", help="A saved fit (fit.json).")] = None,
     /,
     *,
-    drawing: Drawing,
+    drawing: ChartOptions,
     columns: ReadOptions = EVERYTHING_RECOGNISED,
 ) -> None:
     """Draw a chart of a fit."""
     needs = CHARTS[choose("chart", chart, CHARTS)]
     raters, read = several("show", drawing.show) or [], read_config(columns)
-    _check(chart, needs, fit, drawing, raters)
+    _check_chart(chart, needs, fit, drawing, raters)
     # heavy, so not before it is needed
     from raterlens import charts
     from raterlens.fitting import load
@@ -78,7 +164,9 @@ def plot(
     print(charts.save(picture, drawing.out, theme=drawing.theme))  # type: ignore[arg-type]
 
 
-def _check(chart: str, needs: Needs, fit: Path | None, drawing: Drawing, raters: list[str]) -> None:
+def _check_chart(
+    chart: str, needs: Needs, fit: Path | None, drawing: ChartOptions, raters: list[str]
+) -> None:
     """Raise where an option is missing, or has no effect."""
     for name, needed, given, what in (
         ("ratings", needs.ratings, drawing.ratings, "the table of ratings that was fitted"),
@@ -131,3 +219,38 @@ def _read(
     modelled = fit is not None and fit.calibration is not None and f"facet {time}" in fit.calibration.labels
     kept = found.facets if modelled else tuple(one for one in found.facets if one.name != time)
     return replace(found, facets=kept), moments
+
+
+def compare(
+    files: Annotated[
+        list[Path], Parameter(name="FILES", consume_multiple=True, help="Two or more saved fits (fit.json).")
+    ],
+    /,
+    *,
+    json: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, help="Print the comparison as JSON and nothing else."),
+    ] = False,
+) -> None:
+    """Compare fits: likelihood, parameters, and how the raters' ranks change."""
+    if len(files) < 2:
+        raise OptionError(
+            f"{counted(len(files), 'fit')} to compare", "give the paths of two or more fit.json"
+        )
+    # heavy, so not before it is needed
+    from raterlens.diagnostics.comparison import compare as side_by_side
+    from raterlens.fitting import load
+
+    found = side_by_side(*(load(path) for path in files), names=_names(files))
+    if json:
+        print_json(found.to_json())
+    else:
+        print(found.summary())
+
+
+def _names(files: list[Path]) -> list[str]:
+    """Each is called by its file, or by its folder where all files are alike."""
+    for names in ([path.stem for path in files], [path.absolute().parent.name for path in files]):
+        if len(set(names)) == len(names):
+            return names
+    return [str(path) for path in files]

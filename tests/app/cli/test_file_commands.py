@@ -1,13 +1,73 @@
-"""`raterlens plot`: a chart of a saved fit, or a message that says what would do."""
+"""`raterlens convert`, `pack`, `plot` and `compare`."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli.main import main
+from raterlens.app.cli.file_commands import _names
+from raterlens.app.cli.main import AT_FAULT, DONE, main
 from raterlens.pictures.chart_names import CHARTS
+from raterlens.reading.reader import read
+from tests.support.command_line import Captured
+from tests.support.facets_files import rows
+
+
+@pytest.fixture(scope="module")
+def panel() -> rl.Ratings:
+    """Three facets and scores from 0 to 2."""
+    return rl.simulate(
+        students=60, raters=5, items=3, raters_per_student=3, thresholds=[-0.8, 0.8], seed=3
+    ).ratings
+
+
+def test_convert_there_and_back(panel: rl.Ratings, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    panel.table().write_csv(tmp_path / "a.csv")
+    steps = [("a.csv", "b.parquet"), ("b.parquet", "c.jsonl"), ("c.jsonl", "d.facets"), ("d.facets", "e.tsv")]
+    for source, target in steps:
+        assert main(["convert", str(tmp_path / source), "--out", str(tmp_path / target)]) == 0
+    assert f"{panel.n_ratings:,} ratings written to" in capsys.readouterr().out
+    assert rows(read(tmp_path / "e.tsv")) == rows(panel)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.csv",
+        "b.parquet",
+        "c.jsonl",
+        "d.facets",
+        "e.tsv",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--out", "x.txt"], "'x.txt' does not say what kind of file to write; add --to csv"),
+        (["--out", "nowhere/x.csv"], "give a file in an existing folder"),
+        (["--out", "x.csv", "--to", "cvs"], "did you mean 'csv'?"),
+    ],
+)
+def test_convert_refuses(
+    arguments: list[str],
+    what: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("student,rater,score\n1,a,0\n2,b,1\n")
+    assert main(["convert", "a.csv", *arguments]) == 2
+    assert what in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_packed_ratings_give_the_same_fit(table: Path, tmp_path: Path, capsys: Captured) -> None:
+    packed = tmp_path / "ratings.rlpack"
+    assert main(["pack", str(table), "--out", str(packed)]) == DONE
+    assert "720 ratings of 60 students by 4 raters on 3 items" in capsys.readouterr().out
+    assert abs(rl.fit(packed).loglik - rl.fit(table).loglik) < 1e-8
+
 
 PARTS = 3
 
@@ -121,3 +181,27 @@ def test_a_full_disk_leaves_nothing(files, tmp_path, capsys):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "x.svg': File too large; give a file" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_fits_are_named_by_file_folder_or_path() -> None:
+    assert _names([Path("a/x.json"), Path("a/y.json")]) == ["x", "y"]
+    assert _names([Path("a/fit.json"), Path("b/fit.json")]) == ["a", "b"]
+    assert _names([Path("1/a/fit.json"), Path("2/a/fit.json")]) == ["1/a/fit.json", "2/a/fit.json"]
+
+
+def test_two_fits_side_by_side(table: Path, tmp_path: Path, capsys: Captured) -> None:
+    for model in ("tfm", "gmf"):
+        main(["fit", str(table), "--model", model, "--out", str(tmp_path / model), "--quiet"])
+    assert main(["compare", *(str(tmp_path / model / "fit.json") for model in ("tfm", "gmf"))]) == DONE
+    shown = capsys.readouterr().out
+    assert "tfm" in shown
+    assert "likelihood" in shown
+    assert (
+        main(["compare", "--json", *(str(tmp_path / name / "fit.json") for name in ("tfm", "gmf"))]) == DONE
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert [row["fit"] for row in found["models"]] == ["tfm", "gmf"]
+    assert found["models"][0]["p"] is None
+    assert set(found) == {"models", "raters", "agreement", "words", "warnings"}
+    assert main(["compare", str(tmp_path / "tfm" / "fit.json")]) == AT_FAULT
+    assert "1 fit to compare; give the paths of two or more fit.json" in capsys.readouterr().err

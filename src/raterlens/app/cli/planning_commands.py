@@ -1,0 +1,280 @@
+"""`raterlens simulate`, `plan` and `next`: before the marking begins, and while it runs."""
+
+from dataclasses import dataclass
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from cyclopts import Group, Parameter
+
+from raterlens.app.cli.file_commands import Kind, Target, kind_of, write_ratings
+from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, one_of, read_config
+from raterlens.app.cli.standard_output import print_json
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option, counted
+from raterlens.config import FitConfig, LinkName
+from raterlens.models.registry import MODELS
+from raterlens.output.report.reproduce import Request
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from raterlens.planning.plan import MarkingPlan
+    from raterlens.simulation.simulate import Simulated
+
+SIMULATED = [name for name, spec in MODELS.items() if getattr(spec, "ability", True)]
+"""Models whose ratings depend on an ability, which is drawn."""
+SCHEMES = ("random", "ring", "blocks")
+SHOWN = 10
+"""Readings that `next` lists on the screen."""
+# Thresholds of simulated scores lie between minus this and this, in logits.
+_WIDEST = 1.5
+_DESIGN, _ASSUMED = Group("Design", sort_key=1), Group("Assumptions", sort_key=2)
+_TARGET = Group("Target", sort_key=3)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SimulatedDesign:
+    """Who rates what, by which model."""
+
+    students: Annotated[int, Parameter(help="Number of students.")] = 500
+    raters: Annotated[int, Parameter(help="Number of raters.")] = 20
+    items: Annotated[int, Parameter(help="Number of items.")] = 5
+    raters_per_student: Annotated[
+        int | None, Parameter(help="Raters per student, drawn at random; default: all.")
+    ] = None
+    common_students: Annotated[
+        int | None, Parameter(help="Instead: students rated by every rater; the others have one rater each.")
+    ] = None
+    model: Annotated[str, Parameter(help=f"{one_of(SIMULATED)}.")] = "gmf"
+    link: Annotated[
+        str | None, Parameter(help=f"{one_of(get_args(LinkName))}; the model's own by default.")
+    ] = None
+    seed: Annotated[int, Parameter(help="The same seed gives the same ratings.")] = 0
+
+
+DEFAULT_DESIGN = SimulatedDesign()
+
+
+def simulate(
+    *,
+    out: Target,
+    to: Kind = None,
+    truth: Annotated[
+        Path | None, Parameter(help="csv file for each rater's true discrimination, severity and capability.")
+    ] = None,
+    categories: Annotated[int, Parameter(help="Score categories; 2 is pass or fail.")] = 2,
+    design: SimulatedDesign = DEFAULT_DESIGN,
+) -> None:
+    """Simulate ratings with known truth, to try out a design or a method."""
+    kind = kind_of(out, to)
+    if truth is not None and (kind_of(truth) != "csv" or truth.absolute() == out.absolute()):
+        raise OptionError(
+            f"the truth cannot go to {str(truth)!r}",
+            Message("give it a csv file of its own: ", Option("truth", "NAME.csv")),
+            value=str(truth),
+            option="truth",
+        )
+    _check_categories(categories, design.model)
+    # heavy, so not before it is needed
+    import numpy as np
+
+    from raterlens.simulation.simulate import simulate as draw
+
+    thresholds = None if categories == 2 else np.linspace(-_WIDEST, _WIDEST, categories - 1)
+    drawn = draw(**vars(design), thresholds=thresholds)
+    print(write_ratings(drawn.ratings, out, kind))
+    if truth is not None:
+        write_whole(truth, _true_raters(drawn).write_csv)
+        print(f"the raters' true discrimination, severity and capability written to {truth}")
+
+
+def _check_categories(categories: int, model: str) -> None:
+    # heavy, so not before it is needed
+    from raterlens.reading.scores import HIGHEST
+
+    if not 2 <= categories <= HIGHEST + 1:
+        raise OptionError(
+            Message(Option("categories", categories)),
+            f"give 2 (pass or fail) to {HIGHEST + 1}",
+            value=categories,
+            option="categories",
+        )
+    if categories > 2 and model in MODELS and not MODELS[model].ordered:
+        raise OptionError(
+            Message(Option("categories", categories), f" with model {model!r}, which has pass or fail only"),
+            Message("leave out ", Option("categories"), ", or use ", Option("model", "gmf")),
+            value=categories,
+            option="categories",
+        )
+
+
+def _true_raters(drawn: "Simulated") -> "pl.DataFrame":
+    """As in a fit's table of raters."""
+    # heavy, so not before it is needed
+    import polars as pl
+
+    truth = drawn.truth
+    return pl.DataFrame(
+        {"rater": drawn.ratings.raters, "rho": truth.rho, "eta": truth.severity, "kappa": truth.kappa}
+    )
+
+
+@Parameter(name="*", group=_DESIGN)
+@dataclass(frozen=True)
+class PlannedDesign:
+    """Who marks what."""
+
+    students: Annotated[str, Parameter(help="Number of students, or a table with a 'student' column.")] = (
+        "500"
+    )
+    raters: Annotated[
+        str | None,
+        Parameter(
+            help="Number of raters, or a table with a 'rater' column and (the most each may mark) 'load'. "
+            "Default: those of --fit, or 10."
+        ),
+    ] = None
+    items: Annotated[int | None, Parameter(help="Items per reading; default: those of --fit, or 1.")] = None
+    marks: Annotated[float, Parameter(help="Raters per student; 1.3: a second one for three in ten.")] = 2.0
+    scheme: Annotated[
+        str,
+        Parameter(help=f"Who marks together: {one_of(SCHEMES)} (teams)."),
+    ] = "random"
+    common: Annotated[int, Parameter(help="Students whom every rater marks.")] = 0
+    seeded: Annotated[int, Parameter(help="Scripts with a definitive mark that every rater marks.")] = 0
+    team: Annotated[int | None, Parameter(help="Raters per team, for blocks.")] = None
+    forbidden: Annotated[
+        Path | None, Parameter(help="Table of who may not mark whom: columns 'student' and 'rater'.")
+    ] = None
+    seed: Annotated[int, Parameter(help="The same seed gives the same assignment.")] = 0
+
+
+@Parameter(name="*", group=_ASSUMED)
+@dataclass(frozen=True)
+class Assumptions:
+    """What raters and items are like."""
+
+    fit: Annotated[Path | None, Parameter(help="Earlier fit.json whose raters and items are assumed.")] = None
+    slope: Annotated[float, Parameter(help="Raters' mean slope, without --fit.")] = 1.5
+    slope_spread: Annotated[float, Parameter(help="Standard deviation of slopes.")] = 0.4
+    severity_spread: Annotated[float, Parameter(help="Standard deviation of severities.")] = 0.7
+    difficulty_spread: Annotated[float, Parameter(help="Standard deviation of difficulties.")] = 1.0
+    categories: Annotated[int, Parameter(help="Scores that an item can get; 2 is pass or fail.")] = 2
+    cut: Annotated[
+        float, Parameter(allow_leading_hyphen=True, help="Passing ability; 0 is the average student.")
+    ] = 0.0
+
+
+@Parameter(name="*", group=_TARGET)
+@dataclass(frozen=True)
+class TargetPrecision:
+    """Find the cheapest design instead."""
+
+    target_se: Annotated[
+        float | None, Parameter(help="Highest mean standard error of kappa: finds marks and common students.")
+    ] = None
+    target_accuracy: Annotated[
+        float | None, Parameter(help="Lowest share of students on the right side of the cut.")
+    ] = None
+
+
+PLANNED_DESIGN, ASSUMED, NO_TARGET = PlannedDesign(), Assumptions(), TargetPrecision()
+
+
+def plan(
+    *,
+    design: PlannedDesign = PLANNED_DESIGN,
+    assumed: Assumptions = ASSUMED,
+    target: TargetPrecision = NO_TARGET,
+    out: Annotated[Path | None, Parameter(help="csv file for the assignment: who marks what.")] = None,
+    network: Annotated[
+        Path | None, Parameter(help="Picture (svg, png, pdf or html) of who shares students with whom.")
+    ] = None,
+    json: Annotated[
+        bool, Parameter(negative=(), show_default=False, help="Print what is expected as JSON.")
+    ] = False,
+) -> None:
+    """Plan the marking: who marks what, and the standard errors to expect."""
+    # heavy, so not before it is needed
+    from raterlens.planning.plan import plan as planned
+
+    if network is not None:
+        from raterlens.pictures.files import check_path  # heavy, so not before it is needed
+
+        check_path(network)
+    given: dict[str, Any] = {**vars(design), **vars(assumed), **vars(target)}
+    for name in ("students", "raters"):
+        if given[name] is not None and given[name].isdigit():
+            given[name] = int(given[name])
+    if assumed.fit is not None:
+        from raterlens.fitting import load  # heavy, so not before it is needed
+
+        given["fit"] = load(assumed.fit)
+    found = planned(**given)
+    if out is not None:
+        found.save(out)
+    if network is not None:
+        from raterlens.pictures.files import save  # heavy, so not before it is needed
+
+        save(found.network(), network)
+    _show_plan(found, json, [str(path) for path in (out, network) if path is not None])
+
+
+def _show_plan(found: "MarkingPlan", as_json: bool, written: list[str]) -> None:
+    if as_json:
+        print_json(dumps(found.expected() | {"per_rater": found.raters.to_dicts()}, indent=2))
+        return
+    print(found.summary())
+    if written:
+        print(f"{counted(found.readings, 'reading')} written: {', '.join(written)}")
+    else:
+        print("Add --out assignment.csv for who marks what.")
+
+
+def next(
+    file: File,
+    /,
+    *,
+    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    fit: Annotated[
+        Path | None, Parameter(help="fit.json of these ratings; otherwise they are fitted.")
+    ] = None,
+    budget: Annotated[int, Parameter(help="Readings to give out, at most one per student.")] = 20,
+    capacity: Annotated[
+        str | None,
+        Parameter(help="The most readings per rater: a number, or a table with columns 'rater' and 'load'."),
+    ] = None,
+    forbidden: Annotated[
+        Path | None, Parameter(help="Table of who may not mark whom: columns 'student' and 'rater'.")
+    ] = None,
+    floor: Annotated[int, Parameter(help="Students with fewer readings come first.")] = 0,
+    out: Annotated[Path | None, Parameter(help="csv file for the readings.")] = None,
+) -> None:
+    """Which rater should mark which student next?"""
+    request = Request(
+        file=str(file), read=read_config(columns), fit=FitConfig(reference="perfect", halo="none")
+    )
+    # heavy, so not before it is needed
+    from raterlens.facade import fitted
+    from raterlens.fitting import load
+    from raterlens.fitting.run import read_request
+    from raterlens.pipeline.steps import Run
+    from raterlens.planning.next_marks import next_marks
+
+    run = Run()
+    ratings, config, _ = read_request(request, run)
+    known = fitted(ratings, config, run) if fit is None else load(fit)
+    limit: Any = int(capacity) if capacity is not None and capacity.isdigit() else capacity
+    found = next_marks(known, ratings, budget, capacity=limit, forbidden=forbidden, floor=floor)
+    print(found.summary())
+    if out is not None:
+        write_whole(out, found.table.write_csv)
+        print(f"written: {out}")
+        return
+    for row in found.table.head(SHOWN).iter_rows(named=True):
+        print(f"  {row['rater']} marks {row['student']}")
+    if found.table.height > SHOWN:
+        print(f"  and {found.table.height - SHOWN} more; add --out next.csv for all of them")

@@ -1,0 +1,116 @@
+"""How far a run has come: one bar for all of it, from reading to writing."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+STAGES = {
+    "reading": 15,
+    "fitting": 35,
+    "standard errors": 20,
+    "testing assumptions": 5,
+    "diagnosing": 15,
+    "writing": 10,
+}
+"""The stages of a run, in order, each with roughly its share of 100."""
+# The mean gradient, in standard errors, at which a fit ends.
+_CONVERGED = 3e-6
+
+
+class Iteration(Protocol):
+    """One iteration of the optimiser."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def loglik(self) -> float: ...
+    @property
+    def gradient(self) -> float: ...
+
+
+Show = Callable[[float, str, Iteration | None], None]
+"""Called with the share done, the stage and, during a fit, its last iteration."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """Follows a run, and shows how far it is where somebody is watching. It never goes back: while a model is fitted
+    again, it waits."""
+
+    show: Show | None = None
+    done: float = 0.0
+    """From 0 to 1."""
+    _largest: float = 1.0
+
+    def start_stage(self, stage: str) -> None:
+        """The run goes on to one of `STAGES`."""
+        self._largest = 1.0
+        self._advance(_before(stage), stage)
+
+    @property
+    def on_iteration(self) -> Callable[[Iteration], None] | None:
+        """What a fit should call, if anything."""
+        return None if self.show is None else self._iterate
+
+    def _iterate(self, last: Iteration) -> None:
+        """The gradient falls from its largest to about zero, roughly evenly in logarithms."""
+        self._largest = max(self._largest, last.gradient)
+        left = math.log(max(last.gradient, _CONVERGED) / _CONVERGED) / math.log(self._largest / _CONVERGED)
+        self._advance(_before("fitting") + (1 - left) * STAGES["fitting"] / 100, "fitting", last)
+
+    def _advance(self, done: float, stage: str, last: Iteration | None = None) -> None:
+        self.done = max(self.done, done)
+        if self.show is not None:
+            self.show(self.done, stage, last)
+
+
+def _before(stage: str) -> float:
+    names = list(STAGES)
+    return sum(STAGES[name] for name in names[: names.index(stage)]) / 100
+
+
+@contextmanager
+def progress_bar(*, hidden: bool = False) -> Iterator[Watch]:
+    """Show a bar on stderr that follows a run and goes away at its end; nothing where stderr is not a terminal."""
+    if hidden or sys.stderr is None or not sys.stderr.isatty():
+        yield Watch()
+        return
+    # only where somebody is watching
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=1.0)
+
+        def show(done: float, stage: str, last: Iteration | None) -> None:
+            words = "" if last is None else f": step {last.iteration}, log-likelihood {last.loglik:,.4f}"
+            bar.update(task, completed=done, description=stage + words)
+
+        yield Watch(show)
+
+
+@contextmanager
+def parts_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar of finished parts on stderr, where somebody is watching; yields what the run should call."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    # only where somebody is watching
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(name, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)

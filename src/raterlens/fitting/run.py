@@ -1,0 +1,236 @@
+"""From a file to results: read, fit, diagnose and write, in the same way for the command line and the web app."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
+from raterlens.config import FitConfig, ReadConfig
+from raterlens.diagnostics.findings import Findings, find
+from raterlens.facade import Fit
+from raterlens.fitting import fit_as_clear, load
+from raterlens.grading.asked_decisions import AskedDecisions
+from raterlens.output.folder import check_folder, write_results
+from raterlens.output.report.document import Document
+from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
+from raterlens.pipeline.carry_out import check
+from raterlens.pipeline.request import recorded
+from raterlens.pipeline.steps import Run
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.grouping_columns import set_aside
+from raterlens.reading.formats.file_formats import is_control_file
+from raterlens.reading.proposals.role_words import tier
+from raterlens.reading.reader import read
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedRequest:
+    """A fit with everything that is shown or written beside it."""
+
+    request: Request
+    """As it was fitted: with what the file and the ratings decided."""
+    fit: Fit
+    ratings: Ratings
+    """Those that diagnostics and pictures are made from."""
+    found: Findings
+    document: Document
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def decided(self) -> list[str]:
+        """What the decisions and further marks that were asked for come to, in sentences."""
+        decided, remark = self.document.decisions, self.document.remark
+        return [*(decided.words() if decided else ()), *(remark.words() if remark else ())]
+
+    def write(
+        self, folder: Path, *, reproduction: Reproduction | None = None, xlsx: bool | None = None
+    ) -> None:
+        """Write all results to a folder; a workbook too, by default where the request asks for it."""
+        write_results(
+            self.fit,
+            folder,
+            reproduction=reproduction or self.request.reproduction(),
+            ratings=self.ratings,
+            found=self.found,
+            document=self.document,
+            xlsx=self.request.xlsx if xlsx is None else xlsx,
+        )
+
+
+def check_request(request: Request, run: Run) -> None:
+    """Refuse what can be seen to be wrong without the file."""
+    check_diagnostic_columns([*([request.time] if request.time else []), *request.groups], request.read)
+    AskedDecisions(request.decide, request.remark).check(request.fit)
+    _check_workbook(request)
+    if request.out is not None:
+        check_folder(Path(request.out))
+    check(request.fit, run)
+
+
+def _check_workbook(request: Request, ratings: Ratings | None = None) -> None:
+    if request.xlsx:
+        from raterlens.output.excel import check_excel  # few requests ask for a workbook
+
+        check_excel(ratings)
+
+
+def fit_request(request: Request, run: Run, source: Path | None = None) -> FittedRequest:
+    """Read, fit and diagnose what a request asks for.
+
+    Parameters
+    ----------
+    request
+        As it was asked for.
+    run
+        How to carry it out.
+    source
+        Where the file is, if not where the request says: an upload keeps the name that its visitor gave it.
+    """
+    previous = None if request.previous is None else load(request.previous)
+    run.enter("reading")
+    ratings, config, request = read_request(request, run, source)
+    return fit_ratings(ratings, config, request, run, previous)
+
+
+def fit_ratings(
+    ratings: Ratings, config: FitConfig, request: Request, run: Run, previous: Fit | None = None
+) -> FittedRequest:
+    """Fit and diagnose ratings that have been read for a request."""
+    if can_warm_start(previous, config, run):
+        run, request = replace(run, start=previous), replace(request, warm=True)
+    ratings, columns = split_diagnostic_columns(request, ratings)
+    asked = AskedDecisions(request.decide, request.remark)
+    asked.check_scores(ratings)
+    _check_workbook(request, ratings)
+    fit, cautions, shape = fit_as_clear(ratings, config, run)
+    request = replace(request, fit=request.fit.changed(halo=fit.config.halo, ability=fit.config.ability))
+    run.enter("diagnosing")
+    decided, remark = asked.made(fit, ratings)
+    ratings, columns, sampled = sample_for_diagnostics(ratings, columns)
+    cuts = None if decided is None else decided.cuts.score.tolist()
+    found = find(fit, ratings, cuts=cuts, **columns, shape=shape)
+    if previous is not None:
+        found = found.beside(fit.monitor(ratings, previous=previous, time=columns.get("time")))
+    cautions = (*cautions, *sampled)
+    document = Document(
+        previous=previous, cautions=(*cautions, *found.alarms()), decisions=decided, remark=remark
+    )
+    if request.title is not None:
+        document = replace(document, title=request.title)
+    return FittedRequest(request, fit, ratings, found, document, cautions)
+
+
+def read_request(
+    request: Request, run: Run, source: Path | None = None
+) -> tuple[Ratings, FitConfig, Request]:
+    """The ratings, what to fit to them, and the request, which then knows whether the file is a control file: one has
+    anchors and a scale of its own."""
+    asked, path, config = request.read, source or Path(request.file), _with_files(request)
+    check(config, run)
+    columns = [*([request.time] if request.time else []), *request.groups]
+    if columns:
+        asked = asked.changed(facets=[*asked.names("facets"), *columns])
+    if not is_control_file(path, asked):
+        return read(path, **asked.given()), config, request
+    from raterlens.reading.facets.facets_study import read_facets  # few files are control files
+
+    _check_control_file(path, request)
+    given = asked.given()
+    study = read_facets(path, **{name: given[name] for name in CONTROL_FILE_OPTIONS if name in given})
+    held = study.anchors(config.model)
+    if held is not None and config.anchors is not None:
+        raise OptionError(
+            f"{path.name!r} has anchors of its own",
+            Message("leave out ", Option("anchors"), ", or take the anchors out of the control file"),
+            option="anchors",
+        )
+    own: dict[str, Any] = {"scale": study.scale} if "scale" not in config.given() else {}
+    own |= {"interactions": study.interactions} if config.interactions is None else {}
+    config = config.changed(**own, anchors=held or config.anchors)
+    return study.ratings, config, replace(request, control_file=True)
+
+
+def _check_control_file(path: Path, request: Request) -> None:
+    """Raise on options that only a table takes."""
+    for name in request.read.given():
+        if name not in (*CONTROL_FILE_OPTIONS, "format"):
+            raise OptionError(
+                f"{path.name!r} is a FACETS control file, which says for itself where scores are",
+                Message("leave out ", Option(name)),
+                option=name,
+            )
+
+
+def _with_files(request: Request) -> FitConfig:
+    """The options of the fit, with what the files of anchors and covariates hold."""
+    if not request.files:
+        return request.fit
+    found: dict[str, Any] = dict(request.files)
+    if "anchors" in found:
+        found["anchors"] = load(found["anchors"])
+    return request.fit.changed(**recorded(found))
+
+
+def can_warm_start(previous: Fit | None, config: FitConfig, run: Run) -> bool:
+    """Whether the earlier fit has estimates to start from: of the same model, asked for in the same way."""
+    if (
+        previous is None
+        or previous.calibration is None
+        or run.checkpoint is not None
+        or run.client is not None
+    ):
+        return False
+    before, known = previous.config, previous.calibration
+    alike = all(
+        getattr(before, name) == getattr(config, name)
+        for name in ("model", "method", "link", "scale", "item_slopes", "prior")
+    )
+    further = {"halo", "bias", "known", "population"} & set(known.effects)
+    return alike and config.method == "mml" and not known.covariates and not further
+
+
+def check_diagnostic_columns(columns: list[str], read: ReadConfig) -> None:
+    """Raise where columns of --time and --groups are at odds with each other or with the model."""
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        raise OptionError(
+            Message(f"{twice[0]!r} is given more than once for ", Option("time"), " and ", Option("groups")),
+            "give it once",
+            value=twice[0],
+            option="groups",
+        )
+    named = read.item is not None or read.items is not None
+    for name in columns:
+        if not named and tier(name, "item") is not None:
+            raise OptionError(
+                f"{name!r} looks like the item column, which is tested for bias anyway",
+                Message("leave it out, or name the item column with ", Option("item")),
+                value=name,
+                option="groups",
+            )
+
+
+def split_diagnostic_columns(request: Request, ratings: Ratings) -> tuple[Ratings, dict[str, Any]]:
+    """The ratings without the columns that only diagnostics look at, and these columns."""
+    if request.time is None and not request.groups:
+        return ratings, {}
+    return set_aside(ratings, request.time, request.groups)
+
+
+def sample_for_diagnostics(
+    ratings: Ratings, columns: dict[str, Any], most: int = 20_000_000, sample: int = 2_000_000
+) -> tuple[Ratings, dict[str, Any], tuple[str, ...]]:
+    """All ratings up to `most` of them, else those of some students, about `sample`, with a caution that says so."""
+    if ratings.n_ratings <= most:
+        return ratings, columns, ()
+    some = ratings.sample(sample)
+    if columns:
+        rows = ratings.drawn(sample)[ratings.student]
+        columns = {"groups": {name: given.filter(rows) for name, given in columns["groups"].items()}} | (
+            {"time": columns["time"].filter(rows)} if "time" in columns else {}
+        )
+    caution = (
+        f"diagnostics use {some.n_ratings:,} of {ratings.n_ratings:,} ratings, those of {some.n_students:,} students "
+        "drawn at random; estimates and standard errors use all of them"
+    )
+    return some, columns, (caution,)

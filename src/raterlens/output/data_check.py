@@ -1,0 +1,102 @@
+"""`rl.check`: how a table is read, what has to be decided first, and who can be compared with whom."""
+
+import os
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option, counted, sentence
+from raterlens.config import ReadConfig
+from raterlens.config.keyword_types import ReadOptions
+from raterlens.output.report.reproduce import Request
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import examine, pairing_warnings
+from raterlens.ratings.linking import examine_links
+from raterlens.reading.reader import checked, proposed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DataCheck:
+    """How a table is read, and what its design allows; print it to read it."""
+
+    ratings: Ratings
+    """Read by the likeliest answer to every question."""
+    questions: tuple[str, ...]
+    """What has to be confirmed, or said otherwise, before `rl.read` reads it."""
+    warnings: tuple[str, ...]
+    """What makes raters hard to compare."""
+    read: ReadConfig
+    """The options that read it this way, everything said."""
+    file: str | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was understood beyond the questions."""
+        return tuple(note for note in self.ratings.notes if note not in self.questions)
+
+    @property
+    def request(self) -> Request:
+        """A fit of the table, read this way."""
+        return Request(file=self.file or "", read=self.read)
+
+    def __str__(self) -> str:
+        sizes = (("rating", self.ratings.n_ratings), ("student", self.ratings.n_students))
+        of = (("rater", self.ratings.n_raters), ("item", self.ratings.n_items))
+        (n, m), (k, j) = ([counted(number, name) for name, number in pair] for pair in (sizes, of))
+        lines = [f"{n} of {m} by {k} on {j}", *_items(self.notes)]
+        lines += ["", "Please confirm or change", *_items(self.questions)] if self.questions else []
+        lines += (
+            ["", "Cautions", *_items(self.warnings)] if self.warnings else ["All raters can be compared."]
+        )
+        if self.file is not None:
+            lines += ["", "If this is right" if self.questions else "Next", self.request.call()]
+        return "\n".join(lines)
+
+
+def _items(texts: tuple[str, ...]) -> list[str]:
+    return [f" - {sentence(str(text))}" for text in texts]
+
+
+def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
+    """Check a table and its design before a fit.
+
+    Parameters
+    ----------
+    source
+        A path, a dataframe, or ratings that have been read.
+    options
+        Those of `rl.read`.
+
+    Returns
+    -------
+    DataCheck
+        With the `ratings`, what was understood (`notes`), what has to be decided (`questions`), and what makes raters
+        hard to compare (`warnings`).
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> table = rl.simulate(students=40, raters=3, items=2, seed=1).ratings.table()
+    >>> print(rl.check(table))
+    240 ratings of 40 students by 3 raters on 2 items
+    All raters can be compared.
+    """
+    if isinstance(source, Ratings):
+        for name, value in options.items():
+            raise OptionError(
+                Message(Option(name, value), " says how to read a table, and these ratings have been read"),
+                "leave it out, or give rl.check the table itself",
+                value=value,
+                option=name,
+            )
+        return DataCheck(source, (), design_warnings(source), ReadConfig())
+    ratings, proposal = proposed(source, ReadConfig(**options))
+    ratings = checked(ratings, proposal.config.cut)
+    asked = tuple(finding.note for finding in proposal.questions)
+    file = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    return DataCheck(ratings, asked, design_warnings(ratings), proposal.config, file)
+
+
+def design_warnings(ratings: Ratings) -> tuple[str, ...]:
+    """What makes raters hard to compare."""
+    return (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
