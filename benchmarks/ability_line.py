@@ -14,7 +14,7 @@ from benchmarks.say import say
 from benchmarks.studies import abilities as study
 from raterlens.config import FitConfig
 from raterlens.diagnostics.ability_test import diagnosed
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import simulate
 
 LINES = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001)

@@ -14,7 +14,7 @@ from benchmarks.say import say
 from raterlens.config import FitConfig
 from raterlens.diagnostics.halo_score import halo_score
 from raterlens.estimation.scoring import placed
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 
 PANELS = {"pass/fail": (1500, 4, None), "scored 0-3": (1200, 5, (-1.2, 0.0, 1.2))}

@@ -14,12 +14,12 @@ from benchmarks.say import say
 from benchmarks.studies import pieces as study
 from raterlens.base.types import Array
 from raterlens.config import FitConfig
+from raterlens.fitting.facets_task import FacetsTask
+from raterlens.fitting.steps import Run
 from raterlens.inference.covariance import in_full
 from raterlens.inference.covariance_kinds import differenced_information
 from raterlens.models.facets import PIECE
 from raterlens.models.redundancy import redundancy
-from raterlens.pipeline.facets_task import FacetsTask
-from raterlens.pipeline.steps import Run
 
 _STEP = 0.5
 """Of differences in a variance, in standard errors."""

@@ -14,7 +14,7 @@ import numpy as np
 
 import raterlens as rl
 from raterlens.base.types import Array
-from raterlens.facade import Fit
+from raterlens.fitting.fit import Fit
 
 DESIGNS = ((40_000, 200, 5, 4), (20_000, 500, 10, 4))
 TIMES = 5

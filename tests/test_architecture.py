@@ -18,8 +18,6 @@ LAYERS = [
     ("likelihood",),
     ("estimation",),
     ("inference",),
-    ("result",),
-    ("pipeline",),
     ("diagnostics",),
     ("grading",),
     ("judging",),
@@ -27,7 +25,6 @@ LAYERS = [
     ("pictures", "charts"),
     ("planning",),
     ("output",),
-    ("facade",),
     ("fitting",),
     ("sklearn",),
     ("studies",),
@@ -40,7 +37,7 @@ LONGEST_FILE, LONGEST_FUNCTION, MOST_PARAMETERS = 700, 60, 8
 
 # Signatures that people call, so that every option has a place in them: rl.<name>, constructors, commands.
 PUBLIC = {
-    "raterlens.fitting:fit",
+    "raterlens.fitting.api:fit",
     "raterlens.simulation.simulate:simulate",
     "raterlens.planning.plan:plan",
     "raterlens.reading.reader:read",

@@ -20,7 +20,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal, Population
 from raterlens.config import FitConfig
 from raterlens.diagnostics.ability_test import CLEAR, compared
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import two_kinds
 from raterlens.studies.study import Results, Study, Task

@@ -18,7 +18,7 @@ from raterlens import capability
 from raterlens.base.text import number
 from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.inference.bootstrap import Bootstrap
 from raterlens.inference.profile import Profiler
 from raterlens.simulation.simulate import Simulated, simulate

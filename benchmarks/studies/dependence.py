@@ -14,7 +14,7 @@ from benchmarks.studies import opening
 from raterlens.base.types import Array
 from raterlens.config import FitConfig, HaloKind
 from raterlens.diagnostics.halo_test import CLEAR, of_common
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate

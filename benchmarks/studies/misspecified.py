@@ -17,7 +17,7 @@ from benchmarks.studies import opening
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.config import FitConfig
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import two_kinds
 from raterlens.studies.study import Results, Study, Task

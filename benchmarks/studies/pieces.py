@@ -19,7 +19,7 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.config import FitConfig
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read
 from raterlens.studies.study import Results, Study, Task

@@ -19,7 +19,7 @@ from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig, Prior
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import lines
 from raterlens.studies.paper import simulate_study1, simulate_writing

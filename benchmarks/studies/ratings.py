@@ -14,7 +14,7 @@ import polars as pl
 from benchmarks.studies import opening
 from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import lines
 from raterlens.studies.study import Results, Study, Task

@@ -14,7 +14,7 @@ from benchmarks.studies import opening
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.config import FitConfig
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.simulation.truth import Truth
 from raterlens.studies.figures import COLOURS, SHAPES

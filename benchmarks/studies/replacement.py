@@ -16,7 +16,7 @@ from benchmarks.studies import opening
 from raterlens.capability.density_moments import moments
 from raterlens.capability.links import LINKS
 from raterlens.config import FitConfig
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from raterlens.capability.population import Window
     from raterlens.config import Anchors, FitConfig
     from raterlens.diagnostics.comparison import Comparison, compare
-    from raterlens.facade import Fit
-    from raterlens.fitting import fit, load
-    from raterlens.fitting.fit_models import fit_models
+    from raterlens.fitting.api import fit, fit_models, load
+    from raterlens.fitting.fit import Fit
     from raterlens.judging.gate import Gate, gate
     from raterlens.judging.judge import JudgeReport, judge
     from raterlens.judging.replacement import Replacement, can_replace
@@ -42,10 +41,10 @@ _WHERE = {
     "pack": "raterlens.reading.packing",
     "Ratings": "raterlens.ratings.coded",
     "examine_links": "raterlens.ratings.linking",
-    "fit": "raterlens.fitting",
-    "fit_models": "raterlens.fitting.fit_models",
-    "Fit": "raterlens.facade",
-    "load": "raterlens.fitting",
+    "fit": "raterlens.fitting.api",
+    "fit_models": "raterlens.fitting.api",
+    "Fit": "raterlens.fitting.fit",
+    "load": "raterlens.fitting.api",
     "judge": "raterlens.judging.judge",
     "JudgeReport": "raterlens.judging.judge",
     "FitConfig": "raterlens.config",

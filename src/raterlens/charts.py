@@ -1,9 +1,12 @@
 """Charts: plot data first (plain frames, which tests check), drawing second. Each function returns an Altair chart."""
 
+from collections.abc import Callable
+from functools import partial, update_wrapper
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from raterlens.base.errors import missing_charts
+from raterlens.base.errors import choose, missing_charts
+from raterlens.pictures.chart_names import CHARTS
 
 if TYPE_CHECKING:
     from raterlens.pictures.capability_curves import curves
@@ -60,3 +63,24 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class Plots:
+    """The charts that take a fit, with this fit as their first argument: `fit.plot.capability()`."""
+
+    __slots__ = ("_fit",)
+
+    def __init__(self, fit: object) -> None:
+        self._fit = fit
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        draw = __getattr__(choose("chart", name, dir(self)))
+        return update_wrapper(partial(draw, self._fit), draw)
+
+    def __dir__(self) -> list[str]:
+        return [name for name, needs in CHARTS.items() if needs.fit]
+
+    def __repr__(self) -> str:
+        return f"<charts of a fit: {', '.join(dir(self))}>"

@@ -13,8 +13,8 @@ from raterlens.base.errors import RaterlensError
 from raterlens.base.types import Array
 from raterlens.config import FIT_OPTIONS, FitConfig, ReadConfig
 from raterlens.estimation.scoring import place
-from raterlens.facade import Fit
-from raterlens.fitting import fit
+from raterlens.fitting.api import fit
+from raterlens.fitting.fit import Fit
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read, read_ratings
 

@@ -5,8 +5,8 @@ import pytest
 import raterlens as rl
 from raterlens.config import FitConfig
 from raterlens.diagnostics.ability_test import CLEAR, AbilityTest, diagnosed, unasked
-from raterlens.fitting import fit_as_clear
-from raterlens.pipeline.steps import Run
+from raterlens.fitting.api import fit_as_clear
+from raterlens.fitting.steps import Run
 from tests.support.ability_shapes import ratings_of
 
 

@@ -66,6 +66,6 @@ def test_the_second_fit_is_short(monkeypatch):
         seen.append(changes["max_iterations"])
         return self
 
-    monkeypatch.setattr("raterlens.facade.Fit.refit", refit)
+    monkeypatch.setattr("raterlens.fitting.fit.Fit.refit", refit)
     clear_halo(fit, ratings)
     assert seen == [60]

@@ -8,8 +8,8 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
 from raterlens.fitting.run import check_request, fit_request, read_request
+from raterlens.fitting.steps import Run
 from raterlens.output.report.reproduce import Request
-from raterlens.pipeline.steps import Run
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
+from raterlens.fitting.steps import Run
 from raterlens.inference.sparse_covariance import LargeCovariance
 from raterlens.models.redundancy import Redundancy
-from raterlens.pipeline.steps import Run
 
 N_RATERS, N_ITEMS = 400, 5
 

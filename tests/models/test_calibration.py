@@ -8,8 +8,8 @@ from scipy import sparse
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
+from raterlens.inference.result import encoded
 from raterlens.models.calibration import Calibration
-from raterlens.result.saved import encoded
 
 
 @pytest.fixture(scope="module")

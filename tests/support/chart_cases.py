@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 import raterlens as rl
-from raterlens.facade import Fit
+from raterlens.fitting.fit import Fit
 
 TIMES = 3
 

@@ -11,7 +11,7 @@ from raterlens.capability.pass_rates import pass_and_fail
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
-from raterlens.facade import Fit
+from raterlens.fitting.fit import Fit
 from raterlens.models.calibration import Calibration
 from raterlens.output.report import render
 from raterlens.output.report.reproduce import Reproduction

@@ -1,7 +1,7 @@
 """What was asked, as one frozen record per request: how to read a table, and what to fit to it.
 
 Every surface (Python, the command line, the web app, scikit-learn, the gate, studies) builds these records, a fit keeps
-the one it came from, and `fit.refit(ratings, **changes)` fits again by it. Options and their defaults stand here and
+the one it came from, and `fit.refit(**changes)` fits again by it. Options and their defaults stand here and
 nowhere else. What depends on the data (does the rater exist?) or on the model (does it take this option?) is checked
 where that is known, before any work.
 """

@@ -19,13 +19,13 @@ from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.shape_score import shape_score
 from raterlens.estimation.scoring import placed
+from raterlens.inference.result import Result
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
-from raterlens.result.record import Result
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 CLEAR = 0.005
 """From this p-value down, another shape is clear enough for a default."""

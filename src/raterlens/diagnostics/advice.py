@@ -16,8 +16,8 @@ from raterlens.base.types import Array
 from raterlens.capability.peak import peaks
 from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.inference.measurement import Measurement, measured_fit
+from raterlens.inference.result import Result
 from raterlens.ratings.backend import as_came
-from raterlens.result.record import Result
 
 _ABILITIES = np.linspace(-3.0, 3.0, 121)
 # Severities beyond this fail or pass nearly everybody.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from raterlens.base.text import Message, Option
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
 MOST_REFITTED = 10_000

@@ -13,7 +13,7 @@ from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import redrawn
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
 # So many replicates at or above what was seen settle that it is nothing unusual (Besag and Clifford's rule).

@@ -16,7 +16,7 @@ from raterlens.capability.population import Normal
 from raterlens.models.registry import is_latent_class
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 # Where no rater tells students apart at all.

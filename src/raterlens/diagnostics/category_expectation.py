@@ -22,6 +22,7 @@ from raterlens.capability.links import get_link
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.estimation.scoring import places_of
+from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.contexts import Contexts
@@ -29,7 +30,6 @@ from raterlens.models.registry import latent_class_spec
 from raterlens.models.responses import Adjacent, Linked, Predictor
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
 
 # Numbers in one block of pairs x nodes: 4 MB each, a handful at a time.
 _BLOCK = 2**19

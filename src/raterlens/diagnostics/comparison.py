@@ -14,9 +14,9 @@ from scipy import stats
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted, listed
+from raterlens.inference.result import Result
 from raterlens.notebook import Point, intervals, lines, shown, table
 from raterlens.ratings.backend import Backend, as_came
-from raterlens.result.record import Result
 
 # Movers named in the summary.
 _NAMED = 5

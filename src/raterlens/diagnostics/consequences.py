@@ -24,7 +24,7 @@ from raterlens.diagnostics.fair_results import FairResults, fair_results
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,15 +33,15 @@ from raterlens.diagnostics.reliability import Fair, fair_raters, fair_shares, re
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.shared_flags import shared
 from raterlens.estimation.scoring import places_of
+from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
 from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
-from raterlens.result.record import Result
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

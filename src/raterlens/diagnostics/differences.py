@@ -23,7 +23,7 @@ from raterlens.ratings.backend import Backend, as_came
 if TYPE_CHECKING:
     from raterlens.config import FitOptions
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
 MOST_RATINGS = 100_000

@@ -12,7 +12,7 @@ from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 _SURE = 1.96
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
-from raterlens.result.record import Result
+from raterlens.inference.result import Result
 
 COMPARED = {
     "sharpness": "sharpness",

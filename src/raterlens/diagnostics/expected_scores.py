@@ -24,7 +24,7 @@ from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 _ABILITIES = Nodes.equally_spaced(-4.0, 4.0, 0.4)
 # Larger panels and item banks are represented by some of them, evenly spread over severity and difficulty.

@@ -29,7 +29,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 DRAWS = 200
 """Panels drawn for the interval of the number of changed results."""

@@ -13,7 +13,7 @@ from raterlens.ratings.design import connected_groups
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.monitoring import Monitoring
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
 

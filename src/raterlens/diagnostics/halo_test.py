@@ -28,7 +28,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.stored import StoredRatings
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 CLEAR = 0.01
 """From this p-value down, an effect is clear enough for a default."""

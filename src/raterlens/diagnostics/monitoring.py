@@ -11,9 +11,9 @@ from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.drift_alarms import Earlier, drift_alarms
 from raterlens.diagnostics.earlier_fit import changes, in_words, nested
 from raterlens.diagnostics.residuals import residuals
+from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import moment_words, time_of
-from raterlens.result.record import Result
 
 COMPARED = ("standard", "sharpness")
 

@@ -15,9 +15,9 @@ from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
 from scipy.spatial import cKDTree
 
 from raterlens.base.types import Array, Indices
+from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
-from raterlens.result.record import Result
 
 MOST_LINKS = 2_000
 """Beyond this lines hide each other."""

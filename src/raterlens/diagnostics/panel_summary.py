@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.diagnostics.verdicts import verdicts_of
-from raterlens.result.record import Result
+from raterlens.inference.result import Result
 
 CAVEATS = {
     "tfm": "model tfm assumes that all raters discriminate equally, so only severity can lower their capability; "

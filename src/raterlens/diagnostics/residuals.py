@@ -22,10 +22,10 @@ from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.posterior import Block, Pass, Tables, averages_for, sweep_for, tables_of
 from raterlens.diagnostics.rating_pairs import PairedRatings, paired_ratings
+from raterlens.inference.result import Result
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

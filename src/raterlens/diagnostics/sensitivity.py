@@ -13,7 +13,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import levels_of
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 
 def sensitivity(

@@ -31,7 +31,7 @@ from scipy import special
 from raterlens.base.memo import kept_with
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 FAIR = 0.5
 """Sharpness below which a rater is blunt. At 0.5 a rating shares a quarter of its variance with ability (for the probit

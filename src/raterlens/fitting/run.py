@@ -8,15 +8,14 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.findings import Findings, find
-from raterlens.facade import Fit
-from raterlens.fitting import fit_as_clear, load
+from raterlens.fitting.api import fit_as_clear, load
+from raterlens.fitting.fit import Fit
+from raterlens.fitting.line import check, recorded
+from raterlens.fitting.steps import Run
 from raterlens.grading.asked_decisions import AskedDecisions
 from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
-from raterlens.pipeline.carry_out import check
-from raterlens.pipeline.request import recorded
-from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping_columns import set_aside
 from raterlens.reading.formats.file_formats import is_control_file

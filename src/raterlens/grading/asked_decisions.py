@@ -12,7 +12,7 @@ from raterlens.grading.cuts import given_cuts
 from raterlens.models.registry import is_latent_class
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
     from raterlens.ratings.coded import Ratings

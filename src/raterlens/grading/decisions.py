@@ -30,7 +30,7 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 SAFE = 0.9
 """A decision is safe if its grade is at least this probable."""

@@ -34,7 +34,7 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 MOST_CANDIDATES, MOST_MARKS = 40, 3
 """Raters who are considered, of larger panels the most useful; further marks for one student."""

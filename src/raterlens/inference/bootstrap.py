@@ -28,7 +28,7 @@ from raterlens.ratings.stored import StoredRatings
 if TYPE_CHECKING:
     from distributed import Client
 
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 
 KINDS = ("students", "parametric")

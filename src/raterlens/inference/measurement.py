@@ -42,7 +42,7 @@ from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 RATER_COLUMNS = (
     *("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"),

@@ -40,7 +40,7 @@ from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 # ----------------------------------------------------------------------------------------------------
 # Profile likelihood of a rater's capability: how far kappa can be moved before the ratings object.

@@ -25,7 +25,7 @@ from raterlens.notebook import Point, intervals, lines, shown
 from raterlens.ratings.backend import Backend, as_came
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 # Error variance of a slope that ran to its limit: the data say nothing about it but that it is large.
 _UNKNOWN = 1e4

@@ -21,7 +21,7 @@ from raterlens.ratings.pieces import by_piece
 from raterlens.ratings.repeats import readings_of
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 # Ratings drawn at a time.
 _BLOCK = 2**20

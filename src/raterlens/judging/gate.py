@@ -16,14 +16,14 @@ from raterlens.base.types import Array
 from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
+from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds
 from raterlens.judging.trusted_raters import BesideTrusted, beside_trusted, trusted_raters
 from raterlens.ratings.backend import as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 NORMAL = float(special.ndtri(0.975))
 """Half the width of a 95 % interval, in standard errors."""

@@ -15,16 +15,16 @@ from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import counted, interval, listed, number
 from raterlens.base.types import Array
 from raterlens.diagnostics.verdicts import FAIR
+from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds
 from raterlens.judging.gate import NORMAL, Gate, as_judged, cell, judge
 from raterlens.judging.replacement import Replacement, can_replace
 from raterlens.judging.system_rates import PassRates, known_of_ratings
 from raterlens.judging.trusted_raters import trusted_raters
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 USUAL = Bounds(min_sharpness=FAIR)
 """What is asked where nothing is: scores that share a quarter of their variance with ability."""

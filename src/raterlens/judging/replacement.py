@@ -38,7 +38,7 @@ from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 MARGIN = 0.1
 ONE_SIDED = float(special.ndtri(0.95))

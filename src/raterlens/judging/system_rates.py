@@ -20,10 +20,10 @@ from raterlens.base.types import Indices
 from raterlens.estimation.prevalence import UNKNOWN, PrevalenceProblem
 from raterlens.estimation.prevalence_estimate import NORMAL, PrevalenceEstimate
 from raterlens.inference.ranks import each_pair
+from raterlens.inference.result import Result
 from raterlens.notebook import Point, intervals, lines, shown, table
 from raterlens.ratings.backend import Backend, as_came
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
 
 ENTERS = 0.01
 """Level at which errors that raters share enter the model. Letting them in for nothing costs width, not truth."""

@@ -19,12 +19,12 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.intervals import measure, rater_estimates, standards
 from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
+from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 
 ALONE: "FitOptions" = {"trusted": None, "shared": "no", "covariates": None}

@@ -33,7 +33,7 @@ from raterlens.models.responses import Predictor
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 # Candidates for each answer asked for whose worth is computed again after every choice.
 _KEPT = 20

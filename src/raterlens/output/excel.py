@@ -17,8 +17,8 @@ from raterlens.diagnostics.panel_summary import judged
 from raterlens.diagnostics.verdicts import CAPABLE
 
 if TYPE_CHECKING:
+    from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Result
 
 MOST_ROWS = 1_048_575
 """Below the heading, in a sheet of Excel."""

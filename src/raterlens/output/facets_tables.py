@@ -14,7 +14,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 _COLUMNS = (
     ("Total Score", "total", 0, 11),

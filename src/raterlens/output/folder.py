@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from raterlens.diagnostics.findings import Findings
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.output.report.document import Document
     from raterlens.output.report.reproduce import Reproduction
     from raterlens.ratings.coded import Ratings

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from raterlens.base.errors import OptionError
-from raterlens.result.record import Result
+from raterlens.inference.result import Result
 
 if TYPE_CHECKING:
     import xarray as xr

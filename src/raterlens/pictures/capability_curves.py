@@ -19,7 +19,7 @@ from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 MOST_LINES = 6

@@ -19,7 +19,7 @@ from raterlens.pictures.label_placement import placed_names, severity_title
 from raterlens.pictures.ranking import population_of, rater_rows
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 Surface = Callable[[Array, Array], Array]
 """Capability of a discrimination and a severity."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
 Value = Literal["severity", "discrimination", "capability"]

@@ -19,8 +19,8 @@ from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
 
 if TYPE_CHECKING:
+    from raterlens.inference.result import Result
     from raterlens.models.calibration import Calibration
-    from raterlens.result.record import Result
 
 
 ALL = "all items together"

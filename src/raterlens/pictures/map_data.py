@@ -18,7 +18,7 @@ from raterlens.models.registry import facets_spec
 from raterlens.pictures.ranking import calibration_of, not_for
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 HEIGHT = 440

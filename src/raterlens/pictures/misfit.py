@@ -29,8 +29,8 @@ from raterlens.pictures.theme import (
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Result
 
 _TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, "curves": curves}
 

@@ -20,8 +20,8 @@ from raterlens.pictures.label_placement import placed_names
 from raterlens.pictures.style import MARKS, mark
 
 if TYPE_CHECKING:
+    from raterlens.inference.result import Result
     from raterlens.models.calibration import Calibration
-    from raterlens.result.record import Result
 
 TOLD = 1000
 """Up to this many points have tooltips in an SVG; a mouse could not find one among more."""

@@ -24,7 +24,7 @@ from raterlens.pictures.theme import (
 )
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
 
 HEIGHT = 300
 LEAST_REACH = 3.0

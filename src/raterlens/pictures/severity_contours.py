@@ -27,7 +27,7 @@ from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 # What axes take of the width.
 _MARGIN = 90

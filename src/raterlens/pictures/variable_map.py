@@ -22,7 +22,7 @@ from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, values
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 _AXIS = 58
 _GAP = 8

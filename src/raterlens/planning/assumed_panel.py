@@ -13,7 +13,7 @@ from raterlens.base.text import Message, Option
 from raterlens.base.types import Array
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 DEFINITIVE_SLOPE = 6.0
 """Of a definitive mark, seen as that of a rater: all but without noise."""

@@ -35,7 +35,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 # Students whose candidates are worked out at a time, so that the table of gains stays small.
 _BLOCK = 256

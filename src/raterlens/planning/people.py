@@ -15,7 +15,7 @@ from raterlens.reading.rater_table import read_rater_table
 from raterlens.simulation.designs import numbered
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 LOAD = "load"
 DEFAULT_RATERS = 10

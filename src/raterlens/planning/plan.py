@@ -21,7 +21,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count, written
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 COMMON_LADDER = (0, 5, 10, 20, 40, 80, 160, 320)
 """Numbers of common students that are tried for a target."""

@@ -19,7 +19,7 @@ from raterlens import capability
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, two_kinds

@@ -15,7 +15,7 @@ from raterlens import capability
 from raterlens.base.text import number
 from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies.figures import BLUE, VERMILION
 from raterlens.studies.paper import REPLICATIONS, simulate_writing

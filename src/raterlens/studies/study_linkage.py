@@ -14,7 +14,7 @@ import polars as pl
 from raterlens.base.text import number
 from raterlens.base.types import Array, Indices
 from raterlens.config import FitConfig
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import lines
 from raterlens.studies.study import Results, Study, Task

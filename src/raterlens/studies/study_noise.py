@@ -16,7 +16,7 @@ from raterlens import capability
 from raterlens.base.text import number
 from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig
-from raterlens.facade import fitted
+from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import lines

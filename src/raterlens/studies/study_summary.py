@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from raterlens.base.text import number
-from raterlens.facade import Fit
+from raterlens.fitting.fit import Fit
 from raterlens.simulation.truth import Truth
 
 _COLUMNS = {

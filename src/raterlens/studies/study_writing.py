@@ -17,7 +17,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, number
 from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.facade import Fit, fitted
+from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.reader import read

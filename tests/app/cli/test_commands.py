@@ -117,7 +117,7 @@ FOR_OTHER_FILES = (
     "raterlens.reading.facets",
     "raterlens.output.excel",
 )
-FOR_OTHER_MODELS = ("raterlens.pipeline.latent_class_task",)
+FOR_OTHER_MODELS = ("raterlens.fitting.latent_class_task",)
 
 
 @pytest.mark.parametrize("command", ["fit", "fit --out", "check"])

@@ -292,11 +292,11 @@ def test_diagnostics_of_very_many_ratings_are_made_from_a_sample() -> None:
 TERMINATED_WHEN_READ = """
 import os, signal, sys
 from raterlens.app.cli.start import command
-import raterlens.fitting
+import raterlens.fitting.run
 def end(*_):
     os.kill(os.getpid(), signal.SIGTERM)
     signal.pause()
-raterlens.fitting.fit_as_clear = end
+raterlens.fitting.run.fit_as_clear = end
 raise SystemExit(command())
 """
 

@@ -13,8 +13,8 @@ from raterlens.app.cli.main import main
 from raterlens.app.web.column_roles import read_config
 from raterlens.app.web.tasks import check, preview
 from raterlens.app.web.tasks import fit as fit_table
-from raterlens.facade import Fit
-from raterlens.fitting import load
+from raterlens.fitting.api import load
+from raterlens.fitting.fit import Fit
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
 
 RATINGS = [line.split(",") for line in LONG.splitlines()]

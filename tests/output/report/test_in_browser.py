@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import raterlens as rl
-from raterlens.facade import Fit
+from raterlens.fitting.fit import Fit
 from tests.support.browser import fits_width
 from tests.support.report_fits import HOSTILE
 from tests.support.screens import look

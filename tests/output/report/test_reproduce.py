@@ -55,7 +55,7 @@ def test_columns_beside_the_model() -> None:
         "ratings = rl.read('r.csv', facets=['topic', 'day', 'school'])",
         "ratings, besides = set_aside(ratings, time='day', groups=['school'])",
         "fit = rl.fit(ratings)",
-        "diagnosis = fit.diagnose(ratings, **besides)",
+        "diagnosis = fit.diagnose(**besides)",
     ]
 
 
@@ -64,8 +64,8 @@ def test_decisions_come_after_the_fit() -> None:
     assert request.command() == "raterlens fit r.csv --decide 1.5,2.5 --remark 20 --out results"
     assert request.call().splitlines()[-3:] == [
         "fit = rl.fit(ratings)",
-        "decisions = fit.decisions(ratings, cut='1.5,2.5')",
-        "remark = fit.remark(ratings, cut=decisions, budget=20)",
+        "decisions = fit.decisions(cut='1.5,2.5')",
+        "remark = fit.remark(cut=decisions, budget=20)",
     ]
 
 

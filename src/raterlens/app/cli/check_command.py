@@ -114,11 +114,10 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     """Fit, and judge every rater by the bounds; whether all pass."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
-    from raterlens.facade import fitted
-    from raterlens.fitting import load
+    from raterlens.fitting.api import load
+    from raterlens.fitting.fit import fitted
     from raterlens.fitting.run import read_request
     from raterlens.judging.gate import judge
-    from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)
     with progress_bar(hidden=output.json) as watch:

@@ -17,7 +17,7 @@ from raterlens.pictures.chart_names import CHARTS, Needs
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".facets": "facets"}
@@ -139,7 +139,7 @@ def plot(
     _check_chart(chart, needs, fit, drawing, raters)
     # heavy, so not before it is needed
     from raterlens import charts
-    from raterlens.fitting import load
+    from raterlens.fitting.api import load
     from raterlens.pictures.files import check_path
     from raterlens.pictures.style import THEMES
     from raterlens.pictures.theme import DEFAULT_WIDTH, check_width
@@ -239,7 +239,7 @@ def compare(
         )
     # heavy, so not before it is needed
     from raterlens.diagnostics.comparison import compare as side_by_side
-    from raterlens.fitting import load
+    from raterlens.fitting.api import load
 
     found = side_by_side(*(load(path) for path in files), names=_names(files))
     if json:

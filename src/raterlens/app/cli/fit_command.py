@@ -78,7 +78,7 @@ def demo() -> None:
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.fitting.run import check_request, fit_ratings
-    from raterlens.pipeline.steps import Run
+    from raterlens.fitting.steps import Run
     from raterlens.simulation.example import load_example
 
     request = Request(file="example", out=str(DEMO_FOLDER))
@@ -132,7 +132,7 @@ def _fit(request: Request, work: LongFitOptions, watch: Watch) -> "FittedRequest
     # heavy, so not before it is needed
     from raterlens.base.dask_cluster import cluster_at
     from raterlens.fitting.run import check_request, fit_request
-    from raterlens.pipeline.steps import Run
+    from raterlens.fitting.steps import Run
 
     run = Run(watch.on_iteration, work.checkpoint, work.resume, on_stage=watch.start_stage)
     check_request(request, run)

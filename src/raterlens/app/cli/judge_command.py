@@ -159,7 +159,6 @@ def _against_truth(
     from raterlens.fitting.run import read_request
     from raterlens.judging import judge_files
     from raterlens.judging.judge import judge as measure
-    from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else judge_files.read_baseline(output.baseline)
     with progress_bar(hidden=output.json) as watch:
@@ -194,12 +193,11 @@ def _against_truth(
 def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: GateOutput) -> "Judgement":
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
-    from raterlens.facade import fitted
-    from raterlens.fitting import load
+    from raterlens.fitting.api import load
+    from raterlens.fitting.fit import fitted
     from raterlens.fitting.run import read_request, split_diagnostic_columns
     from raterlens.judging.judgement import judged
     from raterlens.judging.system_rates import pass_rate
-    from raterlens.pipeline.steps import Run
 
     baseline = None if output.baseline is None else load(output.baseline)
     with progress_bar(hidden=output.json) as watch:

@@ -210,7 +210,7 @@ def plan(
         if given[name] is not None and given[name].isdigit():
             given[name] = int(given[name])
     if assumed.fit is not None:
-        from raterlens.fitting import load  # heavy, so not before it is needed
+        from raterlens.fitting.api import load  # heavy, so not before it is needed
 
         given["fit"] = load(assumed.fit)
     found = planned(**given)
@@ -258,10 +258,10 @@ def next(
         file=str(file), read=read_config(columns), fit=FitConfig(reference="perfect", halo="none")
     )
     # heavy, so not before it is needed
-    from raterlens.facade import fitted
-    from raterlens.fitting import load
+    from raterlens.fitting.api import load
+    from raterlens.fitting.fit import fitted
     from raterlens.fitting.run import read_request
-    from raterlens.pipeline.steps import Run
+    from raterlens.fitting.steps import Run
     from raterlens.planning.next_marks import next_marks
 
     run = Run()

@@ -16,7 +16,7 @@ from raterlens.output.report.reproduce import as_flag
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import Findings
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.judging.gate import Gate
     from raterlens.judging.judge import JudgeReport
     from raterlens.judging.judgement import Judgement

@@ -17,7 +17,9 @@ from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.estimation.optimiser import TOLERANCE, Progress
-from raterlens.fitting import fit_as_clear, load
+from raterlens.fitting.api import fit_as_clear, load
+from raterlens.fitting.line import check as check_request
+from raterlens.fitting.steps import Run
 from raterlens.grading.asked_decisions import AskedDecisions
 from raterlens.output.excel import check_excel
 from raterlens.output.folder import write_results
@@ -25,8 +27,6 @@ from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import Request
 from raterlens.pictures.files import svg
 from raterlens.pictures.fit_comparison import compared
-from raterlens.pipeline.carry_out import check as check_request
-from raterlens.pipeline.steps import Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine, pairing_warnings
 from raterlens.ratings.linking import examine_links

@@ -12,7 +12,7 @@ from raterlens.output.report import english as words
 from raterlens.output.report.drawing import Plot, scale
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 _HEIGHT = 220
 _SHARES = (0.001, 0.999)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

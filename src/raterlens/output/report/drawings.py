@@ -17,7 +17,7 @@ from raterlens.pictures.ranking import TOLD
 from raterlens.pictures.style import MARKS, Mark
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 WIDE, NARROW = 960, 360
 FRAME, FRAME_HEIGHT = 400, 240

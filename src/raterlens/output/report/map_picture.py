@@ -13,7 +13,7 @@ from raterlens.pictures import map_data
 from raterlens.pictures.ranking import TOLD
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 _ROLES = ("severe", "extreme", "weak", "lenient")
 _GAP = 12.0

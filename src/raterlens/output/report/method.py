@@ -8,7 +8,7 @@ from raterlens.output.report import english as words
 from raterlens.output.report.reproduce import Reproduction, from_python
 
 if TYPE_CHECKING:
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 def settings(fit: "Result") -> tuple[tuple[str, str], ...]:

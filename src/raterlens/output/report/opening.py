@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.findings import Findings
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 Row = Mapping[str, Any]
 

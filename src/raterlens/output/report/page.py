@@ -27,7 +27,7 @@ from raterlens.ratings.linking import TARGET_SE, Linking, examine_links
 from raterlens.version import __version__
 
 if TYPE_CHECKING:
-    from raterlens.facade import Fit
+    from raterlens.fitting.fit import Fit
     from raterlens.output.report.reproduce import Reproduction
     from raterlens.ratings.coded import Ratings
 

@@ -15,7 +15,7 @@ from raterlens.output.report.encode import coded, rounded, thousandths
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 
 _NUMBERS = (

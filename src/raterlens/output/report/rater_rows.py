@@ -11,7 +11,7 @@ from raterlens.pictures.style import mark
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.result.record import Result
+    from raterlens.inference.result import Result
 
 Row = Mapping[str, Any]
 

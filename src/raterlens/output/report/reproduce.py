@@ -103,11 +103,11 @@ class Request:
             source = "ratings"
         lines.append(f"fit = rl.fit({_arguments([source], fit)})")
         if besides:
-            lines.append(f"diagnosis = fit.diagnose({source}, **besides)")
+            lines.append("diagnosis = fit.diagnose(**besides)")
         if self.decide is not None:
-            lines.append(f"decisions = fit.decisions({source}, cut={self.decide!r})")
+            lines.append(f"decisions = fit.decisions(cut={self.decide!r})")
         if self.remark is not None:
-            lines.append(f"remark = fit.remark({source}, cut=decisions, budget={self.remark})")
+            lines.append(f"remark = fit.remark(cut=decisions, budget={self.remark})")
         return "\n".join(lines)
 
 

@@ -13,13 +13,14 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
+from raterlens.fitting.steps import Run
 from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
 from raterlens.models.contexts import Contexts
 from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.registry import facets_spec
-from raterlens.pipeline.steps import Run
+from raterlens.models.shared_dimension import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.components import components
 from raterlens.ratings.pieces import one_each, read_once
@@ -155,10 +156,6 @@ def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
 
 FEWEST, FEWEST_SHARING = 5, 3
 """Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
-ENOUGH_KNOWN = 60
-"""Known answers that place the truth in a plane with what raters share. `python -m benchmarks.known_answers --data`
-on 65 real judges of 200 answers: with 60 known a fit with a shared dimension ranks them as well as one without, with 30
-it may not."""
 
 
 @dataclass(frozen=True, slots=True)

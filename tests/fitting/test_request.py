@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
-from raterlens.pipeline.request import recorded
+from raterlens.fitting.line import recorded
 
 
 def test_a_fit_anchors_by_what_it_holds_and_brings_its_scale(small):

@@ -7,8 +7,8 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError
 from raterlens.config import FitConfig
-from raterlens.pipeline.latent_class_task import LatentClassTask
-from raterlens.pipeline.steps import Run
+from raterlens.fitting.latent_class_task import LatentClassTask
+from raterlens.fitting.steps import Run
 
 
 @pytest.fixture(scope="module")

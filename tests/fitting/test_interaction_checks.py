@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import RaterlensError
-from raterlens.pipeline import facets_checks as interaction_checks
+from raterlens.fitting import facets_checks as interaction_checks
 from tests.support.facets_models import with_some_known
 from tests.support.interaction_ratings import planted
 

@@ -6,9 +6,9 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.facade import fitted
-from raterlens.pipeline.facets_task import FacetsTask
-from raterlens.pipeline.steps import Run
+from raterlens.fitting.facets_task import FacetsTask
+from raterlens.fitting.fit import fitted
+from raterlens.fitting.steps import Run
 
 
 def found_by(ratings, **options):

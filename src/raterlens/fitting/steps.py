@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from raterlens.config import FitConfig
     from raterlens.estimation.scoring import Placed
+    from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
-    from raterlens.result.record import Result
 
 
 @dataclass(frozen=True, slots=True, eq=False)

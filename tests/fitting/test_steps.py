@@ -4,7 +4,7 @@ import pytest
 
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.pipeline.steps import Run
+from raterlens.fitting.steps import Run
 
 
 def test_a_plain_run_has_nothing_to_refuse():

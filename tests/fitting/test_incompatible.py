@@ -4,7 +4,7 @@ import pytest
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Option
-from raterlens.pipeline.facets_checks import refuse_together
+from raterlens.fitting.facets_checks import refuse_together
 
 
 def test_the_first_that_is_given_is_named_with_its_value():

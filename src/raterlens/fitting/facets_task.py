@@ -19,7 +19,22 @@ from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import keep_placed, placed_estimate, with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
+from raterlens.fitting.facets_checks import (
+    ONCE,
+    check_interactions,
+    check_known,
+    check_readings,
+    check_scores,
+    default_yardstick,
+    known_scores,
+    model_options,
+    piece_effect,
+    trusted_raters,
+    wants_shared,
+)
+from raterlens.fitting.steps import Found, Run
 from raterlens.inference.ability_error import ability_errors
+from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renumbered
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.covariance_kinds import OBSERVED, covariance_of, differenced_information
@@ -33,6 +48,7 @@ from raterlens.inference.measurement import check_measurable, largest_of, measur
 from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.slope_limits import Reach, slope_limits
+from raterlens.inference.tables import tabulate
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
@@ -46,24 +62,8 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part, lengthened
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
-from raterlens.pipeline.facets_checks import (
-    ONCE,
-    check_interactions,
-    check_known,
-    check_readings,
-    check_scores,
-    default_yardstick,
-    known_scores,
-    model_options,
-    piece_effect,
-    trusted_raters,
-    wants_shared,
-)
-from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
-from raterlens.result.tables import tabulate
-from raterlens.result.warnings import beyond_the_rest, facets_warnings, renumbered
 
 # Parameters from which on a matrix takes longer to invert than a test on one thread to be made beside it.
 _LONG_TO_INVERT = 500

@@ -11,14 +11,14 @@ from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
 from raterlens.estimation.optimiser import Search
+from raterlens.fitting.steps import Found, Run
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.latent_class_covariance import LatentClassErrors, latent_class_covariance
+from raterlens.inference.latent_class_tables import latent_class_tables, latent_class_warnings
 from raterlens.models.registry import latent_class_spec
 from raterlens.models.signal_detection import LatentClassModel
-from raterlens.pipeline.steps import Found, Run
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
-from raterlens.result.latent_class import latent_class_tables, latent_class_warnings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT
 from raterlens.config import Anchors, EarlierScale, FitConfig
-from raterlens.pipeline.facets_checks import (
+from raterlens.fitting.facets_checks import (
     check_scores,
     check_together,
     default_yardstick,

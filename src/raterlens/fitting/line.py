@@ -1,18 +1,63 @@
-"""The pipeline on one screen: check, estimate, covariance, tables. Every fit is made here."""
+"""The straight line of a fit: check the request, bind it to ratings, estimate, tabulate. Every fit is made here."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.linear_algebra import suited_to
 from raterlens.base.text import Message, Option
-from raterlens.config import FitConfig
+from raterlens.capability.population import Histogram, Normal
+from raterlens.capability.yardstick import PERFECT, STANDARD
+from raterlens.config import Anchors, EarlierScale, FitConfig
+from raterlens.fitting.facets_checks import check_together
+from raterlens.fitting.facets_task import FacetsTask
+from raterlens.fitting.steps import Run, Task
+from raterlens.inference.result import Result
 from raterlens.kernels.break_even import missed
+from raterlens.models.anchors import anchors_from
+from raterlens.models.covariates import covariate_columns
+from raterlens.models.facets import SHAPE
 from raterlens.models.registry import COMMON, MODELS, FacetsSpec
-from raterlens.pipeline.facets_checks import check_together
-from raterlens.pipeline.facets_task import FacetsTask
-from raterlens.pipeline.steps import Run, Task
 from raterlens.ratings.coded import Ratings
-from raterlens.result.record import Result
+
+
+def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a request keeps them: an anchoring fit by what it holds, covariates by their columns."""
+    found = dict(options)
+    if isinstance(anchoring := found.get("anchors"), Result):
+        found["anchors"] = _anchors_of(anchoring)
+    if found.get("covariates") is not None:
+        found["covariates"] = covariate_columns(found["covariates"])
+    return found
+
+
+def changed(config: FitConfig, changes: Mapping[str, Any], ratings: Ratings) -> FitConfig:
+    """The request with some options changed, for other ratings: of the trusted raters, those who are among theirs."""
+    found = config.changed(**recorded(changes))
+    if found.trusted is None or "trusted" in changes:
+        return found
+    there = set(ratings.raters.cast(pl.String))
+    return found.changed(trusted=[rater for rater in found.trusted if rater in there])
+
+
+def _anchors_of(fit: Result) -> Anchors:
+    if fit.calibration is None:
+        raise OptionError(
+            f"a fit of model {fit.model!r} cannot anchor another",
+            "use 'gmf', 'tfm' or 'probit'",
+            option="anchors",
+        )
+    sigma = None if fit.yardstick.reference == PERFECT else fit.sigma
+    population, shape = fit.yardstick.population, fit.calibration.effects.get(SHAPE)
+    if population == STANDARD and shape is not None:
+        population = Histogram.smooth(*shape.tolist()).text
+    elif population == STANDARD and fit.calibration.piece_variance:
+        population = Normal(0.0, float(np.sqrt(1 + fit.calibration.piece_variance))).text
+    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, population)
+    return anchors_from(fit.calibration, scale)
 
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
@@ -82,6 +127,6 @@ def _or(options: Iterable[Option]) -> Iterator[str | Option]:
 def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:
     if isinstance(MODELS[config.model], FacetsSpec):
         return FacetsTask.of(ratings, config, run)
-    from raterlens.pipeline.latent_class_task import LatentClassTask  # most fits do without
+    from raterlens.fitting.latent_class_task import LatentClassTask  # most fits do without
 
     return LatentClassTask.of(ratings, config, run)

@@ -4,9 +4,9 @@ import pytest
 
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
+from raterlens.fitting.line import carry_out, check
+from raterlens.fitting.steps import Run
 from raterlens.models.registry import MODELS
-from raterlens.pipeline.carry_out import carry_out, check
-from raterlens.pipeline.steps import Run
 
 
 @pytest.mark.parametrize(

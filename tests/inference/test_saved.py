@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.result.saved import encoded
+from raterlens.inference.result import encoded
 from tests.support.facets_models import ordered
 
 

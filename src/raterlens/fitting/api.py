@@ -1,0 +1,312 @@
+"""`rl.fit`, `rl.fit_models` and `rl.load`: from ratings, or from a file, to fits."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from raterlens.base.errors import OptionError
+from raterlens.base.linear_algebra import suited_to
+from raterlens.base.processes import side_by_side
+from raterlens.base.text import Message, Option
+from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
+from raterlens.diagnostics import ability_test, halo_test
+from raterlens.diagnostics.ability_test import AbilityTest
+from raterlens.estimation.optimiser import OnProgress
+from raterlens.fitting.fit import Fit, fitted
+from raterlens.fitting.line import check, recorded
+from raterlens.fitting.steps import Run
+from raterlens.inference.result import read_saved
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.reader import read
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Options = Mapping[str, Any]
+# What has to do with how one fit is done, not with its model.
+_ALONE = ("progress", "checkpoint", "resume", "client")
+
+
+def fit(
+    ratings: Ratings | Any,
+    model: str = "gmf",
+    method: str = "mml",
+    link: str | None = None,
+    *,
+    start: Fit | None = None,
+    progress: OnProgress | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    client: "Client | None" = None,
+    **options: Unpack[ColumnOptions],
+) -> Fit:
+    """Estimate every rater's capability.
+
+    Parameters
+    ----------
+    ratings
+        From `rl.read`; a path or dataframe is read first, with its columns recognised, or named by `student`, `rater`,
+        `item`, `score`, `items`, `cut` and the other options of `rl.read`.
+    model
+        `gmf` (raters differ in severity and discrimination), `tfm` (in severity only), `probit` (raters see
+        ability through noise), `hrm` (raters detect a true category, pass or fail, that depends on ability) or
+        `dawid-skene` (the same without ability: each item has a prevalence).
+    method
+        `mml` (marginal maximum likelihood by quadrature), `laplace` (its Laplace approximation) or `hl`
+        (hierarchical likelihood, the paper's procedure; biased with few ratings per student).
+    link
+        `logit` (the default), `probit`, `cauchit`, `cloglog` or `log`. The log link's pass rate exp(S) is capped at
+        1 where S exceeds 0; how often that happens is among the warnings.
+    scale
+        How ordered scores get their thresholds: `rating scale` (shared), `partial credit` (each item its own, up to the
+        highest score that anybody gave it) or `graded` (cumulative, shared). No matter for pass/fail ratings.
+    item_slopes
+        Let items differ in how strongly they reflect ability.
+    covariates
+        A dataframe, or the path of a table, with the column `rater` and columns of numbers: severity and the logarithm
+        of discrimination are linear functions of them, in `fit.table("covariates")`, instead of a number per rater.
+    anchors
+        Parameters to hold: `rl.Anchors(...)`, or an earlier fit, all of whose raters, items, levels and thresholds
+        that occur here are held. Numbers are then on the earlier fit's scale: its yardstick and origin are the default,
+        and the mean and standard deviation of the students on it are estimated, `fit.table("population")`.
+    reference
+        The yardstick, with discrimination rho = 1: `"max"`, the most discriminating rater (the default, as in the
+        paper; the largest of noisy slopes is somewhat too large, so beyond 500 raters, with standard errors, it is
+        the largest on average over what is known of all slopes); `"max corrected"`, the same less what chance adds
+        to it, which needs standard errors; `"quantile 0.9"` of the slopes; a rater's label; the slope itself, a number;
+        or `"perfect"`, a rater without noise, so that nobody's numbers depend on who else is on the panel (the default
+        for model `probit`). With another rater or slope than the largest, rho and kappa may exceed 1.
+    population
+        The students over whom kappa averages: `"standard"` normal (the default), `(mean, sd)` for another normal
+        population, `"estimated"` for these students as estimated, or `rl.Window(centre, half_width)`, abilities
+        around a cut score.
+    origin
+        Severity relative to the `"average"` rater (the default, as in the paper) or `"absolute"`, with the actual
+        difficulty for an average student (eta - alpha; the default for model `probit`).
+    prior
+        `"panel"` takes raters for a sample of raters: slopes come from a t distribution with 3 degrees of freedom,
+        severities from a normal one, and how much raters differ is estimated with the rest (`fit.spread`), with what is
+        not known about it in every interval. Errors are smaller and rankings better, most of all in small panels and
+        where raters have few ratings; slopes may be negative, and sigma is the largest slope on average over what is
+        known of all of them. With covariates, these say what is usual of such raters, and each rater differs from it.
+        None (the default) judges each rater by its own ratings alone, as the paper does. For method `mml`.
+    allow_reversed
+        Let a slope be negative: a rater who scores against ability, or who passes failing work more often than
+        passing work (`hrm`, `dawid-skene`), with negative kappa.
+    halo
+        What all scores of a student by a rater share besides ability, the impression of one reading: `"common"`, as
+        strong for every rater, or `"rater"`, each rater's own. `fit.raters` then has its spread (`halo`), and intervals
+        allow for it. `"none"` leaves it out. By default it is left out as well, and a warning says where the ratings
+        clearly show it. Where the same student, rater and item occur again, they are of the next reading. For method
+        `mml` and every link but `log`.
+    interactions
+        Raters who differ from item to item, or between levels of a further facet: `("rater", "item")`,
+        `("rater", "topic")`, or a list of such terms, each of which may be written `"rater:item"`. What a rater adds
+        to its severity there comes from a normal distribution, whose spread is estimated with the rest and tested
+        (`fit.interactions`, `fit.table("interaction spreads")`). For method `mml` and every link but `log`.
+    trusted
+        Raters who define ability, such as human experts among LLM judges.
+    shared
+        Whether raters who are not trusted may share a second ability, that is, agree on something besides the truth,
+        which known answers and trusted raters do not follow: `True`, `False` or `"auto"`, the default: where a test at
+        5 % finds one (`fit.table("shared")`), given trusted raters or at least 60 known answers. `fit.raters` then has
+        how much each follows it (`bias`), and kappa and sharpness are on the scale of the truth, on average over it.
+    known_slope
+        How strongly a known answer (`rl.read(known=...)`) shows ability: 6 says that it is hardly ever wrong. For
+        method `mml`; see that 3 and 10 give about the same.
+    ability
+        How students' abilities are distributed: `"normal"`, or `"smooth"`, which estimates how skewed they are and how
+        heavy their tails, with median 0 and the middle two thirds of students between about -1 and 1
+        (`fit.table("ability")`). By default normal, and a warning says where the ratings clearly show another shape.
+        For method `mml` and every link but `log`.
+    starts, seed
+        Starting values to try at most, and the seed of the random ones: for `hrm` and `dawid-skene`, and for other
+        models by `mml` with few ratings, whose likelihood may have several maxima. With more than 300 ratings, fewer
+        are tried where three agree; with no more, raters at a limit are tried the other way besides, one at a time.
+    covariance
+        Where standard errors come from: `observed` information (the default; for method `laplace` that of its own
+        approximation); `expected` information on this design; `sandwich`, clustered by student, which holds where
+        ratings of a student depend on each other in ways that the model leaves out; `opg`, the students' outer
+        products; or, for method `hl`, `conditional` on the abilities, as the paper's procedure implies: too small.
+    standard_errors
+        Compute standard errors and intervals.
+    start
+        A fit of the same model to begin from, of similar ratings: a few iterations are then enough.
+    progress
+        Called once per iteration with a `Progress` record.
+    checkpoint, resume
+        A file in which the fit keeps what it has done so far, for method `mml`; if it is interrupted, the same call
+        with `resume=True` goes on from there, to the same estimates. The file is removed when the fit is done.
+    client
+        A client of a Dask cluster (`distributed.Client`), for method `mml`: the students' ratings are kept and worked
+        on by its workers. Packed ratings beyond memory are read by the workers themselves, from a file that all of
+        them can open. What is computed here: the optimiser's steps, and the covariance matrix from what the workers
+        add up.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fit = rl.fit(rl.load_example())
+    >>> fit.converged
+    True
+    >>> fit.raters.columns[:4]
+    ['rater', 'n', 'mean_score', 'rho']
+
+    From a dataframe:
+
+    >>> essays = rl.simulate(students=50, raters=3, items=2, seed=1).ratings.table().rename({"rater": "examiner"})
+    >>> rl.fit(essays, student="student", rater="examiner", item="item", score="score").n_raters
+    3
+    """
+    columns = {name: value for name, value in options.items() if name in READ_OPTIONS}
+    asked = {name: value for name, value in options.items() if name not in columns}
+    config = fit_config(recorded({"model": model, "method": method, "link": link, **asked}))
+    run = Run(progress, checkpoint, resume, client, start)
+    check(config, run)
+    if not isinstance(ratings, Ratings):
+        ratings = read(ratings, **columns)  # type: ignore[arg-type]
+    elif columns:
+        name = next(iter(columns))
+        raise OptionError(
+            Message(Option(name), " says how to read a table, and these ratings have been read"),
+            "leave it out, or give rl.fit the table itself",
+            value=columns[name],
+            option=name,
+        )
+    with suited_to(ratings):
+        found, said = fitted(ratings, config, _tested(config, run)), []
+        if client is None and checkpoint is None:
+            if (p := halo_test.clear_halo(found, ratings)) is not None:
+                said.append(halo_test.warning(p))
+            if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
+                said.append(ability_test.warning(shape))
+    return replace(found, warnings=(*found.warnings, *said)) if said else found
+
+
+def fit_as_clear(
+    ratings: Ratings, config: FitConfig, run: Run
+) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
+    """The fit that a request makes; where it says nothing about halo or the students' distribution and the ratings
+    clearly show a reading effect or another shape than a normal one, one with it, and a line that says so.
+
+    Last, the test of the distribution where it was made, for a diagnosis not to make it again.
+    """
+    with suited_to(ratings):
+        return _fit_as_clear(ratings, config, run)
+
+
+def _fit_as_clear(
+    ratings: Ratings, config: FitConfig, run: Run
+) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
+    found = fitted(ratings, config, _tested(config, run))
+    if run.client is not None or run.checkpoint is not None:
+        return found, (), None
+    said = []
+    run.enter("testing assumptions")
+    if (p := halo_test.clear_halo(found, ratings)) is not None:
+        config = config.changed(halo="common")
+        found, said = fitted(ratings, config, run), [halo_test.done(p)]
+        run.enter("testing assumptions")
+    if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
+        normal, found = found, fitted(ratings, config.changed(ability="smooth"), run)
+        said.append(ability_test.done(shape))
+        shape = ability_test.compared(normal, found)
+    return found, tuple(said), shape
+
+
+def _tested(config: FitConfig, run: Run) -> Run:
+    """With the test for a reading effect beside the standard errors, where it is made at all."""
+    if run.client is not None or run.checkpoint is not None:
+        return run
+    return replace(run, beside=partial(halo_test.beforehand, config))
+
+
+def load(path: str | Path) -> Fit:
+    """Read a fit that `Fit.save` or the command wrote. The file is data only: nothing in it is ever run."""
+    return Fit(**read_saved(path))
+
+
+def fit_models(
+    ratings: Ratings | Any,
+    models: Sequence[str] | Mapping[str, Options],
+    *,
+    workers: int | None = None,
+    client: "Client | None" = None,
+) -> dict[str, Fit]:
+    """Fit several models at a time.
+
+    Parameters
+    ----------
+    ratings
+        As for `rl.fit`.
+    models
+        Names of models, or a name of your own for each with its options of `rl.fit`.
+    workers
+        Processes; as many as there are cores where left out.
+    client
+        A client of a Dask cluster (`distributed.Client`), whose workers then fit a model each. Packed ratings beyond
+        memory are read by the workers themselves, from a file that all of them can open. To spread one model over all
+        workers, use `rl.fit` with `client`.
+
+    Returns
+    -------
+    dict of fits
+        By name, in the order given, ready for `rl.compare(*fits.values(), names=list(fits))`.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> fits = rl.fit_models(rl.load_example(), {"equal": {"model": "tfm"}, "free": {"model": "gmf"}}, workers=2)
+    >>> rl.compare(*fits.values(), names=list(fits)).models.select("fit", "against", "df").rows()
+    [('equal', None, None), ('free', 'equal', 15)]
+    """
+    wanted = _named(models)
+    if not isinstance(ratings, Ratings):
+        ratings = read(ratings)
+    with closing(
+        side_by_side(_fitted, ratings, list(wanted.items()), workers=workers, client=client)
+    ) as ready:
+        found = {name: replace(one, ratings=ratings) for (name, _), one in ready}
+    return {name: found[name] for name in wanted}
+
+
+def _named(models: Sequence[str] | Mapping[str, Options]) -> dict[str, Options]:
+    if isinstance(models, str) or not models:
+        raise OptionError(
+            f"models={models!r}",
+            "give a list of models, for example ['tfm', 'gmf']",
+            value=models,
+            option="models",
+        )
+    if not isinstance(models, Mapping):
+        if len(set(models)) < len(models):
+            raise OptionError(
+                f"models={models!r} names one twice",
+                "give each a name of its own: {name: options}",
+                value=models,
+                option="models",
+            )
+        return {model: {"model": model} for model in models}
+    for name, options in models.items():
+        if not isinstance(options, Mapping):
+            raise OptionError(
+                f"the options of {name!r} are a {type(options).__name__}",
+                "give a dict such as {'model': 'tfm'}",
+                value=options,
+                option="models",
+            )
+        for option in _ALONE:
+            if option in options:
+                raise OptionError(
+                    f"{option!r} among the options of {name!r} is for a fit alone",
+                    "leave it out",
+                    option=option,
+                )
+    return dict(models)
+
+
+def _fitted(ratings: Ratings, task: tuple[str, Options]) -> Fit:
+    return replace(fit(ratings, **task[1]), ratings=None)  # whoever asks has them

@@ -1,0 +1,697 @@
+"""`Fit`: what users hold. Its methods are thin: the work is done in the rooms above."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from raterlens.base.drafts import write_whole
+from raterlens.base.errors import InputError
+from raterlens.base.text import counted, sentence
+from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
+from raterlens.config import FitConfig, FitOptions, ReadConfig
+from raterlens.estimation.scoring import score
+from raterlens.fitting.line import carry_out, changed
+from raterlens.fitting.steps import Run
+from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
+from raterlens.inference.result import Result, read_saved
+from raterlens.notebook import Point, intervals, lines, shown
+from raterlens.ratings.backend import as_came
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.reader import read, read_ratings
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from distributed import Client
+
+    from raterlens.base.resumable import OnDone
+    from raterlens.charts import Plots
+    from raterlens.diagnostics.ability_test import AbilityTest
+    from raterlens.diagnostics.advice import WhatIf
+    from raterlens.diagnostics.consequences import Consequences
+    from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.differences import Differences
+    from raterlens.diagnostics.halo_test import HaloTest
+    from raterlens.diagnostics.monitoring import Monitoring
+    from raterlens.grading.cuts import Cut, On
+    from raterlens.grading.decisions import Decisions
+    from raterlens.grading.remarking import Remark
+    from raterlens.inference.bootstrap import Bootstrap
+    from raterlens.inference.profile import Profiles
+    from raterlens.inference.rater_comparison import RaterComparison
+
+
+def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
+    """The fit that a request makes of ratings."""
+    found = carry_out(config, ratings, run or Run())
+    return Fit(**{field.name: getattr(found, field.name) for field in fields(found)}, ratings=ratings)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fit(Result):
+    """Estimates with their uncertainty, as dataframes of the kind that came in, and what can be done with them.
+
+    `raters` has one row per rater: rho (discrimination relative to the yardstick), eta (severity, average 0), kappa
+    (mean capability, 1 is the best possible rater), sharpness (1 is a rater without noise) and passes (average 0.5).
+
+    Methods about ratings work on those that were fitted, unless they are given others. A fit from `rl.load` has none,
+    and has to be given them.
+    """
+
+    ratings: Ratings | None = None
+    """Those that were fitted; None in a fit from `rl.load`."""
+
+    def _of(self, ratings: Ratings | Any | None, method: str) -> Ratings:
+        """The ratings that were given, or else those that were fitted."""
+        if ratings is None and self.ratings is None:
+            raise InputError(
+                "this fit was loaded from a file, which does not contain the ratings",
+                f"pass them: fit.{method}(..., ratings=rl.read(...))",
+                option="ratings",
+            )
+        found = self.ratings if ratings is None else ratings
+        return found if isinstance(found, Ratings) else read(found)
+
+    # -- by another request, and on other ratings --------------------------------------------------------------
+
+    def refit(
+        self, ratings: Ratings | None = None, *, start: "Fit | None" = None, **changes: Unpack[FitOptions]
+    ) -> "Fit":
+        """Fit again, by the same request but for some changes.
+
+        Parameters
+        ----------
+        start
+            A fit of the same model to begin from.
+        changes
+            Options of `rl.fit`.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> fit = rl.fit(rl.load_example(), reference="quantile 0.9")
+        >>> fit.refit(model="tfm").config.given()
+        {'model': 'tfm', 'reference': 'quantile 0.9'}
+        """
+        ratings = self._of(ratings, "refit")
+        return fitted(ratings, changed(self.config, changes, ratings), Run(start=start))
+
+    def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
+        """Abilities of new students, with everything else fixed at this fit's estimates.
+
+        Parameters
+        ----------
+        ratings
+            From `rl.read`, or a path or dataframe, in the fit's scores. Raters, items and levels of facets must be
+            among those of the fit. One student will do.
+        columns
+            For a path or dataframe: `student`, `rater`, `cut` and so on, as in `rl.read`.
+
+        Returns
+        -------
+        dataframe
+            student, n, mean_score, theta (posterior mean, whatever the method of the fit, students being taken for
+            a sample of the fit's population) and theta_se (posterior standard deviation).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.load_example()
+        >>> fit = rl.fit(ratings)
+        >>> abs(fit.score(ratings)["theta"] - fit.students["theta"]).max() < 1e-8
+        True
+        """
+        calibration = self.calibrated("students cannot be scored by it")
+        new = ratings if isinstance(ratings, Ratings) else read_ratings(ratings, ReadConfig(**columns))
+        return as_came(score(calibration, new), new.backend)
+
+    def profile(
+        self,
+        ratings: Ratings | None = None,
+        raters: str | Sequence[str] | None = None,
+        *,
+        level: float = 0.95,
+    ) -> "Profiles":
+        """Profile-likelihood intervals of kappa for some or all raters."""
+        from raterlens.inference.profile import profile  # loads scipy.stats
+
+        return profile(self, self._of(ratings, "profile"), raters, level=level)
+
+    def bootstrap(
+        self,
+        ratings: Ratings | None = None,
+        *,
+        replicates: int = 500,
+        kind: str = "students",
+        seed: int = 0,
+        workers: int | None = None,
+        client: "Client | None" = None,
+        folder: str | Path | None = None,
+        progress: "OnDone | bool" = False,
+    ) -> "Bootstrap":
+        """Bootstrap standard errors and bias of kappa: `raters()`; `replicates` has all estimates.
+
+        Parameters
+        ----------
+        replicates
+            How many. 200 are enough for a standard error.
+        kind
+            `students` drawn with replacement, or `parametric`: ratings drawn from the fitted model.
+        seed
+            The same seed gives the same replicates, whatever the number of workers.
+        workers
+            Processes; as many as there are cores where left out, and none but this one for 1.
+        client
+            A client of a Dask cluster (`distributed.Client`), whose workers then do the work; to the same numbers.
+        folder
+            Where to keep finished replicates. Called again with the same folder, an interrupted bootstrap goes on,
+            and one with more replicates adds to those there are.
+        progress
+            True for a bar on stderr; or what to call with the numbers of finished and of all replicates.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(students=80, raters=4, items=3, seed=1).ratings
+        >>> again = rl.fit(ratings).bootstrap(replicates=10, workers=1)
+        >>> again.raters().columns
+        ['rater', 'kappa', 'bias', 'se', 'replicates']
+        """
+        from raterlens.inference.bootstrap import Plan, bootstrap  # loads scipy.stats
+
+        plan = Plan(self._of(ratings, "bootstrap"), self, kind, seed, replicates)
+        return bootstrap(plan, workers=workers, client=client, folder=folder, progress=progress)
+
+    def diagnose(
+        self, ratings: Ratings | Any = None, *, time: Any = None, groups: Mapping[str, Any] | None = None
+    ) -> "Diagnosis":
+        """Look for what the model does not foresee: misfit, bias, drift, and raters who do not judge at all.
+
+        Parameters
+        ----------
+        time
+            When each rating was given, one value per rating in the order of `ratings` (numbers, dates, or labels that
+            sort), or the name of a facet. Drift is then tested.
+        groups
+            Further things that ratings differ in, by name: one label per rating, such as the student's school. With
+            them, bias is tested; what holds for all raters alike is not counted as bias.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> found = rl.fit(rl.load_example()).diagnose()
+        >>> found.table("raters").columns[:4]
+        ['rater', 'n', 'infit', 'infit_z']
+        """
+        from raterlens.diagnostics.diagnosis import diagnose  # a fit alone does without
+
+        return diagnose(self, self._of(ratings, "diagnose"), time=time, groups=groups)
+
+    def monitor(
+        self,
+        ratings: Ratings | None = None,
+        *,
+        previous: "Fit | str | Path | None" = None,
+        time: Any = None,
+    ) -> "Monitoring":
+        """During the marking: what has changed since an earlier fit, and drift alarms.
+
+        Over a whole exam the chance of any false alarm is at most 5 %, however often one looks.
+
+        Parameters
+        ----------
+        previous
+            An earlier fit, or its fit.json, of the first of these ratings or of another exam.
+        time
+            When each rating was given, as for `diagnose`: alarms are then about a change at any time.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(students=100, raters=4, items=3, seed=1).ratings
+        >>> rl.fit(ratings).monitor(time=ratings.student).words()
+        ['No drift alarm (4 raters; valid however often you look).']
+        """
+        from raterlens.diagnostics.monitoring import monitor  # a fit alone does without
+
+        return monitor(self, self._of(ratings, "monitor"), previous=_loaded(previous), time=time)
+
+    def consequences(self, ratings: Ratings | None = None, *, cut: float | None = None) -> "Consequences":
+        """What the raters' differences mean for students.
+
+        Parameters
+        ----------
+        cut
+            The lowest passing mean score; half of the highest score where left out.
+
+        Returns
+        -------
+        Consequences
+            `changed`, the students who would change between pass and fail if the average rater had marked them (None
+            for a loaded fit without ratings, which does not know who rated whom); the
+            chance that two raters agree; the reliability of mean scores; the most lenient and the most severe rater.
+            `summary()` says it in words.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> found = rl.fit(rl.load_example()).consequences()
+        >>> found.students, found.changed
+        (363, 10)
+        """
+        from raterlens.diagnostics.consequences import consequences  # a fit alone does without
+
+        return consequences(self, self.ratings if ratings is None else ratings, cut)
+
+    def differences(
+        self,
+        ratings: Ratings | None = None,
+        diagnosis: "Diagnosis | None" = None,
+        *,
+        replicates: int = 0,
+    ) -> "Differences":
+        """Do raters differ at all? Tests of equal severity and sharpness, and with a diagnosis of halo and drift.
+
+        Sharpness is tested by the likelihood ratio of two models; for a loaded fit without ratings, by the estimates.
+
+        Parameters
+        ----------
+        diagnosis
+            `fit.diagnose()`, for halo and (with a time) drift.
+        replicates
+            Test sharpness by so many panels drawn from equally sharp raters (a parametric bootstrap) instead of the
+            chi-squared distribution, which small panels do not follow. It stops early where the answer is plain.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> rl.fit(rl.load_example()).differences().words()[0]
+        'Raters differ in severity (p < 0.001) and sharpness (p < 0.001).'
+        """
+        from raterlens.diagnostics.differences import differences  # a fit alone does without
+
+        return differences(self, self.ratings if ratings is None else ratings, diagnosis, replicates)
+
+    def sensitivity(
+        self,
+        ratings: Ratings | None = None,
+        *,
+        links: tuple[str, ...] = ("probit",),
+        models: tuple[str, ...] = ("tfm",),
+        groups: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Kappa-bar of every rater under other choices: rater, change, kappa (of the fit), other, difference.
+
+        Parameters
+        ----------
+        links, models
+            Others to fit; those of the fit itself are passed over.
+        groups
+            One label per rating for each name, such as the student's school: each group is left out in turn.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> table = rl.fit(rl.load_example(), standard_errors=False).sensitivity(links=(), models=())
+        >>> table["change"].unique().to_list()
+        ['without AM:Family']
+        """
+        from raterlens.diagnostics.sensitivity import sensitivity  # a fit alone does without
+
+        ratings = self._of(ratings, "sensitivity")
+        return as_came(sensitivity(self, ratings, links=links, models=models, groups=groups), self.backend)
+
+    def worth_knowing(self, ratings: Ratings | None = None, n: int = 10) -> Any:
+        """Which answers would it pay most to look up?
+
+        Parameters
+        ----------
+        n
+            How many.
+
+        Returns
+        -------
+        dataframe
+            student, item, worth (how much of the raters' squared standard errors of sharpness it would take off, after
+            those before it) and expected (the score to expect). Looking up these first biases no estimate.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> fit = rl.fit(rl.load_example())
+        >>> fit.worth_knowing(n=3)["worth"].is_sorted(descending=True)
+        True
+        """
+        from raterlens.judging.worth_knowing import worth_knowing  # a fit alone does without
+
+        return as_came(worth_knowing(self, self._of(ratings, "worth_knowing"), n), self.backend)
+
+    def report(
+        self,
+        path: str | Path,
+        ratings: Ratings | None = None,
+        *,
+        title: str | None = None,
+        previous: "Fit | str | Path | None" = None,
+        decisions: "Decisions | None" = None,
+        remark: "Remark | None" = None,
+    ) -> Path:
+        """Write one self-contained HTML page.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        ratings
+            Those that were fitted, for a fit from `rl.load`: without them the page cannot say what it means for
+            students, what stands out in the ratings and what would mend the design.
+        title
+            Heading of the page; "Rater report" where left out.
+        previous
+            An earlier fit, or its fit.json: who has changed since then beyond chance?
+        decisions, remark
+            What `decisions` and `remark` returned: the page then has a section about them.
+        """
+        from raterlens.output.report.document import (
+            Document,  # charts and templates are loaded for a page alone
+        )
+        from raterlens.output.report.page import render
+
+        path = Path(path)
+        document = Document(previous=_loaded(previous), decisions=decisions, remark=remark)
+        document = document if title is None else replace(document, title=title)
+        page = render(self, ratings=self.ratings if ratings is None else ratings, document=document)
+        write_whole(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
+        return path
+
+    # -- about students ------------------------------------------------------------------------------------------
+
+    def decisions(
+        self,
+        ratings: Ratings | None = None,
+        *,
+        cut: "Cut",
+        on: "On" = "score",
+        grades: Sequence[str] | None = None,
+        safe: float = 0.9,
+    ) -> "Decisions":
+        """Which grade each student should have, and how sure that is.
+
+        Parameters
+        ----------
+        ratings
+            Others by the same raters on the same items. For a loaded fit without ratings, and where raters share a
+            second ability, posteriors are taken as normal, and what depends on who marked whom is left out.
+        cut
+            Where each grade but the lowest begins: a number, or several in rising order.
+        on
+            The scale of the cuts: `score`, the mean score over all items that the average rater would be expected to
+            give, in the numbers that raters gave; or `ability`.
+        grades
+            Names, the lowest grade first. Default: fail and pass, or the cuts in words.
+        safe
+            How probable a grade must be for a decision to be safe.
+
+        Returns
+        -------
+        Decisions
+            `students` has a row per student; `exam` has accuracy and consistency; `summary()` says it in words.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> found = rl.fit(rl.load_example()).decisions(cut=0.5)
+        >>> found.students.columns[4:10]
+        ['raw', 'raw_grade', 'fair', 'fair_se', 'would_change', 'grade']
+        >>> found.students.filter(student="S001").select("raw", "grade", "safe").row(0)
+        (0.45, 'fail', False)
+        """
+        from raterlens.grading.decisions import decisions  # a fit alone does without
+
+        ratings = self.ratings if ratings is None else ratings
+        return decisions(self, ratings, cut, on=on, grades=grades, safe=safe)
+
+    def remark(
+        self,
+        ratings: Ratings | None = None,
+        *,
+        cut: "Cut | Decisions",
+        budget: int = 50,
+        raters: Sequence[str] | None = None,
+        per_rater: int | None = None,
+    ) -> "Remark":
+        """Which work should be marked again, and by whom, to put most grades right.
+
+        A further mark is one more rater's reading of all of a student's items. Once they are in, fit again with them
+        and ask again.
+
+        Parameters
+        ----------
+        cut
+            Where grades begin, as in `decisions`, or what `decisions` returned.
+        budget
+            Further marks.
+        raters
+            Who may mark; all raters where left out.
+        per_rater
+            The most marks that one of them gets; three times the even share where left out.
+
+        Returns
+        -------
+        Remark
+            `marks` has a row per further mark, the most useful first, with what it is expected to gain.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> plan = rl.fit(rl.load_example()).remark(cut=0.5, budget=20)
+        >>> plan.marks.columns
+        ['student', 'rater', 'grade', 'right', 'gain', 'becomes_safe']
+        >>> bool(plan.gain > 1)
+        True
+        """
+        from raterlens.grading.remarking import remark  # a fit alone does without
+
+        return remark(self, self._of(ratings, "remark"), cut, budget, raters=raters, per_rater=per_rater)
+
+    def halo_test(self, ratings: Ratings | None = None) -> "HaloTest":
+        """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own
+        reading effect, and likelihood-ratio tests between them (`table`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(students=100, raters=4, items=4, halo=1.0, seed=2).ratings
+        >>> rl.fit(ratings, halo="none").halo_test().table["p"][0] < 0.001
+        True
+        """
+        from raterlens.diagnostics.halo_test import halo_test  # fits again
+
+        return halo_test(self, self._of(ratings, "halo_test"))
+
+    def ability_test(self, ratings: Ratings | None = None) -> "AbilityTest":
+        """Are abilities normally distributed? The likelihood ratio of a smooth shape against a normal one (`table`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> rl.fit(rl.load_example()).ability_test().finding
+        'normal as far as ratings can tell'
+        """
+        from raterlens.diagnostics.ability_test import ability_test  # fits again
+
+        return ability_test(self, self._of(ratings, "ability_test"))
+
+    # -- from the estimates alone ---------------------------------------------------------------------------------
+
+    def capability(
+        self,
+        *,
+        reference: Reference | None = None,
+        population: Students | None = None,
+        origin: Origin | None = None,
+        item: str | None = None,
+        theta: float | Sequence[float] | None = None,
+    ) -> Any:
+        """Capability on another yardstick, without fitting again.
+
+        Parameters
+        ----------
+        reference, population, origin
+            As in `rl.fit`; those of the fit where left out. With another reference than `"max"` rho and
+            kappa may exceed 1.
+        item
+            On this item alone, at its actual difficulty (and with its thresholds and slope, where it has its own);
+            the origin is then `"absolute"` unless given.
+        theta
+            Abilities at which to give kappa(theta), which may exceed 1 at some of them, instead of its mean.
+
+        Returns
+        -------
+        dataframe
+            A row per rater: rho, eta and kappa with standard errors and the 95 % interval of kappa. With `theta` a
+            row for every rater and ability: kappa with its pointwise 95 % interval. With more than 500 raters,
+            covariances between raters are not kept, and intervals go without them.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> fit = rl.fit(rl.load_example())
+        >>> near_the_cut = fit.capability(population=rl.Window(0.5, 0.25))
+        >>> curves = fit.capability(theta=[-1, 0, 1])
+        >>> curves.columns
+        ['rater', 'theta', 'kappa', 'kappa_low', 'kappa_high']
+        """
+        self.calibrated("its capability is the same on any yardstick")
+        if item is not None and origin is None:
+            origin = ABSOLUTE
+        raters = self.table("raters")["rater"]
+        yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin)
+        found = measured_fit(self, yardstick, item)
+        if theta is not None:
+            return as_came(found.curves(raters, theta), self.backend)
+        estimates = found.raters()
+        columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
+        return as_came(pl.DataFrame({"rater": raters, **columns}), self.backend)
+
+    def compare_raters(
+        self,
+        *,
+        k: int | None = None,
+        alpha: float = 0.05,
+        target_se: float = 0.05,
+    ) -> "RaterComparison":
+        """Who differs from whom and from the panel's mean, and who is among the best: tables `raters` and `pairs`.
+
+        Parameters
+        ----------
+        k
+            How many count as the best, and as the worst; a fifth of the raters where left out.
+        alpha
+            Level of the findings named in the summary.
+        target_se
+            Standard error of kappa that is wanted, for the number of further ratings.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> found = rl.fit(rl.load_example()).compare_raters()
+        >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
+        ['AM:Sport', 'AM:Work']
+        """
+        from raterlens.inference.rater_comparison import compare_raters  # loads scipy.stats
+
+        return compare_raters(self, k=k, alpha=alpha, target_se=target_se)
+
+    def verdicts(self) -> Any:
+        """What the numbers say about each rater, what costs most, and what to do about that.
+
+        Returns
+        -------
+        dataframe
+            A row per rater: rater, standard (too severe, severe, typical, lenient, too lenient), sharpness (sharp,
+            fair, blunt, cannot tell students apart, reversed), halo (none, some, strong) where each rater's was
+            estimated, costs_most (severity, discrimination, halo, nothing), next_step. A verdict is "unclear" where
+            ratings are too few. All rest on 95 % intervals and on scales that do not depend on who else is on the
+            panel; docs/diagnostics.md has the lines and their error rates.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> rl.fit(rl.load_example()).verdicts().filter(rater="DA:School").row(0)[:4]
+        ('DA:School', 'too severe', 'sharp', 'severity')
+        """
+        from raterlens.diagnostics.panel_summary import judged  # a fit alone does without
+
+        found = judged(self)
+        sharpness, halo = pl.col("sharpness_verdict").alias("sharpness"), pl.col("halo_verdict").alias("halo")
+        own = [] if (found["halo_verdict"] == "").all() else [halo]
+        chosen = found.select("rater", "standard", sharpness, *own, "costs_most", "next_step")
+        return as_came(chosen, self.backend)
+
+    def what_if(
+        self, rater: str, severity: float | Sequence[float] | None = None, *, halo: float | None = None
+    ) -> "WhatIf":
+        """Capability of a rater at other severities (and with another halo), the best one and what it would gain."""
+        from raterlens.diagnostics.advice import what_if  # a fit alone does without
+
+        return what_if(self, rater, severity, halo=halo)
+
+    def advice(self) -> Any:
+        """What each rater lost to severity, discrimination and halo, and a paragraph of feedback."""
+        from raterlens.diagnostics.advice import advice  # a fit alone does without
+
+        return as_came(advice(self), self.backend)
+
+    def assignment(self, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> Any:
+        """Who should mark whom: for each ability, raters from the most to the least capable there."""
+        from raterlens.diagnostics.advice import assignment  # a fit alone does without
+
+        return as_came(assignment(self, abilities), self.backend)
+
+    @property
+    def plot(self) -> "Plots":
+        """Charts of this fit: `fit.plot.capability()`, `fit.plot.curves(["AM", "BE"])`; press Tab for all of them."""
+        from raterlens.charts import Plots  # a fit alone does without
+
+        return Plots(self)
+
+    # -- for people and for other programs --------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return (
+            f"<Fit of {self.model} by {self.method}: {counted(self.n_ratings, 'rating')} of "
+            f"{counted(self.n_students, 'student')} by {counted(self.n_raters, 'rater')}"
+            f"{'' if self.converged else ', NOT converged'}>"
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        from raterlens.diagnostics.panel_summary import headline, judged  # a fit alone does without
+
+        rows = judged(self)
+        points: list[Point] = [
+            (f"{label} ({verdict})", *numbers)
+            for label, verdict, *numbers in rows.select(
+                "rater", "label", "kappa", "kappa_low", "kappa_high"
+            ).iter_rows()
+        ]
+        answer = headline(rows)
+        aside = [sentence(answer.aside)] if answer.aside else []
+        cautions = [counted(len(self.warnings), "caution") + ": see fit.warnings"] if self.warnings else []
+        about = f"{repr(self)[1:-1]}, log-likelihood {self.loglik:.1f}"
+        domain = (min(0.0, *(point[1] for point in points)), max(1.0, *(point[1] for point in points)))
+        return shown(answer.text, lines([*aside, about, *cautions]), intervals(points, domain, "capability"))
+
+    def to_excel(self, path: str | Path) -> Path:
+        """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as
+        numbers, labels always as text, capability in colour. Needs the extra `excel`."""
+        from raterlens.output.excel import write_workbook  # needs an optional package
+
+        path = Path(path)
+        write_workbook(self, path)
+        return path
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Estimates, standard errors and intervals as an xarray Dataset with the dimensions rater, item and student
+        (extra `xarray`).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> estimates = rl.fit(rl.load_example()).to_xarray()
+        >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
+        0.38
+        """
+        from raterlens.output.xarray_dataset import dataset  # needs an optional package
+
+        return dataset(self)
+
+
+def _loaded(fit: Fit | str | Path | None) -> Fit | None:
+    """An earlier fit, read first where it is the path of one."""
+    return fit if fit is None or isinstance(fit, Fit) else Fit(**read_saved(fit))

@@ -1,0 +1,367 @@
+"""What a fit found, as data; in a few lines of text; and as JSON, which `rl.load` reads. Nothing in a file is ever run.
+
+`raterlens.fitting.fit.Fit` adds what can be done with it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars.exceptions import PolarsError
+
+from raterlens.base.drafts import reason, write_whole
+from raterlens.base.errors import InputError, OptionError, RaterlensError, choose
+from raterlens.base.text import counted, shortened
+from raterlens.capability.yardstick import Yardstick
+from raterlens.config import FitConfig
+from raterlens.estimation.optimiser import Optimiser
+from raterlens.models.calibration import Calibration
+from raterlens.models.panel import PanelSpread
+from raterlens.ratings.backend import Backend, as_came
+
+_FORMAT, _VERSION = "raterlens fit", 2
+_KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
+_NUMBERS = {
+    *("n", "mean_score", "rho", "eta", "kappa", "kappa_low", "kappa_high", "difficulty", "ability"),
+    *("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high"),
+}
+_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, IndexError, PolarsError, RaterlensError)
+# Floats from which on a list is long.
+_LONG = 64
+_ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Result:
+    """Estimates with their uncertainty, as dataframes of the kind that came in."""
+
+    config: FitConfig
+    """What was asked."""
+    link: str
+    loglik: float
+    """Marginal log-likelihood at the estimates (its Laplace approximation for method `laplace`)."""
+    sigma: float
+    """Slope of the yardstick: how strongly the most discriminating rater responds to ability."""
+    sigma_se: float
+    alpha: float
+    """Predictor of an average student, rater and item (0 where severity is absolute)."""
+    n_parameters: int
+    n_ratings: int
+    n_students: int
+    n_raters: int
+    n_items: int
+    optimiser: Optimiser
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    tables: Mapping[str, pl.DataFrame]
+    backend: Backend = "polars"
+    yardstick: Yardstick = field(default_factory=Yardstick)
+    """What rho and kappa are relative to."""
+    calibration: Calibration | None = None
+    """What the model was estimated to be; None for models that are not facets models."""
+
+    @property
+    def model(self) -> str:
+        return self.config.model
+
+    @property
+    def method(self) -> str:
+        return self.config.method
+
+    @property
+    def covariance(self) -> str:
+        """Where standard errors come from."""
+        return self.config.covariance
+
+    @property
+    def converged(self) -> bool:
+        return self.optimiser.converged
+
+    def settled(self) -> dict[str, Any]:
+        """Options that say what this fit found out, for fits that are not to find it out again."""
+        if "shared" not in self.tables:
+            return {}
+        return {"shared": "yes" if self.tables["shared"]["found"][0] else "no"}
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.n_parameters - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        """With the number of students: they, not single ratings, are independent."""
+        return float(np.log(self.n_students)) * self.n_parameters - 2 * self.loglik
+
+    @property
+    def raters(self) -> Any:
+        return as_came(self.tables["raters"], self.backend)
+
+    @property
+    def items(self) -> Any:
+        return as_came(self.tables["items"], self.backend)
+
+    @property
+    def students(self) -> Any:
+        return as_came(self.tables["students"], self.backend)
+
+    @property
+    def pieces(self) -> Any:
+        """What each piece of work is worth, on the scale of ability, where pieces were told apart
+        (`rl.read(..., piece=)`): student, piece, n, mean_score, quality, quality_se."""
+        return as_came(self.table("pieces"), self.backend)
+
+    @property
+    def interactions(self) -> Any:
+        """How much more severe than usual each rater is on each item, or level of a further facet, where these are
+        terms of the model (`rl.fit(..., interactions=)`): rater, facet, level, n, mean_score, severity, severity_se.
+        `table("interaction spreads")` has how much they vary, with a test."""
+        return as_came(self.table("interactions"), self.backend)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
+        polars DataFrame, whatever kind came in."""
+        return self.tables[choose("table", name, self.tables)]
+
+    def calibrated(self, otherwise: str) -> Calibration:
+        """What the model was estimated to be; an error that says what does not work where there is nothing."""
+        if self.calibration is None:
+            raise OptionError(
+                f"model {self.model!r} has no slopes and severities: {otherwise}",
+                "fit 'gmf' or 'tfm'",
+                option="model",
+            )
+        return self.calibration
+
+    @property
+    def spread(self) -> PanelSpread | None:
+        """How much raters differ, where they were fitted as a sample (`prior="panel"`): the spread of their slopes and
+        of their severities, each with a 95 % interval, and the slope of a usual rater. None otherwise.
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> spread = rl.fit(rl.load_example(), prior="panel").spread
+        >>> spread.slope_low < spread.slope < spread.slope_high
+        True
+        """
+        return None if self.calibration is None else self.calibration.spread
+
+    def summary(self) -> str:
+        """The fit in a few lines: raters from most to least capable, then the model."""
+        return summary(self)
+
+    def to_json(self) -> str:
+        """The whole fit as JSON: what `save` writes and `load` reads."""
+        return to_json(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fit as JSON; `rl.load` reads it back."""
+        path = Path(path)
+        text = self.to_json()
+        write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), option="path")
+        return path
+
+
+def summary(result: Result) -> str:
+    """Raters from most to least capable, then the model."""
+    lines = [f"{'rater':<20}{'n':>7}{'kappa':>8}{'95 % interval':>16}{'severity':>10}{'discrimination':>16}"]
+    for row in result.table("raters").sort("kappa", descending=True).iter_rows(named=True):
+        interval = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
+        lines.append(
+            f"{row['rater']!s:<20}{row['n']:>7}{row['kappa']:>8.2f}{interval:>16}"
+            f"{row['eta']:>10.2f}{row['rho']:>16.2f}"
+        )
+    lines.append("")
+    lines.append(
+        f"{result.model.upper()}, {result.link} link, method {result.method}: log-likelihood {result.loglik:.4f}, "
+        f"sigma {result.sigma:.3f}, {result.n_parameters} parameters, AIC {result.aic:.1f}, BIC {result.bic:.1f}"
+    )
+    if result.calibration is not None and result.calibration.spread is not None:
+        lines.append(differences(result.calibration.spread))
+    lines.append(convergence(result.optimiser))
+    lines.extend(f"Warning: {warning}" for warning in result.warnings)
+    return "\n".join(lines)
+
+
+def differences(spread: PanelSpread) -> str:
+    """How much raters differ, in a line.
+
+    Examples
+    --------
+    >>> differences(PanelSpread(1.5, 0.4, 0.2, 0.7, 0.8, 0.5, 1.2))
+    'Raters differ by 0.40 (0.20 to 0.70) in slope around 1.50, and by 0.80 (0.50 to 1.20) in severity'
+    """
+    parts = []
+    if spread.slope is not None:
+        parts.append(
+            f"{_between(spread.slope, spread.slope_low, spread.slope_high)} in slope around {spread.mean_slope:.2f}"
+        )
+    parts.append(f"{_between(spread.severity, spread.severity_low, spread.severity_high)} in severity")
+    return f"Raters differ by {', and by '.join(parts)}"
+
+
+def _between(value: float, low: float | None, high: float | None) -> str:
+    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def convergence(record: Optimiser) -> str:
+    """Whether the estimates converged, and why not.
+
+    Examples
+    --------
+    >>> convergence(Optimiser("Newton", 1e-5, 500, 10, 12, 1e-6, True, "the gradient is zero within the tolerance"))
+    'Converged in 10 iterations'
+    >>> convergence(Optimiser("Newton", 1e-5, 3, 3, 4, 0.2, False, "it reached the limit of 3 iterations"))
+    'Did not converge in 3 iterations: it reached the limit of 3 iterations'
+    """
+    steps = counted(record.iterations, "iteration")
+    return f"Converged in {steps}" if record.converged else f"Did not converge in {steps}: {record.stopped}"
+
+
+def to_json(result: Result) -> str:
+    """The whole result; at the top level what people look for first."""
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "model": result.model,
+        "method": result.method,
+        **{f.name: getattr(result, f.name) for f in fields(Result) if f.name not in _ELSEWHERE},
+        "sigma_se": result.sigma_se if np.isfinite(result.sigma_se) else None,
+        "converged": result.converged,
+        "aic": result.aic,
+        "bic": result.bic,
+        "config": result.config.to_plain(),
+        "optimiser": asdict(result.optimiser),
+        "yardstick": asdict(result.yardstick),
+        "calibration": None if result.calibration is None else result.calibration.to_plain(),
+        "tables": {name: _columns(table) for name, table in result.tables.items()},
+    }
+    return encoded(content)
+
+
+def encoded(value: Any) -> str:
+    """As JSON; long lists of floats by polars, which writes the same digits in a tenth of the time."""
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        parts = (f"{json.dumps(key, ensure_ascii=False)}: {encoded(part)}" for key, part in value.items())
+        return f"{{{', '.join(parts)}}}"
+    if isinstance(value, list) and value and all(isinstance(part, np.ndarray) for part in value):
+        return _rows(value)
+    if isinstance(value, list) and (written := _written(value)):
+        return written
+    if isinstance(value, pl.Series):
+        return (len(value) >= _LONG and _numbers(value)) or encoded(value.to_list())
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _rows(rows: list[NDArray[np.float64]]) -> str:
+    """A matrix; polars lets go of the interpreter's lock, so that a large one does not hold up other threads."""
+    if not all(np.isfinite(row).all() for row in rows):
+        raise ValueError("JSON has no numbers that are not finite")
+    texts = pl.Series(rows, dtype=pl.List(pl.Float64)).cast(pl.List(pl.String)).list.join(", ")
+    return f"[[{texts.str.join('], [').item()}]]"
+
+
+def _written(values: list[Any]) -> str | None:
+    """As JSON, if they are many, and all of them finite floats or missing."""
+    if len(values) < _LONG or not {*map(type, values)} <= {float, type(None)}:
+        return None
+    return _numbers(pl.Series(values, dtype=pl.Float64))
+
+
+def _numbers(column: pl.Series) -> str | None:
+    """As JSON, if all are finite or missing."""
+    if column.dtype.is_float() and not column.is_finite().all():
+        return None
+    texts = column.cast(pl.String)
+    if texts.null_count():
+        texts = texts.fill_null("null")
+    return f"[{texts.str.join(', ').item()}]"
+
+
+def read_saved(path: str | Path) -> dict[str, Any]:
+    """The fields of a saved `Result`, by name."""
+    content = _content(Path(path))
+    try:
+        known = {f.name: content[f.name] for f in fields(Result)}
+        known["config"] = FitConfig.from_plain(content["config"])
+        known["optimiser"] = Optimiser(**content["optimiser"])
+        known["tables"] = {name: _frame(table) for name, table in content["tables"].items()}
+        known["yardstick"] = Yardstick(**content["yardstick"])
+        known["calibration"] = (
+            None if content["calibration"] is None else Calibration.from_plain(content["calibration"])
+        )
+        known["sigma_se"] = float("nan") if content["sigma_se"] is None else content["sigma_se"]
+        known["warnings"], known["notes"] = tuple(content["warnings"]), tuple(content["notes"])
+        _check_types(known)
+        summary(Result(**known))  # needs what every page and table needs
+    except _DAMAGES as problem:
+        why = f"{type(problem).__name__}: {shortened(str(problem))}"
+        raise InputError(
+            f"{str(path)!r} is a damaged saved fit: a part is missing or of the wrong kind ({why})",
+            "fit again",
+        ) from None
+    return known
+
+
+def _check_types(known: dict[str, Any]) -> None:
+    """Raise where a plain field is not of its kind, or a table has labels or numbers where the other belongs."""
+    plain = [(one, known[one.name]) for one in fields(Result)]
+    plain += [(one, getattr(known["optimiser"], one.name)) for one in fields(Optimiser)]
+    for one, value in plain:
+        kind = _KINDS.get(str(getattr(one.type, "__name__", one.type)))
+        if kind is not None and (
+            not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind)
+        ):
+            raise TypeError(f"{one.name} is {shortened(value)}")
+        if one.name in ("n_ratings", "n_students", "n_raters", "n_items") and value < 1:
+            raise ValueError(f"{one.name} is {value}")
+    for part, table in known["tables"].items():
+        if wrong := [
+            name for name in table.columns if name in _NUMBERS and not table[name].dtype.is_numeric()
+        ]:
+            raise TypeError(f"{wrong[0]} of {part} are no numbers")
+
+
+def _content(path: Path) -> dict[str, Any]:
+    name, remedy = repr(str(path)), "give a file that `save` wrote"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"no such file: {name}", "give the path of a fit.json", value=path) from None
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {reason(error)}", "give the path of a fit.json") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
+        raise InputError(f"{name} is not JSON ({problem})", remedy, value=path) from None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise InputError(f"{name} is JSON, but not a saved fit", remedy, value=path)
+    if content.get("version") != _VERSION:
+        raise InputError(
+            f"{name} has format version {content.get('version')!r}, this release reads {_VERSION}",
+            "fit again, or use the release that wrote it",
+            value=content.get("version"),
+        )
+    return content
+
+
+def _columns(table: pl.DataFrame) -> dict[str, pl.Series | list[Any]]:
+    """Numbers as they are, null for not-a-number; the rest as lists, labels that JSON does not know as text."""
+    columns: dict[str, pl.Series | list[Any]] = {}
+    for column in table.with_columns(pl.selectors.float().fill_nan(None)):
+        if column.dtype.is_float() or column.dtype.is_integer():
+            columns[column.name] = column
+        elif column.dtype in (pl.String, pl.Boolean):
+            columns[column.name] = column.to_list()
+        else:
+            columns[column.name] = column.cast(pl.String).to_list()
+    return columns
+
+
+def _frame(columns: dict[str, list[Any]]) -> pl.DataFrame:
+    table = pl.DataFrame(columns, strict=False, infer_schema_length=None)
+    floats = [c.name for c in table if c.dtype.is_float() or c.dtype == pl.Null]
+    return table.with_columns(pl.col(floats).cast(pl.Float64).fill_null(float("nan")))

@@ -1,1 +1,0 @@
-"""What a fit found, as data: the record, its tables, its warnings, and JSON."""
