@@ -107,7 +107,8 @@ WITHOUT = ("decisions", "consequences", "differences")  # say less, but somethin
 def test_a_fit_remembers_its_ratings_and_a_loaded_one_asks_for_them(ratings, method, tmp_path):
     fit, options = rl.fit(ratings, model="gmf"), CALLS[method]
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
-    assert fit.ratings is ratings and loaded.ratings is None
+    assert fit.ratings is ratings
+    assert loaded.ratings is None
     assert str(getattr(fit, method)(**options)) == str(getattr(loaded, method)(ratings, **options))
     if method not in WITHOUT:
         with pytest.raises(InputError, match=f"loaded from a file.*pass them: fit.{method}") as error:
