@@ -117,6 +117,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     from raterlens.fitting.api import load
     from raterlens.fitting.fit import fitted
     from raterlens.fitting.run import read_request
+    from raterlens.fitting.steps import Run
     from raterlens.judging.gate import judge
 
     baseline = None if output.baseline is None else load(output.baseline)

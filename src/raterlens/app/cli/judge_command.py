@@ -157,6 +157,7 @@ def _against_truth(
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.fitting.run import read_request
+    from raterlens.fitting.steps import Run
     from raterlens.judging import judge_files
     from raterlens.judging.judge import judge as measure
 
@@ -196,6 +197,7 @@ def _judge(request: Request, bounds: "Bounds", asked: JudgeOptions, output: Gate
     from raterlens.fitting.api import load
     from raterlens.fitting.fit import fitted
     from raterlens.fitting.run import read_request, split_diagnostic_columns
+    from raterlens.fitting.steps import Run
     from raterlens.judging.judgement import judged
     from raterlens.judging.system_rates import pass_rate
 
