@@ -11,7 +11,7 @@ from raterlens.kernels.coded_columns import (
     show_numbers,
     tallied_students,
 )
-from raterlens.reading.levels import code, code_parts
+from raterlens.reading.levels import code
 from raterlens.reading.repeated_rows import rows_alike
 
 
@@ -31,11 +31,10 @@ def test_a_long_column_in_chunks_is_coded_as_a_short_one(kind, monkeypatch):
     chunks = pl.concat([column[:300], column[300:450], column[450:]], rechunk=False)
     readable = code(column)
     monkeypatch.setattr("raterlens.reading.small_numbers.compiled_code_pays", lambda _: True)
-    for compiled in (code(chunks, many=10, block=64), code_parts([column[:500], column[500:]], 900)):
-        assert compiled is not None
-        np.testing.assert_array_equal(compiled.codes, readable.codes)
-        assert compiled.labels.to_list() == readable.labels.to_list()
-        assert compiled.labels.dtype == kind
+    compiled = code(chunks, many=10, block=64)
+    np.testing.assert_array_equal(compiled.codes, readable.codes)
+    assert compiled.labels.to_list() == readable.labels.to_list()
+    assert compiled.labels.dtype == kind
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -263,24 +263,6 @@ CALLS: dict[str, Call] = {
     "recoded": (
         coded_columns.recode_numbers, {"numbers": ints(5, 7), "lowest": 5, "table": ints(2, 1, 0)}
     ),
-    "packed page": (
-        parquet_pages.unpacked_page,
-        {"content": np.zeros(4, np.int8), "start": 0, "end": 0, "size": 1, "snappy": True},
-    ),
-    "codes of pages": (
-        parquet_pages.decoded_codes,
-        {
-            "content": np.zeros(4, np.int8),
-            "start": 0,
-            "end": 0,
-            "codes": ints(0, 1),
-            "seen": np.zeros(2, np.int8),
-            "to": ints(),
-            "most": 1,
-            "snappy": True,
-            "optional": True,
-        },
-    ),
     "pages": (parquet_pages.page_values, {"content": np.zeros(4, np.int8), "start": 0, "end": 0, "most": 1}),
     "cells": (coded_columns.counted_cells, {
         "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
@@ -486,14 +468,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("readings", "counts", ones(1, 5)),
     ("readings", "points", POINTS[1:]),
     ("readings", "probabilities", ones(3, 1, 5)),
-    ("packed page", "start", -1),
-    ("packed page", "start", 1),
-    ("packed page", "end", 5),
-    ("codes of pages", "start", -1),
-    ("codes of pages", "start", 1),
-    ("codes of pages", "end", 5),
-    ("codes of pages", "seen", np.zeros(1, np.int8)),
-    ("codes of pages", "most", -1),
     ("pages", "start", -1),
     ("pages", "start", 1),
     ("pages", "end", 5),

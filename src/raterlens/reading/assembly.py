@@ -21,7 +21,7 @@ from raterlens.ratings.repeats import with_draws
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import known_coding, once_each, table_answers
-from raterlens.reading.levels import Levels, alike, code, code_numbered, code_parts, combine
+from raterlens.reading.levels import Levels, alike, code, combine
 from raterlens.reading.masks import count, everywhere, is_everywhere
 from raterlens.reading.proposals.findings import Finding, Understanding
 from raterlens.reading.proposals.label_spellings import merged
@@ -132,13 +132,6 @@ def _scored(
     return scores, scored, coding
 
 
-def _coded(table: Table, name: str) -> Levels | None:
-    """A column of a large table that need not be in memory as it is."""
-    if table.numbered is not None and (found := table.numbered(name)) is not None:
-        return code_numbered(*found)
-    return None if table.parts is None else code_parts(table.parts(name), table.n_rows)
-
-
 @dataclass(frozen=True, slots=True)
 class _Labels:
     """The labels of every role, coded."""
@@ -158,10 +151,6 @@ class _Labels:
             return frame[name]
 
         def coded(names: tuple[str, ...]) -> Levels:
-            if len(names) == 1 and table.large and names[0] not in rows.frame.columns:
-                found = _coded(table, names[0])
-                if found is not None:
-                    return found
             return combine([column(name) for name in names])
 
         students, raters = _levels(coded, "student", roles.student), _levels(coded, "rater", roles.rater)

@@ -212,7 +212,7 @@ def numbered(table: Table) -> Table:
         numbers = pl.int_range(1, rows.frame.height + 1, eager=True).alias(ROW)
         return replace(rows, frame=rows.frame.with_columns(numbers).select(wanted))
 
-    return replace(table, columns=(*table.columns, ROW), take=take, query=None, parts=None)
+    return replace(table, columns=(*table.columns, ROW), take=take, query=None, large=False)
 
 
 def _say(roles: Roles, understanding: Understanding) -> None:

@@ -1,6 +1,5 @@
 """Labels to codes: each label's place among the sorted labels, in time and memory linear in the rows."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -10,7 +9,6 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import counted, listed, shortened
 from raterlens.base.threads import BLOCK
-from raterlens.base.types import Indices
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.small_numbers import SmallNumbers
 
@@ -40,7 +38,7 @@ def code(column: pl.Series, many: int = MANY, block: int = BLOCK) -> Levels:
     """
     if len(column) <= many:
         return _by_groups(column)
-    if (numbers := SmallNumbers.of([column], len(column))) is not None:
+    if (numbers := SmallNumbers.of(column)) is not None:
         return _by_table(numbers, block)
     heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
     if 4 * len(heads) >= len(column):
@@ -62,19 +60,6 @@ def _by_groups(column: pl.Series) -> Levels:
     sizes = groups["row"].list.len().to_numpy()
     codes[groups["row"].explode().to_numpy()] = np.repeat(np.arange(len(groups), dtype=np.int32), sizes)
     return Levels(codes, groups["label"])
-
-
-def code_parts(parts: Iterable[pl.Series], n_rows: int) -> Levels | None:
-    """Code a column that comes in parts, where it holds whole numbers of a small range; else None."""
-    numbers = SmallNumbers.of(parts, n_rows)
-    return None if numbers is None else _by_table(numbers, BLOCK)
-
-
-def code_numbered(numbers: Codes, texts: pl.Series, present: Indices, block: int = BLOCK) -> Levels:
-    """Code a column of texts that stand for numbers: in the place of these. `present`: the texts that occur."""
-    levels = _by_groups(texts.gather(present))
-    known = SmallNumbers(numbers, 0, 0, len(texts), texts)
-    return Levels(known.codes(present, levels.codes, block), levels.labels)
 
 
 def _by_table(numbers: SmallNumbers, block: int) -> Levels:

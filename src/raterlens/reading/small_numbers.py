@@ -1,6 +1,6 @@
 """Whole numbers of a small range to codes, by a table of all between the lowest and the highest."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,34 +33,23 @@ class SmallNumbers:
     """Rows of the column, of texts all that occur."""
 
     @staticmethod
-    def of(parts: Iterable[pl.Series], n_rows: int) -> "SmallNumbers | None":
-        """Of a column that comes in parts, which need not be in memory together. None where it holds something else, or
-        a table would be longer than the column."""
-        numbers, at, base = np.empty(n_rows, dtype=np.int32), 0, 0
-        lowest, highest = _INTS.max, _INTS.min
-        texts = _Texts()
-        for part in parts:
-            if part.dtype not in _NUMBERED or part.null_count() or not len(part):
-                return None
-            physical = part.to_physical()
-            # Whole numbers, none of them missing, which types do not know.
-            ends = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
-            if at == 0 and not _INTS.min <= ends[0] <= ends[1] <= _INTS.max:
-                base = ends[0]
-            lowest, highest = min(lowest, ends[0] - base), max(highest, ends[1] - base)
-            if highest - lowest >= n_rows or lowest < _INTS.min or highest > _INTS.max:
-                return None
-            begin = at
-            for chunk in physical.get_chunks():
-                values, to = chunk.to_numpy(), numbers[at : at + len(chunk)]
-                to[:] = values - values.dtype.type(base) if base else values
-                at += len(chunk)
-            if not part.dtype.is_integer():
-                texts.see(part, numbers[begin:at], highest + 1)
-        if not 0 < at == n_rows:
+    def of(column: pl.Series) -> "SmallNumbers | None":
+        """None where the column holds something else, or a table would be longer than it."""
+        if column.dtype not in _NUMBERED or column.null_count() or not len(column):
             return None
-        some = part.head(1) if part.dtype.is_integer() else texts.all()
-        return SmallNumbers(numbers, base, lowest, highest - lowest + 1, some)
+        physical = column.to_physical()
+        # Whole numbers, none of them missing, which types do not know.
+        lowest, highest = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
+        base = 0 if _INTS.min <= lowest <= highest <= _INTS.max else lowest
+        if highest - lowest >= min(len(column), _INTS.max):
+            return None
+        numbers, at = np.empty(len(column), dtype=np.int32), 0
+        for chunk in physical.get_chunks():
+            values = chunk.to_numpy()
+            numbers[at : at + len(chunk)] = values - values.dtype.type(base) if base else values
+            at += len(chunk)
+        some = column.head(1) if column.dtype.is_integer() else column.unique()
+        return SmallNumbers(numbers, base, lowest - base, highest - lowest + 1, some)
 
     def labels(self, block: int = BLOCK) -> tuple[NDArray[np.int64], pl.Series]:
         """The distinct numbers, and what the column holds for each."""
@@ -85,31 +74,6 @@ class SmallNumbers:
             from raterlens.kernels.coded_columns import recode_numbers as recode  # may be missing
         in_blocks(lambda rows: recode(self.numbers[rows], self.lowest, table), len(self.numbers), block)
         return self.numbers
-
-
-class _Texts:
-    """A row for each text of a categorical column that comes in parts."""
-
-    def __init__(self) -> None:
-        self._seen = np.zeros(0, dtype=np.int8)
-        self._rows = list[pl.Series]()
-
-    def see(self, part: pl.Series, numbers: Codes, size: int) -> None:
-        """`numbers` stand for the texts, all of them below `size`."""
-        here = np.zeros(size, dtype=np.int8)
-        _show_with(len(numbers))(numbers, 0, here)
-        here[: len(self._seen)] -= self._seen & here[: len(self._seen)]
-        new = np.flatnonzero(here)
-        if not len(new):
-            return
-        row_of = np.empty(size, dtype=np.int64)
-        row_of[numbers] = np.arange(len(numbers))
-        self._rows.append(part.gather(row_of[new]))
-        self._seen = np.append(self._seen, np.zeros(size - len(self._seen), dtype=np.int8))
-        self._seen[new] = 1
-
-    def all(self) -> pl.Series:
-        return pl.concat(self._rows)
 
 
 def _show_with(n: int) -> Callable[[Codes, int, NDArray[np.int8]], None]:

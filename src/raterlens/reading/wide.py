@@ -65,7 +65,7 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         columns=(*others, *fields, SCORE),
         take=take,
         query=None,
-        parts=None,
+        large=False,
         notes=(*table.notes, note),
         roles=roles,
     )

@@ -1,10 +1,9 @@
 """What every format gives: column names at once, and the rows of chosen columns on demand."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -15,9 +14,6 @@ from raterlens.base.types import Mask
 from raterlens.config import ReadConfig
 from raterlens.ratings.backend import Backend
 from raterlens.reading.proposals.findings import Finding
-
-if TYPE_CHECKING:
-    from raterlens.reading.formats.parquet_dictionaries import NumberedTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +55,8 @@ class Table:
 
     query: pl.LazyFrame | None = None
     """The table as a query, where its rows need not all be in memory at once."""
-    parts: Callable[[str], Iterator[pl.Series]] | None = None
-    """Of a large table, a column in stretches of rows: whole columns would need as much memory as everything else."""
-    n_rows: int = 0
-    """Of a large table."""
-    numbered: "Callable[[str], NumberedTexts | None] | None" = None
-    """Of a large table, a column of texts by numbers, where the file has it so."""
-
-    @property
-    def large(self) -> bool:
-        """Whether columns are better taken one at a time, and in parts."""
-        return self.parts is not None
+    large: bool = False
+    """Whether columns of labels are better taken one at a time."""
 
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]

@@ -1,7 +1,6 @@
 """Parquet files, and folders of them."""
 
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -9,8 +8,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of
-from raterlens.reading.formats.parquet_dictionaries import NumberedTexts, numbered_texts
+from raterlens.reading.formats.lazy_table import Rows, Table, rows_of
 from raterlens.reading.formats.parquet_pages import check_pages
 
 MARK = b"PAR1"
@@ -18,17 +16,12 @@ SUFFIX = ".parquet"
 AGAIN = "copy or write it again"
 LARGE = 5_000_000
 """Rows from which on columns are taken one at a time."""
-PART = 2**20
-"""Rows of such a column that are in memory together: polars uses the same memory for one part after the other."""
-
-NOT_UNDERSTOOD = (ValueError, LookupError, TypeError, struct.error, OSError, MemoryError, PolarsError)
-"""What a file may raise that is left to polars, which reads it or says what is wrong."""
 
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
     rows = _checked_rows(path)
-    return _scanned(path.name, pl.scan_parquet(path, glob=False), rows, path)
+    return _scanned(path.name, pl.scan_parquet(path, glob=False), rows)
 
 
 def read_folder(folder: Path, config: ReadConfig) -> Table:
@@ -63,29 +56,12 @@ def _checked_rows(path: Path) -> int:
         raise damaged(path.name, error) from error
 
 
-def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = None) -> Table:
-    """`path`: of a single file."""
-
+def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
         try:
             return rows_of(lazy.select(wanted).collect().get_columns())
         except (PolarsError, PanicException, OSError) as error:
             raise damaged(name, error) from error
-
-    def parts(column: str) -> Iterator[pl.Series]:
-        try:
-            asked = lazy.select(column)
-            for rows in asked.collect_batches(chunk_size=PART, maintain_order=True, engine="streaming"):
-                yield rows[column]
-        except (PolarsError, PanicException, OSError) as error:
-            raise damaged(name, error) from error
-
-    def numbered(column: str) -> NumberedTexts | None:
-        try:
-            found = None if path is None else numbered_texts(path, column, n_rows)
-            return found and found._replace(texts=found.texts.cast(schema[column]))
-        except NOT_UNDERSTOOD:
-            return None
 
     try:
         schema = lazy.collect_schema()
@@ -93,9 +69,7 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = Non
         raise damaged(name, error) from error
     if n_rows < LARGE and any(dtype.is_nested() for dtype in schema.values()):
         return _spread_out(name, lazy)
-    if n_rows < LARGE or not all(map(is_plain, schema.values())):
-        return Table(name, tuple(schema), take, query=lazy)
-    return Table(name, tuple(schema), take, query=lazy, parts=parts, n_rows=n_rows, numbered=numbered)
+    return Table(name, tuple(schema), take, query=lazy, large=n_rows >= LARGE)
 
 
 def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:

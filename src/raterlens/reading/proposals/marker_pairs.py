@@ -168,7 +168,7 @@ def pairs_to_long(table: Table, pairs: MarkerPairs) -> Table:
 
     fields = (RATER, *([ITEM] if several else []), SCORE)
     roles = {field[1:-1]: field for field in fields}
-    return replace(table, columns=(*others, *fields), take=take, query=None, parts=None, roles=roles)
+    return replace(table, columns=(*others, *fields), take=take, query=None, large=False, roles=roles)
 
 
 def item_of(pattern: str) -> str:
