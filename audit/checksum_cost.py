@@ -14,9 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet
 
-from raterlens.ratings.packed_file import Packed, open_packed
-from raterlens.ratings.packed_writer import Chunk, Labels, write_chunks
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import Chunk, Labels, Packed, StoredRatings, open_packed, write_chunks
 from raterlens.reading.formats.parquet_pages import check_pages
 
 

@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.subject import Case, Subject
-from raterlens.base.drafts import PREFIX
+from raterlens.base.atomic_files import PREFIX
 
 KILLED = (-signal.SIGKILL, -signal.SIGPROF)
 RUNS: dict[str, list[str]] = {

@@ -13,7 +13,7 @@ import numpy as np
 import raterlens as rl
 from benchmarks.studies.calibration import bias_corrected, kappas, percentile
 from benchmarks.studies.priors import CONDITIONS
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.simulation.simulate import Simulated
 
 

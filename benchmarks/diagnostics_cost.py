@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import raterlens as rl
 from raterlens.diagnostics.network import network
-from raterlens.ratings.linking import examine_links
+from raterlens.ratings.design import examine_links
 
 T = TypeVar("T")
 

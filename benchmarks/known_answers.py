@@ -140,14 +140,14 @@ def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
             gold=pl.when(pl.col("student").is_in(chosen.implode())).then(pl.col("truth"))
         )
         right = (pl.col("score") == pl.col("truth")).mean().alias("right")
-        held, looked_up = (
+        held, take_in_blocks = (
             part.group_by("rater").agg(right).sort("rater")["right"]
             for part in (shown.filter(pl.col("gold").is_null()), shown.filter(pl.col("gold").is_not_null()))
         )
         ratings = rl.read(shown.drop("truth"), known="gold")
         plain = rl.fit(shown.drop("truth", "gold"), standard_errors=False, **SCALE)
         one, auto = (rl.fit(ratings, shared=each, standard_errors=False, **SCALE) for each in (False, "auto"))
-        values = (looked_up, plain.raters["kappa"], one.raters["kappa"], auto.raters["kappa"])
+        values = (take_in_blocks, plain.raters["kappa"], one.raters["kappa"], auto.raters["kappa"])
         for name, value in zip(found, values, strict=True):
             found[name].append(float(stats.spearmanr(value, held).statistic))
         yield f"draw {seed}: {auto.table('shared').row(0)}"

@@ -9,7 +9,7 @@ mean of these draws, and none ranks raters better than their mean rank.
 import numpy as np
 from scipy import optimize, special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.ratings.coded import Ratings
 
 USUAL, SPREAD, SEVERITY = 1.5, 0.4, 0.7

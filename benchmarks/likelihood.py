@@ -18,8 +18,7 @@ from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 
 
 @dataclass(frozen=True, slots=True)

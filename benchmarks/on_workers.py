@@ -15,8 +15,7 @@ from typing import Any
 
 from benchmarks.likelihood import Likelihood, warm_up
 from benchmarks.say import least, say
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 
 ROUNDS, NODES, KILLED_AT = 7, 58, 8
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.say import say
 from benchmarks.studies import pieces as study
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.config import FitConfig
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.steps import Run

@@ -13,7 +13,7 @@ from time import process_time
 import numpy as np
 
 import raterlens as rl
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.fitting.fit import Fit
 
 DESIGNS = ((40_000, 200, 5, 4), (20_000, 500, 10, 4))

@@ -26,8 +26,7 @@ def _table(path: Path, out: Path) -> Any:
 def _on_disk(path: Path, out: Path) -> Any:
     """By parts of 20,000 ratings."""
     import raterlens as rl
-    from raterlens.ratings.packed_file import open_packed
-    from raterlens.ratings.stored import StoredRatings
+    from raterlens.ratings.packed import StoredRatings, open_packed
 
     return StoredRatings(open_packed(rl.pack(_table(path, out).table(), out / "x.rlpack")), part=20_000)
 

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.grading.cuts import cuts_of
 from raterlens.models.calibration import Calibration
 

@@ -178,8 +178,7 @@ def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
         return {"ratings": int(table["len"].sum()), "wall_without_start": perf_counter() - begun}
     import raterlens as rl
     from benchmarks.likelihood import Likelihood, warm_up
-    from raterlens.ratings.packed_file import SUFFIX, open_packed
-    from raterlens.ratings.stored import StoredRatings
+    from raterlens.ratings.packed import SUFFIX, StoredRatings, open_packed
 
     if name == "pack":
         assert to is not None

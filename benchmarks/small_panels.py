@@ -16,7 +16,7 @@ from scipy import optimize, special, stats
 
 import raterlens as rl
 from benchmarks.known_prior import SEVERITY, SPREAD, USUAL, Posterior
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.simulation.simulate import Simulated
 
 _DRAWS = 800

@@ -8,7 +8,7 @@ from tests.support.import_graph import PACKAGE, ROOT, SOURCE, cycles, functions,
 
 # Top to bottom: a module imports only from its own room and from those above.
 LAYERS = [
-    ("base", "notebook", "score_options", "version"),
+    ("base", "score_options", "version"),
     ("config",),
     ("kernels",),
     ("ratings",),

@@ -13,7 +13,7 @@ import polars as pl
 from scipy import special
 
 from benchmarks.studies import opening
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link

@@ -15,8 +15,8 @@ from scipy import special, stats
 
 from benchmarks.studies import opening
 from raterlens import capability
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.text import number
-from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.inference.bootstrap import Bootstrap

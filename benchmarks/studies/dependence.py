@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.config import FitConfig, HaloKind
 from raterlens.diagnostics.halo_test import CLEAR, of_common
 from raterlens.fitting.fit import Fit, fitted

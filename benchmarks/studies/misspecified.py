@@ -14,8 +14,8 @@ from numpy.random import Generator
 from scipy import stats
 
 from benchmarks.studies import opening
+from raterlens.base.arrays import Array
 from raterlens.base.text import number
-from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import Simulated, simulate

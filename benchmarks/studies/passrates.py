@@ -14,7 +14,7 @@ import polars as pl
 from scipy import special
 
 from benchmarks.studies import opening
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.judging.system_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.reader import read

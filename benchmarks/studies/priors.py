@@ -15,8 +15,8 @@ from scipy import stats
 
 from benchmarks.studies import opening
 from raterlens import capability
+from raterlens.base.arrays import Array
 from raterlens.base.text import number
-from raterlens.base.types import Array
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig, Prior
 from raterlens.fitting.fit import Fit, fitted

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
+from raterlens.base.arrays import Array
 from raterlens.base.text import number
-from raterlens.base.types import Array
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import simulate

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from raterlens.planning.next_marks import NextMarks, next_marks
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
-    from raterlens.ratings.linking import examine_links
+    from raterlens.ratings.design import examine_links
     from raterlens.reading.facets.control_writer import write_facets
     from raterlens.reading.facets.facets_study import read_facets
     from raterlens.reading.packing import pack
@@ -40,7 +40,7 @@ _WHERE = {
     "read": "raterlens.reading.reader",
     "pack": "raterlens.reading.packing",
     "Ratings": "raterlens.ratings.coded",
-    "examine_links": "raterlens.ratings.linking",
+    "examine_links": "raterlens.ratings.design",
     "fit": "raterlens.fitting.api",
     "fit_models": "raterlens.fitting.api",
     "Fit": "raterlens.fitting.fit",

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import RaterlensError
-from raterlens.base.types import Array
 from raterlens.config import FIT_OPTIONS, FitConfig, ReadConfig
 from raterlens.estimation.scoring import place
 from raterlens.fitting.api import fit

@@ -6,7 +6,7 @@ import scipy.linalg  # noqa: F401  its threads count, too
 from threadpoolctl import threadpool_info
 
 import raterlens as rl
-from raterlens.base.linear_algebra import few_waits, suited_to
+from raterlens.base.linear_algebra import limit_blas_threads, single_threaded_blas
 
 
 def threads() -> list[int]:
@@ -15,10 +15,10 @@ def threads() -> list[int]:
 
 def test_small_models_take_one_thread_and_large_ones_all():
     before = threads()
-    with suited_to(SimpleNamespace(n_raters=16, n_items=4)):
+    with limit_blas_threads(SimpleNamespace(n_raters=16, n_items=4)):
         assert set(threads()) <= {1}
     assert threads() == before
-    with suited_to(SimpleNamespace(n_raters=790, n_items=11)):
+    with limit_blas_threads(SimpleNamespace(n_raters=790, n_items=11)):
         assert threads() == before
 
 
@@ -35,6 +35,6 @@ def test_a_second_core_is_left_alone_by_work_that_would_wait_for_it(monkeypatch)
     before = threads()
     for cores, expected in ((2, {1}), (16, set(before))):
         monkeypatch.setattr("raterlens.base.linear_algebra.available_cores", lambda cores=cores: cores)
-        with few_waits(1_000):
+        with single_threaded_blas(1_000):
             assert set(threads()) == expected
     assert threads() == before

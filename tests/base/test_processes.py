@@ -1,13 +1,21 @@
-"""Tasks in processes of one thread each."""
+"""Tasks in processes, and numbered parts that resume."""
 
 import os
 
 import numpy as np
+import polars as pl
 import pytest
 from threadpoolctl import threadpool_info
 
 from raterlens.base.errors import OptionError
-from raterlens.base.processes import ONE_THREAD, side_by_side
+from raterlens.base.processes import (
+    ONE_THREAD,
+    Parts,
+    Workers,
+    map_in_processes,
+    replace_text,
+    run_missing_parts,
+)
 from raterlens.base.threads import available_cores
 
 
@@ -18,7 +26,7 @@ def threads_of_a_worker(_, task):
 
 def test_a_worker_has_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)  # `make test` sets it
-    ((task, found),) = side_by_side(threads_of_a_worker, None, [7], workers=1)
+    ((task, found),) = map_in_processes(threads_of_a_worker, None, [7], workers=1)
     assert found[0] == 1
     assert set(found[1]) == {1}
     assert task == found[2] == 7
@@ -31,17 +39,66 @@ def half(shared, task):
 def test_a_task_that_fails_ends_the_others_and_leaves_the_environment_alone():
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     with pytest.raises(ZeroDivisionError):
-        dict(side_by_side(half, {1: 10, 2: 20}, [1, 2], workers=1))
+        dict(map_in_processes(half, {1: 10, 2: 20}, [1, 2], workers=1))
     assert {name: os.environ.get(name) for name in ONE_THREAD} == before
 
 
 def test_nothing_to_do_starts_nothing():
-    assert list(side_by_side(half, None, [])) == []
+    assert list(map_in_processes(half, None, [])) == []
 
 
 def test_a_client_and_workers_exclude_each_other():
     client = type("Client", (), {"submit": None, "scatter": None})()
     with pytest.raises(OptionError, match="both workers=2 and client are given; leave one of them out"):
-        side_by_side(half, None, [1], workers=2, client=client)
+        map_in_processes(half, None, [1], workers=2, client=client)
     with pytest.raises(OptionError, match=r"client is a str; give a distributed\.Client"):
-        side_by_side(half, None, [1], client="tcp://127.0.0.1:8786")
+        map_in_processes(half, None, [1], client="tcp://127.0.0.1:8786")
+
+
+def squares(base: int, number: int) -> pl.DataFrame:
+    return pl.DataFrame({"number": [number], "square": [(base + number) ** 2]})
+
+
+def test_finished_parts_are_not_done_again(tmp_path):
+    parts = Parts(tmp_path / "parts", tmp_path / "work.json")
+    parts.open({"base": 3})
+    parts.keep(1, squares(3, 1))
+    seen: list[tuple[int, int]] = []
+    missing = [number for number in range(3) if not parts.part(number).exists()]
+    run_missing_parts(squares, 3, 3, missing, parts.keep, Workers(1), lambda *done: seen.append(done))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    rows = pl.concat([pl.read_parquet(parts.part(number)) for number in range(3)])
+    assert rows["square"].to_list() == [9, 16, 25]
+
+
+def test_an_error_leaves_what_was_finished(tmp_path):
+    parts = Parts(tmp_path / "parts", tmp_path / "work.json")
+    parts.open({})
+
+    def keep(number: int, rows: pl.DataFrame) -> None:
+        if number == 1:
+            raise KeyboardInterrupt
+        parts.keep(number, rows)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_missing_parts(squares, 0, 3, [0, 1, 2], keep, Workers(1))
+    assert [path.name for path in sorted(parts.folder.iterdir())] == ["000000.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [({"seed": 2}, "was begun with seed 1, not 2"), ({"seed": 1, "data": "b" * 64}, "another data")],
+)
+def test_parts_of_other_work_are_refused(tmp_path, wanted, message):
+    parts = Parts(tmp_path, tmp_path / "work.json")
+    parts.open({"seed": 1, "data": "a" * 64})
+    with pytest.raises(OptionError, match=message) as caught:
+        parts.open(wanted)
+    assert caught.value.remedy.startswith("give another folder")
+
+
+def test_a_text_is_written_whole(tmp_path):
+    replace_text(tmp_path / "page.md", "one\n")
+    replace_text(tmp_path / "page.md", "two\n")
+    assert (tmp_path / "page.md").read_text() == "two\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]

@@ -1,11 +1,21 @@
-"""Threads, and short stretches of long arrays."""
+"""Threads, blocks, work in the background."""
 
 import os
 import threading
+from threading import Event, current_thread
+from threading import enumerate as threads
 
 import pytest
+import scipy.linalg  # noqa: F401  its threads count, too
 
-from raterlens.base.threads import available_cores, in_blocks, in_threads, one_thread, spans
+from raterlens.base.threads import (
+    available_cores,
+    in_background,
+    in_blocks,
+    in_threads,
+    one_thread,
+    spans,
+)
 
 
 def test_a_task_among_others_keeps_to_its_thread():
@@ -48,3 +58,49 @@ def test_blocks_and_spans_cover_every_row_once(size):
     assert [row for span in spans(size) for row in range(*span)] == list(range(size))
     assert [row for span in spans(size, 7) for row in range(*span)] == list(range(size))
     assert len(spans(size, 7)) <= max(1, size // 7)
+
+
+def test_it_is_done_on_another_thread_that_keeps_to_itself():
+    with in_background(lambda: (current_thread(), available_cores())) as answer:
+        other, cores = answer()
+    assert other is not current_thread()
+    assert cores == 1
+
+
+def test_both_go_on_at_once():
+    here, there = Event(), Event()
+
+    def work():
+        there.set()
+        return here.wait(30)
+
+    with in_background(work) as answer:
+        assert there.wait(30)
+        here.set()
+        assert answer()
+
+
+def test_its_error_is_raised_where_the_answer_is_asked_for():
+    def work():
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"), in_background(work) as answer:
+        answer()
+
+
+def test_an_error_of_the_block_waits_for_the_work():
+    begun, finished = Event(), []
+
+    def work():
+        begun.wait(30)
+        finished.append(True)
+
+    def block():
+        with in_background(work):
+            begun.set()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert finished == [True]
+    assert not [thread for thread in threads() if thread.name.startswith("raterlens-background")]

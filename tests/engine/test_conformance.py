@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.cells import Kinds
 from raterlens.likelihood.engines.compiled import CompiledEngine
@@ -15,7 +15,7 @@ from raterlens.likelihood.engines.contract import CellScores, Engine, Tables
 from raterlens.likelihood.engines.disk import DiskEngine, Part, among
 from raterlens.likelihood.engines.numpy import NumpyEngine, about_means
 from raterlens.likelihood.nodes import NestedNodes, Nodes
-from raterlens.ratings.packed_file import Scratch
+from raterlens.ratings.packed import Scratch
 from tests.support.cluster_in_process import Cluster
 
 # Sums in another order.

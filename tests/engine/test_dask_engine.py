@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.base.dask_cluster import ClusterLostError
+from raterlens.base.cluster import ClusterLostError
 from raterlens.base.errors import InputError
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.cells import essays, rating_cells
@@ -18,8 +18,7 @@ from raterlens.likelihood.engines.disk import Part
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.cluster_in_process import Cluster, Task
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 

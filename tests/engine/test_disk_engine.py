@@ -14,8 +14,7 @@ from raterlens.likelihood.engines.disk import DiskEngine, Part
 from raterlens.likelihood.engines.selection import cell_engine, kind_engine
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 from tests.support.packed_tables import uneven
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.studies import passrates
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 

@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics.expected_scores import rater_effects
 from raterlens.estimation.scoring import place
 from raterlens.grading.classification import lee, rudner, unshrunk

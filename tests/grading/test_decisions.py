@@ -8,8 +8,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.grading.cuts import cuts_of
 from raterlens.grading.decisions import decisions
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 
 
 @pytest.fixture(scope="module")

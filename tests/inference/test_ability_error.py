@@ -14,8 +14,7 @@ from raterlens.inference.covariance import Covariance
 from raterlens.models.anchors import anchor
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.piece_ratings import ratings_of as pieces_of
 
 

@@ -9,8 +9,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
 from raterlens.inference.bootstrap import Bootstrap
 from raterlens.inference.resampling import redrawn, resampled
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 
 # 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
 REPLICATES, BY_CHANCE = 40, 0.25

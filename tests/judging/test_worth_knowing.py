@@ -13,7 +13,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.judging import worth_knowing as module
 from raterlens.likelihood.nodes import Nodes
-from raterlens.ratings.known_answers import KnownAnswers
+from raterlens.ratings.coded import KnownAnswers
 from tests.support.shared_panels import panel
 
 

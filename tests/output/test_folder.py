@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import raterlens.output.report
-from raterlens.base import drafts
+from raterlens.base import atomic_files
 from raterlens.base.errors import OptionError
 from raterlens.output.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
 from raterlens.output.report.reproduce import Reproduction
@@ -171,7 +171,7 @@ def test_where_one_file_cannot_be_put_in_place_none_is(
         replace(source, place)
 
     monkeypatch.setattr(os, "replace", full)
-    monkeypatch.setattr(drafts, "_replace_folder", lambda *_: False)
+    monkeypatch.setattr(atomic_files, "_replace_folder", lambda *_: False)
     with pytest.raises(OSError, match="No space left"):
         write_results(fit, out)
     assert [path.name for path in tmp_path.iterdir()] == ["results"] * earlier
@@ -182,7 +182,7 @@ def test_where_one_file_cannot_be_put_in_place_none_is(
 SLOW_WRITER = """
 import sys, time
 from pathlib import Path
-from raterlens.base.drafts import lock_folder
+from raterlens.base.atomic_files import lock_folder
 with lock_folder(Path(sys.argv[1])):
     print(flush=True)
     time.sleep(60)
@@ -240,7 +240,7 @@ def test_a_folder_that_cannot_be_exchanged_is_filled_file_by_file(
 MIXED = """
 import os, signal, sys
 from pathlib import Path
-from raterlens.base.drafts import draft_folder, replace_files
+from raterlens.base.atomic_files import staging_folder, replace_files
 out, at = Path(sys.argv[1]), int(sys.argv[2])
 calls = 0
 def stop(*seen):
@@ -248,7 +248,7 @@ def stop(*seen):
     calls += seen[0] in ("os.rename", "os.link", "os.mkdir", "os.remove", "ctypes.dlsym")
     if calls == at:
         os.kill(os.getpid(), signal.SIGKILL)
-with draft_folder(out.parent) as draft:
+with staging_folder(out.parent) as draft:
     for name in "abc":
         (draft / name).write_text("new")
     sys.addaudithook(stop)

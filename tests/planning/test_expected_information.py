@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.planning import expected_information
 from raterlens.planning.assumed_panel import AssumedPanel, Spreads, stated
 from raterlens.planning.expected_information import design_information

@@ -1,15 +1,30 @@
-"""Ratings: checked when made, counted, and subsets of them."""
+"""Ratings: codes, counts, parts, known answers, tables."""
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.ratings.coded import Facet, Ratings, joined, used_levels
+from raterlens.inference.resampling import resampled
+from raterlens.ratings.coded import (
+    Facet,
+    KnownAnswers,
+    Ratings,
+    joined,
+    joined_answers,
+    level_table,
+    renumbered,
+    to_backend,
+    used_levels,
+)
+from raterlens.reading.reader import read
+from tests.support.known_tables import TABLE, answers
 
 
 @pytest.fixture
@@ -101,3 +116,98 @@ def test_codes_beyond_the_labels_are_refused(ratings):
         replace(ratings, raters=pl.Series("rater", ["a", "b"]))
     with pytest.raises(ValueError, match="student codes must be 5 numbers"):
         replace(ratings, student=ratings.student[:3])
+
+
+def test_a_subset_keeps_the_answers_of_those_who_are_left() -> None:
+    ratings = read(TABLE, known="gold")
+    assert answers(ratings) == {("a", "i", 2), ("b", "j", 0), ("c", "j", 1), ("d", "i", 1)}
+    assert answers(ratings.subset(ratings.student > 1)) == {("c", "j", 1), ("d", "i", 1)}
+    assert answers(ratings.subset(ratings.item == 1)) == {("b", "j", 0), ("c", "j", 1)}
+    assert ratings.subset((ratings.student == 1) & (ratings.item == 0)).known is None
+
+
+def test_parts_join_to_what_they_came_from() -> None:
+    ratings = read(TABLE, known="gold")
+    parts = [
+        ratings.subset(ratings.student < 2, keep_levels=True),
+        ratings.subset(ratings.student >= 2, keep_levels=True),
+    ]
+    assert answers(joined(parts)) == answers(ratings)
+    assert joined_answers([(0, None), (3, None)]) is None
+
+
+def test_scores_and_answers_are_recoded_alike_and_count_as_categories() -> None:
+    ratings = read(TABLE.with_columns(score=pl.Series([0, 1] * 4)), known="gold")
+    assert ratings.n_categories == 3
+    passes = ratings.with_scores(np.array([0, 0, 1], dtype=np.int16))
+    assert answers(passes) == {("a", "i", 1), ("b", "j", 0), ("c", "j", 0), ("d", "i", 0)}
+
+
+def test_students_drawn_again_bring_their_answers_each_time() -> None:
+    ratings = read(TABLE, known="gold")
+    again = resampled(ratings, np.random.default_rng(3))
+    drawn = np.random.default_rng(3).integers(4, size=4)
+    truth = {0: (0, 2), 1: (1, 0), 2: (1, 1), 3: (0, 1)}
+    assert len(np.unique(drawn)) < 4
+    expected = [(place, *truth[int(student)]) for place, student in enumerate(drawn)]
+    assert again.known is not None
+    found = zip(*(getattr(again.known, name).tolist() for name in ("student", "item", "answer")), strict=True)
+    assert list(found) == expected
+
+
+def test_nobody_left_is_no_answers() -> None:
+    known = KnownAnswers(np.array([0, 2], np.int32), np.zeros(2, np.int32), np.array([1, 0], np.int16))
+    assert known.of_students(np.array([1, 1])) is None
+    np.testing.assert_array_equal(renumbered(np.array([3, 1]), 5), [-1, 0, -1, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind"), [("polars", pl.DataFrame), ("pandas", pd.DataFrame), ("pyarrow", pa.Table)]
+)
+def test_values_survive(backend, kind):
+    table = pl.DataFrame({"rater": ["AM", "BE"], "kappa": [0.5, None], "n": [1, 2]})
+    found = to_backend(table, backend)
+    assert isinstance(found, kind)
+    assert list(found["rater"].to_pylist() if backend == "pyarrow" else found["rater"]) == ["AM", "BE"]
+
+
+def test_every_table_is_of_the_kind_that_came_in():
+    ratings = rl.read(rl.simulate(students=60, raters=4, items=2, seed=1).ratings.table().to_pandas())
+    fit = rl.fit(ratings)
+    found, compared = fit.diagnose(ratings, time=range(ratings.n_ratings)), fit.compare_raters()
+    models = rl.compare(fit, fit.refit(ratings, model="tfm"))
+    tables = {
+        "raters": fit.raters,
+        "verdicts": fit.verdicts(),
+        "advice": fit.advice(),
+        "flags": found.flags,
+        "diagnosis": found.table("raters"),
+        "curves": found.curves("R1"),
+        "drift": found.drift(),
+        "compared": compared.raters,
+        "pairs": compared.pairs,
+        "models": models.models,
+        "agreement": models.agreement,
+        "ranks": models.raters,
+        "what if": fit.what_if("R1").curve,
+        "differences": fit.differences(ratings).table,
+        "bootstrap": fit.bootstrap(ratings, replicates=2, workers=1).raters(),
+        "profile": fit.profile(ratings, "R1").raters,
+        "gate": rl.gate(fit, min_sharpness=0.1).checks,
+    }
+    others = [name for name, table in tables.items() if not isinstance(table, pd.DataFrame)]
+    assert others == []
+    assert "R1" in compared.summary()
+    assert "gmf" in models.summary()
+
+
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_label_count_mean_and_estimates(unit):
+    columns = {"student": [1, 2, 3, 1, 2, 3], "rater": [*"aaabbb"]}
+    scores = [unit * score for score in (2, 3, 3, 4, 5, 7)]
+    ratings = rl.read(
+        pl.DataFrame(columns | {"score": scores}), student="student", rater="rater", score="score"
+    )
+    table = level_table(ratings, ratings.raters, "rater", {"eta": np.array([0.5, -0.5])})
+    assert table.drop("mean_score").rows() == [("a", 3, 0.5), ("b", 3, -0.5)]
+    np.testing.assert_allclose(table["mean_score"], [unit * 8 / 3, unit * 16 / 3])

@@ -1,5 +1,6 @@
-"""Design: who can be compared with whom, and what the ratings cannot tell."""
+"""Who rated whom: connectivity, extremes, weak links and their repairs."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,47 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import default_rng
+from scipy import sparse, special
+from scipy.sparse.csgraph import connected_components
 
+import raterlens as rl
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import Design, Spread, connected_groups, examine, extremes, repeated
+from raterlens.ratings.design import (
+    Design,
+    Spread,
+    components,
+    confounded,
+    connected_groups,
+    examine,
+    examine_links,
+    extremes,
+    only_products,
+    pairing_warnings,
+    repairs,
+    repeated,
+    too_few,
+    weak_links,
+)
 from raterlens.reading.reader import read
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_parts_are_those_that_scipy_finds(seed):
+    random = np.random.default_rng(seed)
+    size, edges = int(random.integers(1, 60)), int(random.integers(0, 60))
+    one, other = random.integers(0, size, (2, edges))
+    graph = sparse.coo_array((np.ones(edges), (one, other)), shape=(size, size))
+    n, part = connected_components(graph, directed=False)
+    found = components(size, one, other)
+    assert found[0] == n
+    np.testing.assert_array_equal(found[1], part)
+
+
+def test_a_long_chain_in_any_order_is_one_part():
+    order = np.random.default_rng(1).permutation(100_000)
+    assert components(100_000, order[:-1], order[1:])[0] == 1
+
 
 WRITING = Path(__file__).parents[3] / "shared" / "data" / "writing.csv"
 
@@ -190,3 +228,159 @@ def test_the_writing_data() -> None:
     assert design.per_student == Spread(20, 20.0, 20)
     # 5,355 ratings are the first of their student, rater and topic, as the design notes say.
     assert repeated(ratings) == 7260 - 5355
+
+
+_T = np.linspace(-8, 8, 401)
+_WEIGHTS = np.exp(-(_T**2) / 2) / np.exp(-(_T**2) / 2).sum()
+
+
+def in_pairs(edges, *, more=()):
+    """Two students of every pair, who pass and fail; and further (student, rater) pairs."""
+    rows = [
+        (f"s{k}{y}", f"r{r}", (y + side) % 2)
+        for k, edge in enumerate(edges)
+        for y in (0, 1)
+        for side, r in enumerate(edge)
+    ]
+    rows += [(student, f"r{rater}", 1) for student, rater in more]
+    return rl.read(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))
+
+
+def ring(n):
+    return [*pairwise(range(n)), (n - 1, 0)]
+
+
+def least_shown(edges, n):
+    """The smallest singular value of pass rates and joint pass rates of the pairs, by slopes and severities."""
+    random = np.random.default_rng(0)
+    x = np.concatenate([1.5 * np.exp(0.3 * random.standard_normal(n)), 0.7 * random.standard_normal(n)])
+
+    def shown(x):
+        p = special.ndtr(x[:n, None] * _T - x[n:, None])
+        return np.concatenate([p @ _WEIGHTS, [(p[i] * p[j]) @ _WEIGHTS for i, j in edges]])
+
+    rows = np.array([shown(x + 1e-4 * unit) - shown(x - 1e-4 * unit) for unit in np.eye(2 * n)]) / 2e-4
+    values = np.linalg.svd(rows, compute_uv=False)
+    return float(values[2 * n - 1]) if len(values) == 2 * n and len(edges) >= n else 0.0
+
+
+@pytest.mark.parametrize(
+    ("edges", "n"),
+    [
+        *((ring(n), n) for n in (3, 4, 5, 6)),
+        ([(0, 1)], 2),
+        ([(0, 1), (1, 2), (2, 3)], 4),
+        ([(0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4)], 5),
+        ([*ring(4), (0, 2)], 4),
+    ],
+)
+def test_it_is_told_where_the_rank_says_so(edges, n):
+    untold = only_products(in_pairs(edges))
+    assert untold.all() or not untold.any()
+    assert untold.all() == (least_shown(edges, n) < 1e-6)
+
+
+def test_a_third_rating_of_one_student_settles_its_group_alone():
+    apart = [*ring(4), (4, 5)]
+    assert only_products(in_pairs(apart)).all()
+    assert only_products(in_pairs(apart, more=[("s00", 2)])).tolist() == [False] * 4 + [True] * 2
+
+
+def test_the_warning_has_the_raters_and_the_fix():
+    (text,) = pairing_warnings(in_pairs(ring(4)))
+    assert "4 raters" in text
+    assert "third" in text
+    assert pairing_warnings(in_pairs(ring(3))) == ()
+
+
+def designed(student: list[int], rater: list[int]) -> rl.Ratings:
+    table = {
+        "student": student,
+        "rater": [f"R{r}" for r in rater],
+        "score": [i % 2 for i in range(len(rater))],
+    }
+    return rl.read(pl.DataFrame(table))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_repairs_connect_and_are_one_fewer_than_the_groups(seed):
+    random = default_rng(seed)
+    group = random.integers(0, 5, 60)
+    rater = group * 3 + random.integers(0, 3, 60)
+    ratings = designed((group * 10 + random.integers(0, 6, 60)).tolist(), rater.tolist())
+    n = connected_groups(ratings).n
+    table = repairs(ratings)
+    assert n > 1
+    assert table.height == n - 1
+    labels = ratings.students.gather(ratings.student).to_list() + table["student"].to_list()
+    raters = ratings.raters.gather(ratings.rater).to_list() + table["rater"].to_list()
+    mended = rl.read(
+        pl.DataFrame({"student": labels, "rater": raters, "score": [i % 2 for i in range(len(raters))]})
+    )
+    assert connected_groups(mended).n == 1
+
+
+def test_a_connected_design_needs_no_repair(small):
+    found = examine_links(small)
+    assert (found.n_groups, found.repairs.height, found.weak.height) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_weak_links_are_the_articulation_students_of_the_graph(seed):
+    """By removing every student in turn and counting the groups of raters."""
+    random = default_rng([seed, 3])
+    n = int(random.integers(12, 30))
+    ratings = designed(random.integers(0, 14, n).tolist(), random.integers(0, 8, n).tolist())
+    pieces = connected_groups(ratings).n
+    expected = set()
+    for student in range(ratings.n_students):
+        kept = ratings.student != student
+        graph = sorted(set(zip(ratings.rater[kept].tolist(), ratings.student[kept].tolist(), strict=True)))
+        if _groups(graph, ratings.n_raters) > _groups(
+            sorted(set(zip(ratings.rater.tolist(), ratings.student.tolist(), strict=True))), ratings.n_raters
+        ):
+            expected.add(ratings.students[student])
+    assert pieces >= 1
+    assert set(weak_links(ratings)["student"].to_list()) == expected
+
+
+def _groups(edges: list[tuple[int, int]], n_raters: int) -> int:
+    """Groups of raters, by spreading the smallest label until nothing changes."""
+    label = list(range(n_raters))
+    for _ in range(n_raters):
+        of_student: dict[int, int] = {}
+        for rater, student in edges:
+            of_student[student] = min(of_student.get(student, n_raters), label[rater])
+        for rater, student in edges:
+            label[rater] = min(label[rater], of_student[student])
+    return len(set(label))
+
+
+def test_weak_links_count_the_raters_that_are_cut_off():
+    # R0 and R1 share students 1 and 2; R2 and R3 share 4 and 5; student 3 alone joins the two.
+    ratings = designed([1, 2, 1, 2, 3, 3, 4, 5, 4, 5], [0, 0, 1, 1, 1, 2, 2, 2, 3, 3])
+    assert weak_links(ratings).row(0)[:2] == (3, 2)
+    (words,) = [text for text in examine_links(ratings).warnings if "alone links" in text]
+    assert "2 raters" in words
+    assert "share more students" in words
+
+
+def test_confounded_facets_are_named():
+    frame = pl.DataFrame(
+        {
+            "student": [1, 2, 1, 2] * 3,
+            "rater": ["A", "A", "B", "B"] * 3,
+            "item": ["x", "x", "y", "y"] * 3,
+            "score": [0, 1, 1, 0] * 3,
+        }
+    )
+    ratings = rl.read(frame)
+    assert set(confounded(ratings).rows()) == {("rater", "item"), ("item", "rater")}
+
+
+def test_ratings_needed_follow_the_target():
+    ratings = rl.simulate(students=40, raters=4, items=2, raters_per_student=2, seed=1).ratings
+    assert too_few(ratings, 1.0).height == 0
+    few = too_few(ratings, 0.3)
+    assert few["needed"][0] == int(np.ceil(1 / (0.16 * 0.09)))
+    assert set(few["rater"]) == set(ratings.raters)

@@ -16,14 +16,13 @@ from polars.testing import assert_frame_equal
 import raterlens as rl
 from benchmarks.likelihood import Likelihood
 from raterlens.app.cli.main import main
-from raterlens.base.dask_cluster import ClusterLostError, addresses, check_alive, cluster_at
+from raterlens.base.cluster import ClusterLostError, addresses, check_alive, cluster_at
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.processes import ONE_THREAD
 from raterlens.base.threads import one_thread
 from raterlens.likelihood.engines.dask import DaskEngine, OnFile
 from raterlens.models.facets import SHAPE
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 from raterlens.studies.study import SEED, Task, get_study, run
 from tests.support.packed_tables import uneven
 

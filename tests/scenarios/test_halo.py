@@ -60,8 +60,7 @@ def test_each_rater_by_itself(drawn):
 
 @pytest.mark.parametrize("options", [{"halo": "common"}, {"ability": "smooth"}])
 def test_parts_on_disk_give_the_same(drawn, tmp_path, monkeypatch, options):
-    from raterlens.ratings.packed_file import open_packed
-    from raterlens.ratings.stored import StoredRatings
+    from raterlens.ratings.packed import StoredRatings, open_packed
 
     fit = rl.fit(drawn.ratings, **options)
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)

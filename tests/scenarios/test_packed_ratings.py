@@ -6,8 +6,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import main
 from raterlens.fitting.run import sample_for_diagnostics
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.packed_tables import table
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.engines.contract import CellScores, Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Nodes

@@ -16,8 +16,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.population_shift import ShiftedModel
 from raterlens.models.registry import facets_spec
-from raterlens.ratings.coded import Facet
-from raterlens.ratings.known_answers import KnownAnswers
+from raterlens.ratings.coded import Facet, KnownAnswers
 
 
 def ordered(ratings: Ratings) -> Ratings:

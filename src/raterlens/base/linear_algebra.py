@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import available_cores
-from raterlens.base.types import Array
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -36,7 +36,7 @@ class Panel(Protocol):
 
 
 @contextmanager
-def suited_to(panel: Panel) -> Iterator[None]:
+def limit_blas_threads(panel: Panel) -> Iterator[None]:
     """Linear algebra of a model with so many raters and items: on one thread, or as everywhere else in this process."""
     if panel.n_raters + panel.n_items > _SMALL:
         yield
@@ -46,7 +46,7 @@ def suited_to(panel: Panel) -> Iterator[None]:
 
 
 @contextmanager
-def few_waits(size: int) -> Iterator[None]:
+def single_threaded_blas(size: int) -> Iterator[None]:
     """Linear algebra of a matrix of so many rows in which threads wait for each other thousands of times, such as
     inverting it.
 

@@ -1,4 +1,4 @@
-"""Threads: how many may be used here, and work on short stretches of long arrays, on all cores."""
+"""Threads: how many may be used here, work on short stretches of long arrays, and work in the background."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -84,3 +85,21 @@ def _thread_pool(process: int) -> "ThreadPoolExecutor":
     from concurrent.futures import ThreadPoolExecutor  # small work does without
 
     return ThreadPoolExecutor(available_cores(), f"raterlens-{process}")
+
+
+@contextmanager
+def in_background(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
+    """Do `work` on another thread; what is yielded waits for it, and returns what it found or raises its error.
+
+    The thread is joined on exit. The two gain from each other where one of them releases the interpreter's lock.
+
+    Examples
+    --------
+    >>> with in_background(lambda: 6 * 7) as answer:
+    ...     answer()
+    42
+    """
+    from concurrent.futures import ThreadPoolExecutor  # small work does without
+
+    with ThreadPoolExecutor(1, "raterlens-background") as pool:
+        yield pool.submit(_by_itself, lambda _: work(), None).result

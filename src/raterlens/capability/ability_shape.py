@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 LARGEST_SHAPE = (0.5, 0.5)
 """Of c₃ and c₄, in size: beyond, all students would be in one or two places."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.arguments import number, plain, positive
 from raterlens.capability.links import get_link
 

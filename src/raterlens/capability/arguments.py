@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import shortened
-from raterlens.base.types import Array
 from raterlens.capability.population import Normal
 
 

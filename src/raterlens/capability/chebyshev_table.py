@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.kernels.library import available
 
 # Nodes of slope and of severity: the fewest that are close enough, row by row.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 
 def spline(x: Array, y: Array, at: Array) -> Array:

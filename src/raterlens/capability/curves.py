@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.density_moments import Grid, many_steep, moments, quadrature
 from raterlens.capability.links import Link

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
 

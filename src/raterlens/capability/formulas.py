@@ -12,7 +12,7 @@ array of their common shape (a NumPy scalar where all are scalars). Integrals ar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.arguments import normal_students, number, plain, positive
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.density_moments import highest

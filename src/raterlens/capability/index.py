@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.perfect_rater import (

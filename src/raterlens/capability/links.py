@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import choose
-from raterlens.base.types import Array
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 

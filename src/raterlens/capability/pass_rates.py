@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.density_moments import (
     CLOGLOG_GRID,
     LOGISTIC_MIXTURE,

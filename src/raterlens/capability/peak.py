@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 _CLOSER = 21
 """Points of each closer look, which narrows the range to a tenth."""

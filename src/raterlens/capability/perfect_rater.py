@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.arguments import normal_students, number, plain
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.links import get_link

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.cubic_spline import spline

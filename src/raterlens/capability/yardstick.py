@@ -7,9 +7,9 @@ from difflib import get_close_matches
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, listed, shortened
-from raterlens.base.types import Array, Mask
 from raterlens.capability.population import Histogram, Normal, Population, Window
 
 Reference = str | float

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from raterlens.base.meanwhile import meanwhile
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
+from raterlens.base.threads import in_background
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.estimation.scoring import Placed, place
@@ -35,7 +35,7 @@ _VECTOR = 8
 def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
     """Facets models: a student's ratings all judge one ability."""
     by_rater = ratings.student, ratings.n_students, ratings.rater, ratings.n_raters
-    with meanwhile(lambda: grouped(*by_rater)) as pairs:
+    with in_background(lambda: grouped(*by_rater)) as pairs:
         return _expectation(place(calibration, ratings), calibration, pairs)
 
 

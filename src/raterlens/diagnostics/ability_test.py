@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
@@ -22,7 +22,7 @@ from raterlens.estimation.scoring import placed
 from raterlens.inference.result import Result
 from raterlens.models.facets import PIECE, SHAPE
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.capability.peak import peaks
 from raterlens.diagnostics.verdicts import verdicts_of
 from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.inference.result import Result
-from raterlens.ratings.backend import as_came
+from raterlens.ratings.coded import to_backend
 
 _ABILITIES = np.linspace(-3.0, 3.0, 121)
 # Severities beyond this fail or pass nearly everybody.
@@ -87,7 +87,7 @@ def what_if(
     best = _best(on, on.on.a[[r]], variance)
     now = float(_kappa(on, on.on.a[[r]], on.on.eta[[r]], own)[0])
     top = float(_kappa(on, on.on.a[[r]], best, variance)[0])
-    curve = as_came(pl.DataFrame({"severity": wanted, "kappa": kappa}), fit.backend)
+    curve = to_backend(pl.DataFrame({"severity": wanted, "kappa": kappa}), fit.backend)
     return WhatIf(labels[r], float(on.on.eta[r]), now, curve, float(best[0]), top)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics.grouping import Groups, large
 from raterlens.diagnostics.rating_pairs import PairedRatings
 from raterlens.ratings.coded import Ratings

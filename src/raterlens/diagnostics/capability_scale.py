@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.formulas import hrm
 from raterlens.capability.links import get_link

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
@@ -84,10 +84,10 @@ def _priors(
     """(work, categories) and (pairs, categories): log-probabilities up to a constant."""
     item = ratings.item[work.example]
     known = known_categories(ratings, ratings.student[work.example], item)
-    looked_up = np.maximum(as_known(np.zeros((len(work), 2)), known), _NEVER)
+    take_in_blocks = np.maximum(as_known(np.zeros((len(work), 2)), known), _NEVER)
     if not model.rasch:
         prior = np.log(model.prevalence(parameters, NO_ABILITY.points))[:, item, 0].T
-        return np.ascontiguousarray(prior + looked_up), np.empty((0, 2))
+        return np.ascontiguousarray(prior + take_in_blocks), np.empty((0, 2))
     sigma = float(parameters[model.blocks["sigma"]].sum())
     nodes = Nodes.equally_spaced(-6.0, 6.0, min(0.25, 1 / max(sigma, 1e-9)))
     chance = np.log(model.prevalence(parameters, nodes.points))
@@ -101,7 +101,7 @@ def _priors(
         whose = work_of_pair[there] - here.start
         n_work = here.stop - here.start
         given = np.stack([np.bincount(whose, of_pair[there, k], n_work) for k in (0, 1)], axis=1)
-        given += looked_up[here]
+        given += take_in_blocks[here]
         at = chance[:, item[here]]  # (categories, work, nodes)
         told = special.logsumexp(at + given.T[:, :, None], axis=0)
         student = ratings.student[work.example[here]] - ratings.student[work.example[here.start]]
@@ -113,7 +113,7 @@ def _priors(
         met = grouped(student[whose], int(student[-1]) + 1, rater, ratings.n_raters)
         without = total[student[whose]] + _summed(rest - told[whose], met.of_row)[met.of_row]
         apart[there] = special.logsumexp(without - rest + at[:, whose], axis=2).T
-    return prior + looked_up, apart + looked_up[work_of_pair]
+    return prior + take_in_blocks, apart + take_in_blocks[work_of_pair]
 
 
 def _blocks(

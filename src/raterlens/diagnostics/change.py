@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.grouping import large, order_of_two
 from raterlens.diagnostics.interactions import common
 from raterlens.diagnostics.residuals import Residuals

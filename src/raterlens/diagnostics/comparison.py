@@ -13,10 +13,10 @@ import polars.selectors as cs
 from scipy import stats
 
 from raterlens.base.errors import OptionError
+from raterlens.base.notebook import Point, intervals, lines, shown, table
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.inference.result import Result
-from raterlens.notebook import Point, intervals, lines, shown, table
-from raterlens.ratings.backend import Backend, as_came
+from raterlens.ratings.coded import Backend, to_backend
 
 # Movers named in the summary.
 _NAMED = 5
@@ -36,17 +36,17 @@ class Comparison:
     def models(self) -> Any:
         """A row per fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
         fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
-        return as_came(self.tables["models"], self.backend)
+        return to_backend(self.tables["models"], self.backend)
 
     @property
     def raters(self) -> Any:
         """A row per rater: kappa and rank in every fit (1 is the most capable), and the largest change of rank."""
-        return as_came(self.tables["raters"], self.backend)
+        return to_backend(self.tables["raters"], self.backend)
 
     @property
     def agreement(self) -> Any:
         """A row per pair of fits: Spearman's and Kendall's correlation of their kappas."""
-        return as_came(self.tables["agreement"], self.backend)
+        return to_backend(self.tables["agreement"], self.backend)
 
     def __repr__(self) -> str:
         names = ", ".join(self.tables["models"]["fit"])

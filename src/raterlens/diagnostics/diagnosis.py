@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.linear_algebra import suited_to
-from raterlens.base.meanwhile import meanwhile
+from raterlens.base.linear_algebra import limit_blas_threads
+from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.base.threads import in_background
 from raterlens.diagnostics import ability_test
 from raterlens.diagnostics.agreement import agreement
 from raterlens.diagnostics.capability_scale import unit_of
@@ -35,10 +36,8 @@ from raterlens.diagnostics.shared_flags import shared
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
-from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.ratings.backend import Backend, as_came
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping_columns import levels_of, periods_of, time_of
+from raterlens.ratings.coded import Backend, Ratings, to_backend
+from raterlens.ratings.groupings import levels_of, periods_of, time_of
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -62,11 +61,11 @@ class Diagnosis:
     @property
     def flags(self) -> Any:
         """A row per flag: rater, effect, size with its interval, evidence and next step."""
-        return as_came(self.tables["flags"], self.backend)
+        return to_backend(self.tables["flags"], self.backend)
 
     def table(self, name: str) -> Any:
         """A table as the kind of dataframe that came in; `tables` has them all, as polars has them."""
-        return as_came(self.tables[choose("table", name, self.tables)], self.backend)
+        return to_backend(self.tables[choose("table", name, self.tables)], self.backend)
 
     def curves(self, rater: str | None = None) -> Any:
         """Observed and expected mean scores along ability, of one rater or all: rater, group (of abilities), n,
@@ -75,7 +74,7 @@ class Diagnosis:
         if rater is not None:
             names = table["rater"].cast(pl.String)
             table = table.filter(names == choose("rater", str(rater), names.unique(maintain_order=True)))
-        return as_came(table, self.backend)
+        return to_backend(table, self.backend)
 
     def drift(self) -> Any:
         """Each rater's severity, discrimination and kappa-bar in every period, with intervals; takes another fit."""
@@ -85,7 +84,7 @@ class Diagnosis:
                 Message("diagnose with ", Option("time")),
                 option="time",
             )
-        return as_came(self.periods.fitted(), self.backend)
+        return to_backend(self.periods.fitted(), self.backend)
 
     def files(self) -> dict[str, pl.DataFrame]:
         """What to write, by the name of the file: flags, and bias, change and drift where they were asked for."""
@@ -172,7 +171,7 @@ def diagnose(
     `shape`: the test of abilities, where it was made. Not `whole`: only what is shown in a report, on a screen or in
     files, without `agreement`, `rater pairs`, `curves`, `reliability` and mean squares of students.
     """
-    with suited_to(ratings):
+    with limit_blas_threads(ratings):
         return _diagnose(fit, ratings, time, groups or {}, shape, whole)
 
 
@@ -191,7 +190,7 @@ def _diagnose(
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
-    with meanwhile(lambda: (effects(found), _biases(found, biases))) as beside:
+    with in_background(lambda: (effects(found), _biases(found, biases))) as beside:
         sums = sums_of_contexts(found)
         fair_rater, fair_student = _fair_averages(fit, found, ratings)
         students = student_fit(found) if whole else pl.DataFrame({"student": ratings.students})

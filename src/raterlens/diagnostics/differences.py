@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from scipy import linalg, special
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.config.option_fields import check_whole
 from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
 from raterlens.diagnostics.score_tests import LEVEL, adjusted
-from raterlens.ratings.backend import Backend, as_came
+from raterlens.ratings.coded import Backend, to_backend
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions
@@ -59,7 +59,7 @@ class Differences:
             "df": pl.Int64,
             "p": pl.Float64,
         }
-        return as_came(pl.DataFrame(self.tests, schema=schema, orient="row"), self.backend)
+        return to_backend(pl.DataFrame(self.tests, schema=schema, orient="row"), self.backend)
 
     @property
     def equal(self) -> bool:

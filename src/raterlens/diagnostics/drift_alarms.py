@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.change import in_common, stretches
 from raterlens.diagnostics.residuals import Residuals
 

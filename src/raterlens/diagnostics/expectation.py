@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics.grouping import Groups
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts

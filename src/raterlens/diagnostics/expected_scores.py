@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_blocks
-from raterlens.base.types import Array, Indices
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import over_readings
 from raterlens.estimation.scoring import level_places, places_of

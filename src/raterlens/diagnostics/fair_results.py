@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.diagnostics.expected_scores import (
     RaterEffects,
     average_scores,

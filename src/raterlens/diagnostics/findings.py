@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from raterlens.base.linear_algebra import suited_to
-from raterlens.base.meanwhile import meanwhile
+from raterlens.base.linear_algebra import limit_blas_threads
+from raterlens.base.threads import in_background
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
@@ -59,7 +59,7 @@ def find(
     `diagnosis`, where it was made; it is made here otherwise, `asked` as `diagnose` is. `cuts`: the mean scores from
     which on grades begin, where they are known.
     """
-    with suited_to(fit), meanwhile(lambda: consequences(fit, ratings, cuts)) as meaning:
+    with limit_blas_threads(fit), in_background(lambda: consequences(fit, ratings, cuts)) as meaning:
         if diagnosis is None and ratings is not None:
             diagnosis = diagnose(fit, ratings, **asked, whole=False)
         differing = differences(fit, ratings, diagnosis)

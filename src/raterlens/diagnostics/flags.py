@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.text import shortened
-from raterlens.base.types import Array
 from raterlens.diagnostics.change import GRADUAL, SUDDEN
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
-from raterlens.ratings.grouping_columns import moment_words
+from raterlens.ratings.groupings import moment_words
 
 MATTERS = {
     "random": 0.67,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Indices
+from raterlens.base.arrays import Indices
 from raterlens.kernels.break_even import compiled_code_pays
 
 # Numbers that readable diagnostics go over for each rating: several per node of ability.

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.memo import kept_with
-from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.grouping import grouped
 from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays

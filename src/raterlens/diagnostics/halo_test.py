@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.config import FitConfig
 from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
@@ -25,7 +25,7 @@ from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import PIECE
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.grouping import grouped, large
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted, two_sided

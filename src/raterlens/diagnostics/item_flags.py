@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
 
 MISFIT = 0.1

@@ -13,7 +13,7 @@ from raterlens.diagnostics.earlier_fit import changes, in_words, nested
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping_columns import moment_words, time_of
+from raterlens.ratings.groupings import moment_words, time_of
 
 COMPARED = ("standard", "sharpness")
 

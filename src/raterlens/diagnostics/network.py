@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
 from scipy.spatial import cKDTree
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups

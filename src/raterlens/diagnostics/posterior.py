@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import large
 from raterlens.likelihood.nodes import Nodes

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.grouping import large, order_of
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import rater_moment

@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.grouping import Groups, grouped, large, order_of
 from raterlens.ratings.coded import Ratings
 

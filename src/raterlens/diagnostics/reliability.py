@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics.expected_scores import rater_effects, rater_scores
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.estimation.scoring import places_of

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.meanwhile import meanwhile
-from raterlens.base.threads import in_threads
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
+from raterlens.base.threads import in_background, in_threads
 from raterlens.diagnostics.ability_expectation import of_abilities
 from raterlens.diagnostics.category_expectation import of_categories
 from raterlens.diagnostics.expectation import Expectation
@@ -130,7 +129,7 @@ def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Resid
     `compared`: ratings of the same work with each other, too.
     """
     known = fit.calibration
-    with meanwhile(lambda: _of_the_same_work(ratings) if compared else (None, None)) as same_work:
+    with in_background(lambda: _of_the_same_work(ratings) if compared else (None, None)) as same_work:
         model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
         coded, groups, nodes = model.ratings, model.pairs, model.nodes
         tables = tables_of(model.response, model.predictor, nodes)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.diagnostics.residuals import Residuals
 
 LEVEL = 0.05

@@ -10,7 +10,7 @@ from raterlens.base.errors import OptionError
 from raterlens.config import FitOptions
 from raterlens.estimation.scoring import places_of
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping_columns import levels_of
+from raterlens.ratings.groupings import levels_of
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit

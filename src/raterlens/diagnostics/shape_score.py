@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.covariance import covariance, in_full

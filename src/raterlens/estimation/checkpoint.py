@@ -24,11 +24,11 @@ from pathlib import Path
 
 import numpy as np
 
-from raterlens.base.drafts import reason
+from raterlens.base.arrays import Array
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.nodes import Nodes
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.links import Link
 from raterlens.likelihood.cells import rating_cells
 from raterlens.likelihood.engines.contract import Moments

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint

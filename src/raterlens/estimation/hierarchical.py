@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, maximise
 from raterlens.likelihood.engines.contract import Moments

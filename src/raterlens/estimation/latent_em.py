@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY, LatentClassMarginal, as_known
 from raterlens.models.signal_detection import LARGEST_SIGMA

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.text import counted
-from raterlens.base.types import Array
 from raterlens.estimation.latent_em import promising
 from raterlens.estimation.newton import newton
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
 from raterlens.likelihood.engines.contract import Moments, Tables

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.conditional import Conditional

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.optimiser import TOLERANCE, USUAL, Optimiser, Optimum, Progress, Search, Space
 from raterlens.likelihood.marginal import Value
 

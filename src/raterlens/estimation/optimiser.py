@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.quasi_newton import News, Point, climb
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.marginal import Value

@@ -15,7 +15,7 @@ With tails heavier than the raters', most raters would be drawn to the usual one
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.panel_prior import FREEDOM, PanelPrior
 
 _MOST_ROUNDS = 500

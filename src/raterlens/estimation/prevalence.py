@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse, special
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.true_category import StudentItems, student_items

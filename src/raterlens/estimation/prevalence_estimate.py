@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.prevalence import PrevalenceProblem
 
 NORMAL = float(special.ndtri(0.975))

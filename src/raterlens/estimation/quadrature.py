@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.curvature import OwnCurvature, as_bent, joint_inverse, own_curvature, worth_joining
 from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError
 from raterlens.base.memo import kept_with, latest_with
 from raterlens.base.text import Message, Option, listed
-from raterlens.base.types import Array, Indices
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
 from raterlens.estimation.facets_estimate import FacetsEstimate
@@ -29,8 +29,7 @@ from raterlens.models.population_shift import POPULATION, ShiftedModel
 from raterlens.models.registry import facets_spec, own_slopes
 from raterlens.models.shared_dimension import BIAS, SharedModel
 from raterlens.models.thresholds import Thresholds
-from raterlens.ratings.coded import Codes, Ratings
-from raterlens.ratings.level_tables import level_table
+from raterlens.ratings.coded import Codes, Ratings, level_table
 
 _MOST_ROUNDS = 8
 # Error of the log-likelihood per student, on average, that a test does not notice.

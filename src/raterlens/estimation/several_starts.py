@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum, Task
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale

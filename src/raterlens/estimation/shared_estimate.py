@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale

@@ -3,13 +3,12 @@
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array, take_in_blocks
 from raterlens.capability.links import Link
 from raterlens.models.facets import PIECE, SHAPE, FacetsModel
 from raterlens.models.known_rows import KNOWN, KnownModel
 from raterlens.models.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings, Tally
-from raterlens.ratings.long_columns import looked_up
 
 _SLOPE = 1.0
 # Between graded thresholds, at least.
@@ -97,7 +96,7 @@ def starting_widths(ratings: Ratings) -> Array:
     each = _INFORMATION * (ratings.n_categories - 1) ** 1.75
     # Of students there can be millions, but few numbers of ratings.
     widths = 1 / np.sqrt(1 + _SLOPE**2 * each * np.arange(int(given.max(initial=0)) + 1))
-    return looked_up(widths, given)
+    return take_in_blocks(widths, given)
 
 
 def _reached_thresholds(given: Array, link: Link, stretch: float) -> Array:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from raterlens.base.errors import OptionError
-from raterlens.base.linear_algebra import suited_to
-from raterlens.base.processes import side_by_side
+from raterlens.base.linear_algebra import limit_blas_threads
+from raterlens.base.processes import map_in_processes
 from raterlens.base.text import Message, Option
 from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
 from raterlens.diagnostics import ability_test, halo_test
@@ -176,7 +176,7 @@ def fit(
             value=columns[name],
             option=name,
         )
-    with suited_to(ratings):
+    with limit_blas_threads(ratings):
         found, said = fitted(ratings, config, _tested(config, run)), []
         if client is None and checkpoint is None:
             if (p := halo_test.clear_halo(found, ratings)) is not None:
@@ -194,7 +194,7 @@ def fit_as_clear(
 
     Last, the test of the distribution where it was made, for a diagnosis not to make it again.
     """
-    with suited_to(ratings):
+    with limit_blas_threads(ratings):
         return _fit_as_clear(ratings, config, run)
 
 
@@ -267,7 +267,7 @@ def fit_models(
     if not isinstance(ratings, Ratings):
         ratings = read(ratings)
     with closing(
-        side_by_side(_fitted, ratings, list(wanted.items()), workers=workers, client=client)
+        map_in_processes(_fitted, ratings, list(wanted.items()), workers=workers, client=client)
     ) as ready:
         found = {name: replace(one, ratings=ratings) for (name, _), one in ready}
     return {name: found[name] for name in wanted}

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Mask
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed
-from raterlens.base.types import Mask
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
@@ -22,9 +22,9 @@ from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.registry import facets_spec
 from raterlens.models.shared_dimension import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.components import components
-from raterlens.ratings.pieces import one_each, read_once
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.design import components
+from raterlens.ratings.groupings import one_each, read_once
+from raterlens.ratings.packed import StoredRatings
 
 
 def refuse_together(asked: Option, others: Iterable[tuple[Option, bool]]) -> None:

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.linear_algebra import averaged
-from raterlens.base.meanwhile import meanwhile
-from raterlens.base.types import Array, Mask
+from raterlens.base.threads import in_background
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.estimation.checkpoint import Checkpoint
@@ -229,7 +229,7 @@ class FacetsTask:
             return large_covariance(information, redundant, held, model)
         if not compiled_code_pays(self.ratings.n_ratings):
             return inverted(information, redundant, held)
-        with meanwhile(partial(self._beside, estimate)):
+        with in_background(partial(self._beside, estimate)):
             return inverted(information, redundant, held, in_place=True)
 
     def _beside(self, estimate: FacetsEstimate) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError
+from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import counted, sentence
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.config import FitConfig, FitOptions, ReadConfig
@@ -17,16 +18,14 @@ from raterlens.fitting.line import carry_out, changed
 from raterlens.fitting.steps import Run
 from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
 from raterlens.inference.result import Result, read_saved
-from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.ratings.backend import as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Ratings, to_backend
 from raterlens.reading.reader import read, read_ratings
 
 if TYPE_CHECKING:
     import xarray as xr
     from distributed import Client
 
-    from raterlens.base.resumable import OnDone
+    from raterlens.base.processes import OnDone
     from raterlens.charts import Plots
     from raterlens.diagnostics.ability_test import AbilityTest
     from raterlens.diagnostics.advice import WhatIf
@@ -125,7 +124,7 @@ class Fit(Result):
         """
         calibration = self.calibrated("students cannot be scored by it")
         new = ratings if isinstance(ratings, Ratings) else read_ratings(ratings, ReadConfig(**columns))
-        return as_came(score(calibration, new), new.backend)
+        return to_backend(score(calibration, new), new.backend)
 
     def profile(
         self,
@@ -321,7 +320,7 @@ class Fit(Result):
         from raterlens.diagnostics.sensitivity import sensitivity  # a fit alone does without
 
         ratings = self._of(ratings, "sensitivity")
-        return as_came(sensitivity(self, ratings, links=links, models=models, groups=groups), self.backend)
+        return to_backend(sensitivity(self, ratings, links=links, models=models, groups=groups), self.backend)
 
     def worth_knowing(self, ratings: Ratings | None = None, n: int = 10) -> Any:
         """Which answers would it pay most to look up?
@@ -346,7 +345,7 @@ class Fit(Result):
         """
         from raterlens.judging.worth_knowing import worth_knowing  # a fit alone does without
 
-        return as_came(worth_knowing(self, self._of(ratings, "worth_knowing"), n), self.backend)
+        return to_backend(worth_knowing(self, self._of(ratings, "worth_knowing"), n), self.backend)
 
     def report(
         self,
@@ -383,7 +382,7 @@ class Fit(Result):
         document = Document(previous=_loaded(previous), decisions=decisions, remark=remark)
         document = document if title is None else replace(document, title=title)
         page = render(self, ratings=self.ratings if ratings is None else ratings, document=document)
-        write_whole(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
+        atomic_write(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
         return path
 
     # -- about students ------------------------------------------------------------------------------------------
@@ -551,10 +550,10 @@ class Fit(Result):
         yardstick = Yardstick.chosen(self.yardstick, raters, reference, population, origin)
         found = measured_fit(self, yardstick, item)
         if theta is not None:
-            return as_came(found.curves(raters, theta), self.backend)
+            return to_backend(found.curves(raters, theta), self.backend)
         estimates = found.raters()
         columns = {name: getattr(estimates, name) for name in RATER_COLUMNS}
-        return as_came(pl.DataFrame({"rater": raters, **columns}), self.backend)
+        return to_backend(pl.DataFrame({"rater": raters, **columns}), self.backend)
 
     def compare_raters(
         self,
@@ -609,7 +608,7 @@ class Fit(Result):
         sharpness, halo = pl.col("sharpness_verdict").alias("sharpness"), pl.col("halo_verdict").alias("halo")
         own = [] if (found["halo_verdict"] == "").all() else [halo]
         chosen = found.select("rater", "standard", sharpness, *own, "costs_most", "next_step")
-        return as_came(chosen, self.backend)
+        return to_backend(chosen, self.backend)
 
     def what_if(
         self, rater: str, severity: float | Sequence[float] | None = None, *, halo: float | None = None
@@ -623,13 +622,13 @@ class Fit(Result):
         """What each rater lost to severity, discrimination and halo, and a paragraph of feedback."""
         from raterlens.diagnostics.advice import advice  # a fit alone does without
 
-        return as_came(advice(self), self.backend)
+        return to_backend(advice(self), self.backend)
 
     def assignment(self, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> Any:
         """Who should mark whom: for each ability, raters from the most to the least capable there."""
         from raterlens.diagnostics.advice import assignment  # a fit alone does without
 
-        return as_came(assignment(self, abilities), self.backend)
+        return to_backend(assignment(self, abilities), self.backend)
 
     @property
     def plot(self) -> "Plots":

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.linear_algebra import suited_to
+from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.text import Message, Option
 from raterlens.capability.population import Histogram, Normal
 from raterlens.capability.yardstick import PERFECT, STANDARD
@@ -66,7 +66,7 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
-    with suited_to(ratings):
+    with limit_blas_threads(ratings):
         task = _task(ratings, config, run)
         run.enter("fitting")
         estimate = task.estimate()

@@ -17,7 +17,7 @@ from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping_columns import set_aside
+from raterlens.ratings.groupings import set_aside
 from raterlens.reading.formats.file_formats import is_control_file
 from raterlens.reading.proposals.role_words import tier
 from raterlens.reading.reader import read

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from raterlens.base.dask_cluster import check_client
+from raterlens.base.cluster import check_client
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.capability.yardstick import Yardstick

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import average_scores, rater_effects
 from raterlens.models.calibration import Calibration
 

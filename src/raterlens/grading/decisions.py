@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
-from raterlens.base.types import Array
 from raterlens.diagnostics.fair_results import FairResults, results_at
 from raterlens.estimation.scoring import Placed, place
 from raterlens.grading.classification import rudner, unshrunk
@@ -26,8 +26,7 @@ from raterlens.inference.ability_error import MOST_RATINGS
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.models.calibration import Calibration
 from raterlens.models.shared_dimension import BIAS
-from raterlens.ratings.backend import Backend, as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -63,13 +62,13 @@ class Decisions:
         raters' differences taken out), fair_se, would_change (raw and fair lie on different sides of a cut), grade (the
         most probable one); p_GRADE for each grade; safe; and
         same_again, the chance that as many other raters of the panel would give the raw grade again."""
-        return as_came(self.table, self.backend)
+        return to_backend(self.table, self.backend)
 
     @property
     def exam(self) -> Any:
         """Of the raw and the fair grades: accuracy (chance of the true grade) and consistency (chance that another
         marking gives the same grade), by method, and the number of students that it rests on."""
-        return as_came(self.quality, self.backend)
+        return to_backend(self.quality, self.backend)
 
     @property
     def probabilities(self) -> Array:

@@ -7,7 +7,7 @@ reading held out agrees with it: its predictions are right if raters agree as of
 import numpy as np
 import polars as pl
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.diagnostics.grouping import grouped
 from raterlens.estimation.scoring import place
 from raterlens.grading.cuts import Cuts

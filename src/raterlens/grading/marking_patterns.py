@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.types import Indices
+from raterlens.base.arrays import Indices
 from raterlens.diagnostics.grouping import grouped
 from raterlens.likelihood.cells import reading_columns
 from raterlens.ratings.coded import Ratings

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
 from raterlens.estimation.scoring import places_of
 from raterlens.grading.classification import Classified, by_grade, lee

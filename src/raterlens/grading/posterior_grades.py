@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.grading.cuts import Cuts

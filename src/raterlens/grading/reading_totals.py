@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.population import READINGS
 from raterlens.diagnostics.expected_scores import RaterEffects, category_probabilities, predictor_at
 from raterlens.models.calibration import Calibration

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
-from raterlens.base.types import Array, Indices
 from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
 from raterlens.estimation.scoring import place, places_of
 from raterlens.grading.cuts import Cut
@@ -30,8 +30,7 @@ from raterlens.grading.marking_patterns import readings_of
 from raterlens.grading.posterior_grades import Grid
 from raterlens.grading.reading_totals import reading_totals
 from raterlens.models.shared_dimension import BIAS
-from raterlens.ratings.backend import Backend, as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -78,7 +77,7 @@ class Remark:
         """A row per further mark, the most useful first: student, rater, grade (as it is), right (the probability
         that it is), gain (how much that is expected to rise) and becomes_safe (the chance that the decision is safe
         then)."""
-        return as_came(self.table, self.backend)
+        return to_backend(self.table, self.backend)
 
     @property
     def gain(self) -> float:

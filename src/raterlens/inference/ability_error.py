@@ -14,7 +14,7 @@ with it what means and variances of abilities are there.
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
 from raterlens.inference.covariance import Covariance, in_full
@@ -24,7 +24,7 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.forms import EssayMarginal
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import StoredRatings
 
 # Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
 MOST_RATINGS = 100_000

@@ -16,14 +16,13 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError, RaterlensError, choose
-from raterlens.base.resumable import OnDone, Parts, Workers, work_through
+from raterlens.base.processes import OnDone, Parts, Workers, run_missing_parts
 from raterlens.base.text import Message, Option
 from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import check_same, redrawn, resampled
 from raterlens.models.calibration import Calibration
-from raterlens.ratings.backend import as_came
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.coded import Ratings, to_backend
+from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -68,7 +67,7 @@ class Bootstrap:
             bias, se = (float(drawn.mean() - value), float(drawn.std(ddof=1))) if known else (np.nan, np.nan)
             rows.append((rater, value, bias, se, len(drawn)))
         found = pl.DataFrame(rows, schema=["rater", quantity, "bias", "se", "replicates"], orient="row")
-        return as_came(found.cast({"rater": estimate["rater"].dtype}), self.fit.backend)
+        return to_backend(found.cast({"rater": estimate["rater"].dtype}), self.fit.backend)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +108,7 @@ def bootstrap(
 
     missing = [number for number in range(plan.replicates) if number not in found]
     with _shown(progress) as on_done:
-        work_through(replicate, plan, plan.replicates, missing, keep, Workers(workers, client), on_done)
+        run_missing_parts(replicate, plan, plan.replicates, missing, keep, Workers(workers, client), on_done)
     rows = pl.concat([found[number] for number in range(plan.replicates)])
     return Bootstrap(plan.fit, plan.kind, rows)
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.base.linear_algebra import few_waits, mirrored
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
+from raterlens.base.linear_algebra import mirrored, single_threaded_blas
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.redundancy import Redundancy
 
@@ -125,7 +125,7 @@ def _positive_inverse(matrix: Array) -> Array | None:
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
     diagonal = matrix.diagonal().copy()
-    with few_waits(len(matrix)):
+    with single_threaded_blas(len(matrix)):
         # Transposed, which is the same matrix, it stands in memory as LAPACK wants it; half of it is left alone.
         factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if not failed:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.capability.links import Link
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import FacetsEstimate

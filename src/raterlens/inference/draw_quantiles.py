@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.kernels.break_even import compiled_code_pays
 
 # Numbers that sorting goes over for each draw.

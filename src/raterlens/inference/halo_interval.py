@@ -11,7 +11,7 @@ and Reid, 1987), which has -log|I| / 2 added, I being the information on everyth
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.likelihood.readings import HaloMarginal

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search, Space, maximise

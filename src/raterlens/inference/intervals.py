@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.peak import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raterlens import capability
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.links import get_link
 from raterlens.capability.perfect_rater import sharpness
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate

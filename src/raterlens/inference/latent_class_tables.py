@@ -27,8 +27,7 @@ from raterlens.inference.latent_class_covariance import (
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY
 from raterlens.models.signal_detection import LARGEST_SIGMA
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.level_tables import level_table
+from raterlens.ratings.coded import Ratings, level_table
 
 # Fine enough to average even the steepest prevalence (sigma at its limit) over the population.
 _POPULATION = Nodes.equally_spaced(-8.0, 8.0, 0.05)

@@ -9,10 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.memo import kept_with
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array, Mask
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import (
     ABSOLUTE,

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, one_thread
-from raterlens.base.types import Array
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.inference.slope_scale import between, skewed
 from raterlens.models.panel import SlopeLimits

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD

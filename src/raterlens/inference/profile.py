@@ -9,9 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse, stats
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import (
@@ -36,8 +36,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.interaction_terms import interacting_facets
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
-from raterlens.ratings.backend import as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -375,7 +374,7 @@ def profile(
         pl.DataFrame(rows, schema=["rater", "kappa", "low", "high"], orient="row", schema_overrides=kinds),
         pl.DataFrame(points, schema=["rater", "kappa", "deviance"], orient="row", schema_overrides=kinds),
     )
-    return Profiles(as_came(tables[0], fit.backend), as_came(tables[1], fit.backend), level)
+    return Profiles(to_backend(tables[0], fit.backend), to_backend(tables[1], fit.backend), level)
 
 
 def _check(fit: "Result", ratings: Ratings) -> Calibration:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import Measure
 from raterlens.inference.panel_draws import Measured, within_limits

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
+from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed
-from raterlens.base.types import Array
 from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.inference.ranks import (
     Tests,
@@ -21,8 +22,7 @@ from raterlens.inference.ranks import (
 )
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel
-from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.ratings.backend import Backend, as_came
+from raterlens.ratings.coded import Backend, to_backend
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -106,13 +106,13 @@ class RaterComparison:
         adjusted p (p_holm, p_fdr); verdict; rank with its 95 % limits; probability of being among the best and the
         worst; whether the ratings are too few to say anything, and how many more would bring the standard error to the
         target (null where no number of this rater's own would)."""
-        return as_came(self.tables["raters"], self.backend)
+        return to_backend(self.tables["raters"], self.backend)
 
     @property
     def pairs(self) -> Any:
         """A row per pair, the more capable first: difference with standard error, p and adjusted p; the clearest
         first. Empty beyond 500 raters."""
-        return as_came(self.tables["pairs"], self.backend)
+        return to_backend(self.tables["pairs"], self.backend)
 
     def summary(self) -> str:
         """The comparison in plain words."""

@@ -9,16 +9,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
-from raterlens.base.types import Array
 from raterlens.models.facets import FacetsModel
 from raterlens.models.known_rows import known_part, with_answers
 from raterlens.models.responses import Response
 from raterlens.models.shared_dimension import SharedModel
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.known_answers import renumbered
-from raterlens.ratings.pieces import by_piece
-from raterlens.ratings.repeats import readings_of
+from raterlens.ratings.coded import Ratings, renumbered
+from raterlens.ratings.groupings import by_piece, readings_of
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result

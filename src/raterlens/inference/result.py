@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
-from raterlens.base.drafts import reason, write_whole
+from raterlens.base.atomic_files import atomic_write, reason
 from raterlens.base.errors import InputError, OptionError, RaterlensError, choose
 from raterlens.base.text import counted, shortened
 from raterlens.capability.yardstick import Yardstick
@@ -22,7 +22,7 @@ from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.models.calibration import Calibration
 from raterlens.models.panel import PanelSpread
-from raterlens.ratings.backend import Backend, as_came
+from raterlens.ratings.coded import Backend, to_backend
 
 _FORMAT, _VERSION = "raterlens fit", 2
 _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
@@ -99,28 +99,28 @@ class Result:
 
     @property
     def raters(self) -> Any:
-        return as_came(self.tables["raters"], self.backend)
+        return to_backend(self.tables["raters"], self.backend)
 
     @property
     def items(self) -> Any:
-        return as_came(self.tables["items"], self.backend)
+        return to_backend(self.tables["items"], self.backend)
 
     @property
     def students(self) -> Any:
-        return as_came(self.tables["students"], self.backend)
+        return to_backend(self.tables["students"], self.backend)
 
     @property
     def pieces(self) -> Any:
         """What each piece of work is worth, on the scale of ability, where pieces were told apart
         (`rl.read(..., piece=)`): student, piece, n, mean_score, quality, quality_se."""
-        return as_came(self.table("pieces"), self.backend)
+        return to_backend(self.table("pieces"), self.backend)
 
     @property
     def interactions(self) -> Any:
         """How much more severe than usual each rater is on each item, or level of a further facet, where these are
         terms of the model (`rl.fit(..., interactions=)`): rater, facet, level, n, mean_score, severity, severity_se.
         `table("interaction spreads")` has how much they vary, with a test."""
-        return as_came(self.table("interactions"), self.backend)
+        return to_backend(self.table("interactions"), self.backend)
 
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
@@ -163,7 +163,7 @@ class Result:
         """Write the fit as JSON; `rl.load` reads it back."""
         path = Path(path)
         text = self.to_json()
-        write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"), option="path")
+        atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"), option="path")
         return path
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise

@@ -6,7 +6,7 @@ alike.
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 # Nothing tells a rater steeper than the last from a perfect one.
 _PLACES = np.linspace(-8.0, 8.0, 8_001)

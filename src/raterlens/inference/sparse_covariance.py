@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.inference.covariance import SET_ASIDE, UNDETERMINED, Covariance
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy

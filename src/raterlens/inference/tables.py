@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
@@ -23,9 +23,8 @@ from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.responses import Predictor
 from raterlens.models.shared_dimension import BIAS, SharedModel
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.level_tables import level_table
-from raterlens.ratings.pieces import by_piece
+from raterlens.ratings.coded import Ratings, level_table
+from raterlens.ratings.groupings import by_piece
 
 NORMAL_95 = 1.959964
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"

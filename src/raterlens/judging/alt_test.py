@@ -20,8 +20,8 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import choose
-from raterlens.base.types import Array
 from raterlens.ratings.coded import Ratings
 
 EPSILON = 0.2

@@ -10,17 +10,16 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import MISSING, Message, Option, counted, number, printable
-from raterlens.base.types import Array
 from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds
 from raterlens.judging.trusted_raters import BesideTrusted, beside_trusted, trusted_raters
-from raterlens.ratings.backend import as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -61,7 +60,7 @@ class Gate:
     @property
     def checks(self) -> Any:
         """`table` as the kind of dataframe that came in."""
-        return as_came(self.table, self.backend)
+        return to_backend(self.table, self.backend)
 
     def summary(self) -> str:
         """One line for the whole, one for every bound that a rater failed."""

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from raterlens.base.arrays import Indices, Mask
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted, interval, listed, number, shortened
-from raterlens.base.types import Indices, Mask
 from raterlens.inference.ranks import each_pair
 from raterlens.judging.judges import (
     NORMAL,
@@ -29,8 +29,7 @@ from raterlens.judging.judges import (
     system_rates,
 )
 from raterlens.judging.truth import UNKNOWN, Truth, Verdicts, estimate_truth
-from raterlens.ratings.backend import Backend, as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Backend, Ratings, to_backend
 from raterlens.reading.reader import read
 
 FEWEST_KNOWN = 15
@@ -72,36 +71,36 @@ class JudgeReport:
         specificity (bad work failed) and capability (their sum less 1), each expected under the truth and with its 95 %
         interval (`_low`, `_high`); n_known, right and expected (shares of known answers), guard_z, flagged; verdict:
         trusted, not trusted, not certain, or contradicted."""
-        return as_came(self.tables["judges"], self.backend)
+        return to_backend(self.tables["judges"], self.backend)
 
     @property
     def labels(self) -> Any:
         """A row per answer, those that need a person first: student, item, label, probability (of this label),
         n_judges, known, needs_person."""
-        return as_came(self.tables["labels"], self.backend)
+        return to_backend(self.tables["labels"], self.backend)
 
     @property
     def systems(self) -> Any:
         """A row per system, the best first: n (answers), known, observed (share of passes), rate (share of good
         answers) with its 95 % interval, and the ranks that it may have. None without `by`."""
-        return as_came(self.tables["systems"], self.backend) if self.by else None
+        return to_backend(self.tables["systems"], self.backend) if self.by else None
 
     @property
     def differences(self) -> Any:
         """A row per pair of systems: difference of their rates, interval, p and p_holm. None without `by`."""
-        return as_came(self.tables["differences"], self.backend) if self.by else None
+        return to_backend(self.tables["differences"], self.backend) if self.by else None
 
     @property
     def slices(self) -> Any:
         """A row per judge and system: n, accuracy with its interval, and p, of a test whether accuracy differs from
         that on other systems. None without `by`."""
-        return as_came(self.tables["slices"], self.backend) if self.by else None
+        return to_backend(self.tables["slices"], self.backend) if self.by else None
 
     @property
     def guard(self) -> Any:
         """Judges whose known answers contradict what the panel and the other known answers expect of them."""
         columns = ("judge", "n_known", "right", "expected", "guard_z")
-        return as_came(self.tables["judges"].filter("flagged").select(columns), self.backend)
+        return to_backend(self.tables["judges"].filter("flagged").select(columns), self.backend)
 
     @property
     def failed(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError
 from raterlens.base.text import counted, interval, number, printable
 from raterlens.judging.gate import cell
@@ -174,7 +174,7 @@ def write_folder(report: JudgeReport, folder: Path) -> None:
     """`judges.csv`, `labels.csv` and, by system, `systems.csv`, `differences.csv` and `slices.csv`."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in report.tables.items():
-        write_whole(folder / f"{name}.csv", table.write_csv, option="out")
+        atomic_write(folder / f"{name}.csv", table.write_csv, option="out")
 
 
 def _plain(table: pl.DataFrame) -> list[dict[str, Any]]:

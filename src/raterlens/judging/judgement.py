@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import counted, interval, listed, number
-from raterlens.base.types import Array
 from raterlens.diagnostics.verdicts import FAIR
 from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 
 BOOTSTRAPS = 500
 _LEAST_RELIABILITY = 0.05

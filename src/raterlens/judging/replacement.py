@@ -21,9 +21,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, number
-from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT, Measure, Yardstick
 from raterlens.inference.intervals import measure, rater_estimates, standards
@@ -33,9 +34,7 @@ from raterlens.judging.alt_test import EPSILON, AltTest, alt_test
 from raterlens.judging.people_scale import Shared, sharpness_beside
 from raterlens.judging.trusted_raters import ALONE, only
 from raterlens.models.panel import Panel
-from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.ratings.backend import Backend, as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -89,7 +88,7 @@ class Replacement:
     @property
     def raters(self) -> Any:
         """`table` as the kind of dataframe that came in."""
-        return as_came(self.table, self.backend)
+        return to_backend(self.table, self.backend)
 
     def words(self) -> list[str]:
         """The verdict, what it rests on, and the published test's."""

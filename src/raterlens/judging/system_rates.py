@@ -14,16 +14,15 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from raterlens.base.arrays import Indices
 from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.notebook import Point, intervals, lines, shown, table
 from raterlens.base.text import Message, Option, counted, interval, listed, number, shortened
-from raterlens.base.types import Indices
 from raterlens.estimation.prevalence import UNKNOWN, PrevalenceProblem
 from raterlens.estimation.prevalence_estimate import NORMAL, PrevalenceEstimate
 from raterlens.inference.ranks import each_pair
 from raterlens.inference.result import Result
-from raterlens.notebook import Point, intervals, lines, shown, table
-from raterlens.ratings.backend import Backend, as_came
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 ENTERS = 0.01
 """Level at which errors that raters share enter the model. Letting them in for nothing costs width, not truth."""
@@ -50,19 +49,19 @@ class PassRates:
     def rates(self) -> Any:
         """A row per group, the best first: its name, n (pieces of work), known (answers), observed (share of
         passes among all verdicts), rate (share of good work) with its standard error and 95 % interval."""
-        return as_came(self.tables["rates"], self.backend)
+        return to_backend(self.tables["rates"], self.backend)
 
     @property
     def differences(self) -> Any:
         """A row per pair of groups, the better first: difference of their rates with standard error, 95 % interval, p
         and p_holm (adjusted for the number of pairs)."""
-        return as_came(self.tables["differences"], self.backend)
+        return to_backend(self.tables["differences"], self.backend)
 
     @property
     def raters(self) -> Any:
         """A row per rater: n, sensitivity (good work that passes) and specificity (bad work that fails), each with its
         95 % interval, and shares, how much it follows what raters share besides the truth (in logits)."""
-        return as_came(self.tables["raters"], self.backend)
+        return to_backend(self.tables["raters"], self.backend)
 
     def words(self) -> list[str]:
         """What the numbers say, one sentence each."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 
 UNKNOWN = -1
 FOLDS = 5

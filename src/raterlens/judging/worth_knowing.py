@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
-from raterlens.base.types import Array, Indices
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed, place
 from raterlens.inference.covariance import in_full

@@ -5,8 +5,8 @@ The same numbers as in `capability/chebyshev_table.py`, where its readable twin 
 
 import numpy as np
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import LANE
 from raterlens.kernels.library import Doubles, Integer, Longs, inside, kernel, refuse_unless, same
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Bytes,
     Doubles,

@@ -8,7 +8,7 @@ import ctypes
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.types import Indices
+from raterlens.base.arrays import Indices
 from raterlens.kernels.library import Integer, Ints, Longs, begin_within, inside, kernel, refuse_unless, same
 
 _sort_rows = kernel("sort_rows", Ints, Integer, Integer, Longs, Longs, Longs)

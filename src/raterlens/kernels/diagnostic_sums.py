@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import (
     Bytes,
     Doubles,

@@ -1,6 +1,6 @@
 """Exponentials and logarithms of whole arrays, in vectors of the processor (`c/exponential.c`)."""
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.kernels.library import Doubles, Integer, Real, kernel
 
 # Arrays are padded to whole vectors of the processor, unrolled.

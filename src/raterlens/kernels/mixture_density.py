@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array
 from raterlens.kernels.library import Doubles, Integer, kernel, refuse_unless, same
 
 _mean_density, _mean_tail = (

@@ -5,8 +5,8 @@ The same averages as in `capability/density_moments.py` and `capability/pass_rat
 
 import numpy as np
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless, same
 

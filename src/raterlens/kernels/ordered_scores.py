@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array
 from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless
 
 _graded = *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, Doubles

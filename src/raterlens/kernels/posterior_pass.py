@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Real, kernel, refuse_unless, same
 from raterlens.kernels.sparse_rows import SparseRows

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,

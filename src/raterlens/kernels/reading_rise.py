@@ -6,8 +6,8 @@ The same numbers as `_rises` of `diagnostics/halo_score.py`, its readable twin.
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array, Indices
 from raterlens.kernels.library import (
     Doubles,
     Integer,

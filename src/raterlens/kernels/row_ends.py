@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.kernels.library import Doubles, Integer, Real, kernel, refuse_unless
 
 _row_ends = kernel("row_ends", *[Integer] * 4, Real, Doubles, Doubles)

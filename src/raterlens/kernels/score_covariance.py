@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.exponential import LANE, padded
 from raterlens.kernels.library import (
     Doubles,

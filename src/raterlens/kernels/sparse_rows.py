@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import Doubles, Ints, Longs, begin_within, inside, refuse_unless, same
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array, Indices
 from raterlens.kernels.exponential import padded
 from raterlens.kernels.library import Doubles, Integer, Longs, Real, inside, kernel, refuse_unless, same
 

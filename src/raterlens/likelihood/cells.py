@@ -9,13 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.arrays import run_starts, run_sums, take_in_blocks
 from raterlens.base.threads import in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.ratings.long_columns import looked_up, run_starts, run_sums
-from raterlens.ratings.pieces import by_piece
-from raterlens.ratings.repeats import occurrence
+from raterlens.ratings.groupings import by_piece, occurrence
 
 
 def rating_cells(
@@ -110,8 +109,8 @@ def _groups(
     """(students, raters) the sum of the keys of what each rater rated, and (students, slopes) of the scores."""
     context, student = contexts.places(ratings), ratings.student
     columns = Columns(ratings.rater, ratings.n_raters)
-    per_rater = _keys_of_groups(ratings, columns, looked_up(_random_keys(len(contexts)), context))
-    slope = looked_up(slope_of_context.astype(np.int32), context)
+    per_rater = _keys_of_groups(ratings, columns, take_in_blocks(_random_keys(len(contexts)), context))
+    slope = take_in_blocks(slope_of_context.astype(np.int32), context)
     by_slope = run_starts(student, slope)
     total = run_sums(ratings.score, by_slope, np.float64)
     shape = ratings.n_students, int(slope_of_context.max()) + 1
@@ -163,7 +162,7 @@ def readings(
             size * n_categories,
         )
     random = _random_keys(size + 1)
-    key = looked_up(random, row)
+    key = take_in_blocks(random, row)
     if by_total:
         key = key + ratings.score.astype(np.uint64) * random[-1]
     columns = reading_columns(ratings)
@@ -266,7 +265,7 @@ def _one_kind_each(per_rater: sparse.csr_array) -> tuple[NDArray[np.uint64], NDA
     distinct, kind = np.unique(key_of[seen], return_inverse=True)
     kind_of = np.zeros(len(key_of), dtype=np.int32)
     kind_of[seen] = kind
-    return distinct, looked_up(kind_of, columns)
+    return distinct, take_in_blocks(kind_of, columns)
 
 
 def _members(
@@ -290,7 +289,7 @@ def _members(
     else:
         chosen = np.zeros(ratings.n_students, dtype=bool)
         chosen[student] = True
-        rating = np.flatnonzero(looked_up(chosen, ratings.student))
+        rating = np.flatnonzero(take_in_blocks(chosen, ratings.student))
     group = ratings.student[rating].astype(np.int64) * columns.number + columns.of[rating]
     place = np.minimum(np.searchsorted(shown[order], group), len(shown) - 1)
     inside = shown[order][place] == group

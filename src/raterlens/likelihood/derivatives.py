@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.arrays import Array, Indices, Mask, run_starts
 from raterlens.base.threads import in_threads, spans
-from raterlens.base.types import Array, Indices, Mask
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import CellScores
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.long_columns import run_starts
 
 
 class Term(NamedTuple):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from scipy import sparse
 
+from raterlens.base.arrays import Array
 from raterlens.base.memo import digest, latest_with
-from raterlens.base.types import Array
 from raterlens.likelihood.cells import essays, rating_cells
 from raterlens.likelihood.derivatives import (
     cell_scores,
@@ -28,7 +28,7 @@ from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.shared_dimension import SharedModel
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.stored import IN_MEMORY, StoredRatings
+from raterlens.ratings.packed import IN_MEMORY, StoredRatings
 
 if TYPE_CHECKING:
     from distributed import Client

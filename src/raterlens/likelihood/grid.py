@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.threads import in_blocks
-from raterlens.base.types import Array
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.nodes import MOST_NODES, NARROWEST, STENCIL, NestedNodes, Nodes, error_between
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.derivatives import (
     Posteriors,
     Weighted,

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 # No grid has more, whoever asks for it: beyond, the tables of a panel outgrow memory before accuracy gains.
 MOST_NODES = 20_000

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse, special
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.cells import Kinds, KindsOf, readings
 from raterlens.likelihood.derivatives import (

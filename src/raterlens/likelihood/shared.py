@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.cells import rating_cells
 from raterlens.likelihood.derivatives import Posteriors, Weighted, cell_scores, cell_terms, expected_scores
 from raterlens.likelihood.engines.contract import CellScores, Matrix, Moments, Tables

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Moments, Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine

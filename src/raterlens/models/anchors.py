@@ -7,9 +7,9 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, listed, shortened
-from raterlens.base.types import Array, Indices
 from raterlens.config import Anchors, EarlierScale
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel

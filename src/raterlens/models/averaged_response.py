@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.population import READINGS
 from raterlens.models.responses import Predictor, Response
 

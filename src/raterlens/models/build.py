@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.config import HaloKind
 from raterlens.models.capped_log import Capped

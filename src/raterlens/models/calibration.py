@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import choose
-from raterlens.base.types import Array, Mask
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
 from raterlens.models.interaction_terms import ITEM, block_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Linked, Predictor, Response
 

@@ -7,8 +7,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_blocks
-from raterlens.base.types import Array, Indices
 from raterlens.ratings.coded import Codes, Ratings
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
 from raterlens.base.text import listed, shortened
-from raterlens.base.types import Array
 from raterlens.reading.rater_table import read_rater_table
 
 RATER, INTERCEPT = "rater", "intercept"

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 
 
 class Effect(Protocol):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.contexts import Blocks, Contexts
@@ -24,7 +24,7 @@ from raterlens.models.effects import Effect, Linear
 from raterlens.models.interaction_terms import Interaction
 from raterlens.models.responses import Predictor
 from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
-from raterlens.ratings.components import components
+from raterlens.ratings.design import components
 
 SMALLEST_COMMON_SLOPE = 0.01
 # Slopes below it change no probability that could be seen: they are 0 within rounding.

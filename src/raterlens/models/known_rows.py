@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.extended_model import ExtendedModel

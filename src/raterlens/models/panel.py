@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.models.contexts import Blocks
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor

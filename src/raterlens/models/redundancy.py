@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.models.facets import FacetsModel
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from raterlens.config import FitConfig, LinkName, Method
 
 if TYPE_CHECKING:
-    from raterlens.base.types import Array
+    from raterlens.base.arrays import Array
     from raterlens.models.effects import Effect
 
 # ----------------------------------------------------------------------------------------------------

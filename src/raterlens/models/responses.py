@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
 

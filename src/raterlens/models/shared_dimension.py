@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.contexts import Blocks
 from raterlens.models.extended_model import ExtendedModel

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.models.contexts import Contexts
 
 # Graded thresholds stay this far apart, so that every score keeps a probability.

@@ -10,8 +10,7 @@ from raterlens.config import ReadConfig
 from raterlens.config.keyword_types import ReadOptions
 from raterlens.output.report.reproduce import Request
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine, pairing_warnings
-from raterlens.ratings.linking import examine_links
+from raterlens.ratings.design import examine, examine_links, pairing_warnings
 from raterlens.reading.reader import checked, proposed
 
 

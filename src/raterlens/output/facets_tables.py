@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 from raterlens.diagnostics.expected_scores import rater_effects
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings

@@ -4,16 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raterlens.base.drafts import (
+from raterlens.base.atomic_files import (
     can_be_exchanged,
-    draft_folder,
     lock_folder,
     reason,
-    remove_abandoned,
+    remove_stale_folders,
     replace_files,
+    staging_folder,
 )
 from raterlens.base.errors import OptionError
-from raterlens.base.meanwhile import meanwhile
+from raterlens.base.threads import in_background
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +46,7 @@ def check_folder(out: Path) -> None:
         for name in (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK):
             if (out / name).is_dir():
                 raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
-        with draft_folder(folder):
+        with staging_folder(folder):
             pass
     except OSError as error:
         why = reason(error)
@@ -82,10 +82,10 @@ def write_results(
     check_folder(out)
     results = None if found is None else found.consequences.table()
     with (
-        draft_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
+        staging_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
         lock_folder(out),
     ):
-        with meanwhile(lambda: _write_fit(fit, draft, results)) as fit_is_written:
+        with in_background(lambda: _write_fit(fit, draft, results)) as fit_is_written:
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
             fit_is_written()
@@ -104,7 +104,7 @@ def write_results(
             warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))
             sheets = {} if document is None else document.files()
             write_workbook(warned, draft / WORKBOOK, {_SHEETS[file]: table for file, table in sheets.items()})
-        remove_abandoned(
+        remove_stale_folders(
             _existing(out.absolute().parent)
         )  # of a run that was killed before there was this folder
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))

@@ -9,9 +9,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import listed, printable
-from raterlens.base.types import Array
 from raterlens.capability.population import Histogram, Normal
 from raterlens.pictures.encodings import line_scales
 from raterlens.pictures.ranking import measurement_of, not_for, population_of, rater_name

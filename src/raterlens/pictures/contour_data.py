@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.text import counted
-from raterlens.base.types import Array
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
 from raterlens.diagnostics.capability_scale import Scale

@@ -14,7 +14,7 @@ from raterlens.base.text import counted, number, printable
 from raterlens.pictures.ranking import calibration_of, not_for, rater_name
 from raterlens.pictures.style import light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, values
-from raterlens.ratings.grouping_columns import time_of
+from raterlens.ratings.groupings import time_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 import vl_convert
 from markupsafe import Markup
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose
 from raterlens.pictures.style import PALETTE, ROLE_OF, THEMES, Theme
 
@@ -58,7 +58,7 @@ def save(chart: Any, path: str | Path, *, theme: Theme = "light") -> Path:
     write = _WRITERS[check_path(path)]
     choose("theme", theme, THEMES)
     content = write(chart, theme)
-    write_whole(path, lambda draft: draft.write_bytes(content), option="path")
+    atomic_write(path, lambda draft: draft.write_bytes(content), option="path")
     return path
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.text import distinct, number
-from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.pictures.encodings import ROLES, line_scales
 from raterlens.pictures.ranking import calibration_of, not_for

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 Align = Literal["left", "center", "right"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.text import counted, distinct, number
-from raterlens.base.types import Array
 from raterlens.models.registry import facets_spec
 from raterlens.pictures.ranking import calibration_of, not_for
 

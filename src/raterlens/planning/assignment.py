@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted
-from raterlens.base.types import Array, Indices
 
 RANDOM, RING, BLOCKS = "random", "ring", "blocks"
 SCHEMES = {

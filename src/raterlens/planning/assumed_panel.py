@@ -8,9 +8,9 @@ import polars as pl
 from numpy.random import default_rng
 from scipy import special
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.base.types import Array
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result

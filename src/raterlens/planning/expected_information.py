@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
 from raterlens.planning.reading_tables import ReadingTables, reading_tables, sum_variance

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted, number
-from raterlens.base.types import Array, Indices, Mask
 from raterlens.estimation.scoring import with_scores
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import listed, shortened
-from raterlens.base.types import Array, Indices
 from raterlens.reading.rater_table import read_rater_table
 from raterlens.simulation.designs import numbered
 

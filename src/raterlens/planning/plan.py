@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.random import default_rng
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, number
 from raterlens.capability.yardstick import PERFECT, Reference
@@ -138,7 +138,7 @@ class MarkingPlan:
     def save(self, path: str | Path) -> Path:
         """Write the assignment to a csv file."""
         path = Path(path)
-        write_whole(path, lambda draft: self.assignment.write_csv(draft), option="path")
+        atomic_write(path, lambda draft: self.assignment.write_csv(draft), option="path")
         return path
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from scipy import linalg
 
-from raterlens.base.types import Array, Indices, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import PERFECT, Reference, Yardstick
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.measurement import measured

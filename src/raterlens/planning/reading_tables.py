@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assumed_panel import AssumedPanel
 

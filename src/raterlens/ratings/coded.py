@@ -3,24 +3,96 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices, distinct, distinct_counts, run_starts, run_sums
 from raterlens.base.errors import InputError
+from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import counted, shortened
 from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import inside
-from raterlens.notebook import Point, intervals, lines, shown
-from raterlens.ratings.backend import Backend
-from raterlens.ratings.known_answers import KnownAnswers, joined_answers, renumbered
-from raterlens.ratings.long_columns import distinct, distinct_counts, run_starts, run_sums
+
+Backend = Literal["polars", "pandas", "pyarrow"]
+
+
+def to_backend(table: pl.DataFrame, backend: Backend) -> Any:
+    """A dataframe of the kind that came in.
+
+    Examples
+    --------
+    >>> type(to_backend(pl.DataFrame({"n": [1]}), "pandas")).__module__.split(".")[0]
+    'pandas'
+    """
+    if backend == "polars":
+        return table
+    import narwhals as nw  # polars in, polars out needs no other library
+
+    columns = {column: table[column].to_list() for column in table.columns}
+    return nw.from_dict(columns, backend=backend).to_native()
+
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownAnswers:
+    """The right score of some students on some items, once each, by student and then by item."""
+
+    student: Codes
+    item: Codes
+    answer: NDArray[np.int16]
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    def with_scores(self, places: NDArray[np.int16]) -> "KnownAnswers":
+        """The same with answer s replaced by `places[s]`."""
+        return replace(self, answer=places[self.answer])
+
+    def among(self, students: Indices, items: Indices) -> "KnownAnswers | None":
+        """Those of students and items that are left, by their new codes, -1 for those that are not; None where there
+        are none."""
+        student, item = students[self.student], items[self.item]
+        left = (student >= 0) & (item >= 0)
+        if not left.any():
+            return None
+        return KnownAnswers(student[left].astype(np.int32), item[left].astype(np.int32), self.answer[left])
+
+    def of_students(self, drawn: Indices) -> "KnownAnswers | None":
+        """Those of the students drawn, who may repeat, by their places among the draws."""
+        first = np.searchsorted(self.student, np.arange(int(drawn.max()) + 2))
+        size = first[drawn + 1] - first[drawn]
+        if not size.any():
+            return None
+        begin = np.repeat(first[drawn] - np.cumsum(size) + size, size)
+        rows = begin + np.arange(size.sum())
+        student = np.repeat(np.arange(len(drawn), dtype=np.int32), size)
+        return KnownAnswers(student, self.item[rows], self.answer[rows])
+
+
+def renumbered(codes: NDArray[np.integer], size: int) -> Indices:
+    """(size,): the new code of each level where only those in `codes` are left; -1 for the others."""
+    present = np.zeros(size, dtype=bool)
+    present[codes] = True
+    return np.where(present, np.cumsum(present) - 1, -1)
+
+
+def joined_answers(parts: "list[tuple[int, KnownAnswers | None]]") -> KnownAnswers | None:
+    """Those of parts of the students, each with the number of students before it."""
+    found = [replace(known, student=known.student + np.int32(n)) for n, known in parts if known is not None]
+    if not found:
+        return None
+    return KnownAnswers(
+        *(np.concatenate([getattr(part, name) for part in found]) for name in ("student", "item", "answer"))
+    )
+
 
 T = TypeVar("T")
-Codes = NDArray[np.int32]
 ALL = slice(None)
 
 
@@ -376,3 +448,9 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
         group=together([part.group for part in parts]),
         known=joined_answers([(int(n), part.known) for n, part in zip(before[:-1], parts, strict=True)]),
     )
+
+
+def level_table(ratings: Ratings, labels: pl.Series, role: str, estimates: dict[str, Array]) -> pl.DataFrame:
+    """Label, number of ratings and mean score (as the file counts) of every level of a role, then its estimates."""
+    mean = ratings.mean_scores(role)
+    return pl.DataFrame({labels.name: labels, "n": ratings.tally(role).n, "mean_score": mean, **estimates})

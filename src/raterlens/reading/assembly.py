@@ -10,19 +10,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Mask, all_true, count, is_all_true
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_blocks
-from raterlens.base.types import Mask
 from raterlens.config import ReadConfig
-from raterlens.ratings.coded import Codes, Facet, Ratings
-from raterlens.ratings.known_answers import KnownAnswers, renumbered
-from raterlens.ratings.repeats import with_draws
+from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings, renumbered
+from raterlens.ratings.groupings import with_draws
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
 from raterlens.reading.known_column import known_coding, once_each, table_answers
 from raterlens.reading.levels import Levels, alike, code, combine
-from raterlens.reading.masks import count, everywhere, is_everywhere
 from raterlens.reading.proposals.findings import Finding, Understanding
 from raterlens.reading.proposals.label_spellings import merged
 from raterlens.reading.proposals.role_words import tier
@@ -56,11 +54,11 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
         labels = labels.merged(rows.place, understanding)
     complete = labels.complete
     scores, scored, coding = _scored(rows, roles, complete, labels, understanding)
-    kept = scored if is_everywhere(complete) else scored & complete[:, None] & (scores >= 0)
+    kept = scored if is_all_true(complete) else scored & complete[:, None] & (scores >= 0)
     notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
     notes += left_out(roles, Kept.of(complete, scored, kept))
     told = len(understanding.findings)
-    of_use = kept[:, 0] if kept.shape[1] == 1 or is_everywhere(kept) else np.logical_or.reduce(kept, axis=1)
+    of_use = kept[:, 0] if kept.shape[1] == 1 or is_all_true(kept) else np.logical_or.reduce(kept, axis=1)
     again = settle_duplicates(table, roles, rows, of_use, labels.codes(roles), understanding)
     if again is not None:
         kept = kept & ~again[:, None]
@@ -115,7 +113,7 @@ def _scored(
     score."""
     frame = rows.frame
     given: Mask | None = None
-    if not (is_everywhere(complete) or complete.all()):
+    if not (is_all_true(complete) or complete.all()):
         # A line of totals below the table has no rater: what it holds is no score.
         given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
@@ -126,7 +124,7 @@ def _scored(
     coding = understood_scale(columns, names, understanding, labels.raters.codes if ranked else None)
     parsed = [parse_scores(column, coding, rows.place) for column in columns]
     scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
-    scored = everywhere(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0
+    scored = all_true(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0
     if given is not None:
         scored = scored | (given & ~complete[:, None])
     return scores, scored, coding
@@ -181,7 +179,7 @@ class _Labels:
         elif not (self.item_codes >= 0).all():  # the same items in every row
             return np.zeros(n_rows, dtype=np.bool_)
         if all(int(codes.min(initial=0)) >= 0 for codes in columns):
-            return everywhere(n_rows)
+            return all_true(n_rows)
         whole: Mask = np.ones(n_rows, dtype=np.bool_)
 
         def block(rows: slice) -> None:
@@ -212,7 +210,7 @@ def _ratings(
     table: Table, labels: _Labels, scores: NDArray[np.int16], kept: Mask, notes: list[str]
 ) -> Ratings:
     """What is of use, with the labels that it uses."""
-    everything = kept.shape[1] == 1 and (is_everywhere(kept) or bool(kept.all()))
+    everything = kept.shape[1] == 1 and (is_all_true(kept) or bool(kept.all()))
 
     def used(levels: Levels, codes: Codes) -> Levels:
         if everything and codes.shape == kept.shape:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.ratings.coded import Ratings
-from raterlens.ratings.known_answers import Codes, KnownAnswers
+from raterlens.ratings.coded import Codes, KnownAnswers, Ratings
 from raterlens.reading.columns import Roles, those
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.lazy_table import Table

@@ -14,16 +14,25 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.arrays import take_in_blocks
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 from raterlens.config.keyword_types import ReadOptions
 from raterlens.ratings.coded import Codes
-from raterlens.ratings.long_columns import looked_up
-from raterlens.ratings.packed_file import SUFFIX, Scratch, narrow, open_packed
-from raterlens.ratings.packed_writer import Chunk, Labels, count_into, write_chunks, write_ratings
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import (
+    SUFFIX,
+    Chunk,
+    Labels,
+    Scratch,
+    StoredRatings,
+    count_into,
+    narrow,
+    open_packed,
+    write_chunks,
+    write_ratings,
+)
 from raterlens.reading.assembly import Kept, assemble, items_of_columns, left_out, remarks
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.file_formats import open_table
@@ -95,11 +104,11 @@ def pack_ratings(
             ratings = assemble(table, roles, understanding)
             understanding.refuse_questions()
             ratings = checked(ratings, config.cut)
-            write_whole(path, lambda draft: write_ratings(ratings, draft, config.cut))
+            atomic_write(path, lambda draft: write_ratings(ratings, draft, config.cut))
             return path
         try:
             asked = _Query.of(query, roles, understanding)
-            write_whole(path, lambda draft: _stream(asked, understanding, draft, chunk))
+            atomic_write(path, lambda draft: _stream(asked, understanding, draft, chunk))
         except (PolarsError, PanicException) as error:
             raise damaged(table.name, error) from error
     return path
@@ -251,9 +260,9 @@ def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int)
     order = ["rater", "item", *(_facet(name) for name in roles.facets)]
     chunks = (
         Chunk(
-            looked_up(place["student"], codes["student"]),
+            take_in_blocks(place["student"], codes["student"]),
             scores.astype(np.int16),
-            [looked_up(place[role], codes[role]) for role in order],
+            [take_in_blocks(place[role], codes[role]) for role in order],
         )
         for codes, scores in kept
     )

@@ -10,8 +10,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.packed_file import SUFFIX, open_packed
-from raterlens.ratings.stored import open_ratings
+from raterlens.ratings.packed import SUFFIX, open_packed, open_ratings
 from raterlens.reading.assembly import assemble
 from raterlens.reading.formats.file_formats import located, open_table, unreadable
 from raterlens.reading.layout import laid_out

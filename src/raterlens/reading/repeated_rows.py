@@ -9,14 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Mask, is_all_true
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
-from raterlens.base.types import Mask
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.reading.masks import is_everywhere
 from raterlens.reading.proposals.findings import Finding, Understanding
 from raterlens.reading.proposals.role_words import OCCASIONS, known, stems, tier
 
@@ -45,7 +44,7 @@ def settle_duplicates(
     wanted = understanding.config.duplicates
     if wanted == "keep":
         return None
-    if is_everywhere(of_use) or of_use.all():
+    if is_all_true(of_use) or of_use.all():
         suspects = np.flatnonzero(rows_alike(cells))
     else:
         places = np.flatnonzero(of_use)

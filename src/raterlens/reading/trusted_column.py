@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Mask
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, shortened
-from raterlens.base.types import Mask
 from raterlens.reading.levels import Levels
 
 _YES, _NO = ("yes", "y", "true", "t", "1", "1.0", "x", "trusted"), ("no", "n", "false", "f", "0", "0.0", "")

@@ -7,9 +7,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.links import get_link
-from raterlens.ratings.repeats import readings_of
+from raterlens.ratings.groupings import readings_of
 from raterlens.simulation.designs import Plan
 from raterlens.simulation.truth import Truth
 

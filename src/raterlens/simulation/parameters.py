@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, shortened
-from raterlens.base.types import Array
 from raterlens.capability.links import get_link
 from raterlens.config import Scale
 from raterlens.simulation.designs import Plan

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from raterlens import capability
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.curves import curve_of
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal

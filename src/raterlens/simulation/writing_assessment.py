@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 
 
 class PrintedRater(NamedTuple):

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from raterlens import capability
-from raterlens.base.drafts import write_whole
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
+from raterlens.base.atomic_files import atomic_write
 from raterlens.pictures.theme import extent
 
 # Okabe and Ito (2008): distinct for any kind of colour vision, and in grey by the dashes that go with them.
@@ -42,7 +42,7 @@ def save(figures: Mapping[str, Any], folder: Path) -> list[Path]:
         styled = with_style(chart)
         for ending, options in (("svg", {}), ("png", {"ppi": PIXELS_PER_INCH})):
             path = folder / f"{name}.{ending}"
-            write_whole(path, partial(styled.save, **options))
+            atomic_write(path, partial(styled.save, **options))
             written.append(path)
     return written
 

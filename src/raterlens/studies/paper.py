@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.example import load_example

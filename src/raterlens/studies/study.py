@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import choose
-from raterlens.base.resumable import OnDone, Parts, Workers, work_through
+from raterlens.base.processes import OnDone, Parts, Workers, run_missing_parts
 from raterlens.studies.catalogue import STUDIES, module_of
 from raterlens.version import __version__
 
@@ -122,7 +122,9 @@ class Folder:
         frames = [pl.read_parquet(self.rows).filter(pl.col("replication") < replications)] if finished else []
         frames += [pl.read_parquet(self.parts.part(i)) for i in range(finished, replications)]
         rows = pl.concat(frames)
-        write_whole(self.rows, lambda draft: rows.write_parquet(draft, compression_level=9, statistics=False))
+        atomic_write(
+            self.rows, lambda draft: rows.write_parquet(draft, compression_level=9, statistics=False)
+        )
         shutil.rmtree(self.parts.folder, ignore_errors=True)
         return rows
 
@@ -148,7 +150,7 @@ def run(
     place.parts.open(asdict(Settings.of(study, seed, data)))
     shared, missing = (study.replicate, seed, data), place.missing(replications)
     who = Workers(workers, client)
-    work_through(_replicate, shared, replications, missing, place.parts.keep, who, on_done)
+    run_missing_parts(_replicate, shared, replications, missing, place.parts.keep, who, on_done)
     return place.gather(replications)
 
 

@@ -16,8 +16,8 @@ import polars as pl
 from scipy import special
 
 from raterlens import capability
+from raterlens.base.arrays import Array
 from raterlens.base.text import number
-from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings

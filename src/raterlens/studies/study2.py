@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from raterlens import capability
+from raterlens.base.arrays import Array
 from raterlens.base.text import number
-from raterlens.base.types import Array
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.simulation import writing_assessment as writing

@@ -11,8 +11,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.text import number
-from raterlens.base.types import Array, Indices
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate

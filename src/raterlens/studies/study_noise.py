@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from raterlens import capability
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.text import number
-from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, number
-from raterlens.base.types import Array, Mask
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings

@@ -50,7 +50,7 @@ def test_columns_beside_the_model() -> None:
     request = Request(file="r.csv", read=ReadConfig(facets="topic"), time="day", groups=["school"])
     assert request.command() == "raterlens fit r.csv --facets topic --time day --groups school"
     assert request.call().splitlines()[1:] == [
-        "from raterlens.ratings.grouping_columns import set_aside",
+        "from raterlens.ratings.groupings import set_aside",
         "",
         "ratings = rl.read('r.csv', facets=['topic', 'day', 'school'])",
         "ratings, besides = set_aside(ratings, time='day', groups=['school'])",

@@ -62,9 +62,9 @@ class GateOutput:
 
 def write_text(path: Path, text: str, option: str) -> None:
     """A file that appears when it is whole."""
-    from raterlens.base.drafts import write_whole  # not before it is needed
+    from raterlens.base.atomic_files import atomic_write  # not before it is needed
 
-    write_whole(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+    atomic_write(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
 
 
 ON_SCREEN = GateOutput()

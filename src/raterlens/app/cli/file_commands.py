@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config, several
 from raterlens.app.cli.standard_output import print_json
 from raterlens.app.progress import progress_bar
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.pictures.chart_names import CHARTS, Needs
@@ -60,7 +60,7 @@ def kind_of(out: Path, to: str | None = None) -> str:
 
 def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
     """Write the file; return what was done."""
-    write_whole(out, lambda path: _writers()[kind](ratings, path))
+    atomic_write(out, lambda path: _writers()[kind](ratings, path))
     return f"{counted(ratings.n_ratings, 'rating')} written to {out} ({kind})"
 
 
@@ -87,8 +87,7 @@ def pack(
     """Read a large table once, and keep it in a compact form that later fits open at once."""
     config = read_config(columns)
     # heavy, so not before it is needed
-    from raterlens.ratings.packed_file import open_packed
-    from raterlens.ratings.stored import StoredRatings
+    from raterlens.ratings.packed import StoredRatings, open_packed
     from raterlens.reading.packing import pack as write
 
     with progress_bar() as watch:
@@ -201,7 +200,7 @@ def _read(
 ) -> "tuple[Ratings, list[Any] | None]":
     """The ratings, and the time of each."""
     # heavy, so not before it is needed
-    from raterlens.ratings.grouping_columns import times
+    from raterlens.ratings.groupings import times
     from raterlens.reading.reader import read
 
     if time is None:
@@ -238,10 +237,10 @@ def compare(
             f"{counted(len(files), 'fit')} to compare", "give the paths of two or more fit.json"
         )
     # heavy, so not before it is needed
-    from raterlens.diagnostics.comparison import compare as side_by_side
+    from raterlens.diagnostics.comparison import compare as map_in_processes
     from raterlens.fitting.api import load
 
-    found = side_by_side(*(load(path) for path in files), names=_names(files))
+    found = map_in_processes(*(load(path) for path in files), names=_names(files))
     if json:
         print_json(found.to_json())
     else:

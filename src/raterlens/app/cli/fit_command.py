@@ -130,7 +130,7 @@ def _explained(request: Request, work: LongFitOptions, out: Path | None) -> Iter
 def _fit(request: Request, work: LongFitOptions, watch: Watch) -> "FittedRequest":
     """Check, read, fit, diagnose and write."""
     # heavy, so not before it is needed
-    from raterlens.base.dask_cluster import cluster_at
+    from raterlens.base.cluster import cluster_at
     from raterlens.fitting.run import check_request, fit_request
     from raterlens.fitting.steps import Run
 

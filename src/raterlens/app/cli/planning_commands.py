@@ -10,7 +10,7 @@ from cyclopts import Group, Parameter
 from raterlens.app.cli.file_commands import Kind, Target, kind_of, write_ratings
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, one_of, read_config
 from raterlens.app.cli.standard_output import print_json
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted
 from raterlens.config import FitConfig, LinkName
@@ -87,7 +87,7 @@ def simulate(
     drawn = draw(**vars(design), thresholds=thresholds)
     print(write_ratings(drawn.ratings, out, kind))
     if truth is not None:
-        write_whole(truth, _true_raters(drawn).write_csv)
+        atomic_write(truth, _true_raters(drawn).write_csv)
         print(f"the raters' true discrimination, severity and capability written to {truth}")
 
 
@@ -271,7 +271,7 @@ def next(
     found = next_marks(known, ratings, budget, capacity=limit, forbidden=forbidden, floor=floor)
     print(found.summary())
     if out is not None:
-        write_whole(out, found.table.write_csv)
+        atomic_write(out, found.table.write_csv)
         print(f"written: {out}")
         return
     for row in found.table.head(SHOWN).iter_rows(named=True):

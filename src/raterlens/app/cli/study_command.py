@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from raterlens.app.progress import parts_bar
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.output.folder import check_folder
@@ -47,7 +47,7 @@ def study(
     choose("study", name, [*STUDIES, FIGURES])
     check_runs(runs)
     # heavy, so not before it is needed
-    from raterlens.base.dask_cluster import cluster_at
+    from raterlens.base.cluster import cluster_at
     from raterlens.studies.study import get_study
 
     with cluster_at(runs.cluster) as client:
@@ -83,7 +83,7 @@ def check_runs(runs: Runs) -> None:
 def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     """Run a study and write its rows, tables, figure and page."""
     # heavy, so not before it is needed
-    from raterlens.base.resumable import replace_text
+    from raterlens.base.processes import replace_text
     from raterlens.studies.figures import save
     from raterlens.studies.study import Folder, run
 
@@ -121,7 +121,7 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
         ) from None
     results = chosen.summarise(rows)
     for table, frame in results.tables.items():
-        write_whole(out / f"{name}-{table}.csv", frame.write_csv)
+        atomic_write(out / f"{name}-{table}.csv", frame.write_csv)
     save({name: chosen.draw(results)}, out)
     replace_text(out / f"{name}.md", results.markdown)
     print(f"Results: {out / f'{name}.md'}")

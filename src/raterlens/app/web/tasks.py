@@ -13,7 +13,7 @@ from raterlens.app.web.option_labels import label
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, counted, listed, sentence, worded
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.diagnostics.comparison import compare as side_by_side
+from raterlens.diagnostics.comparison import compare as map_in_processes
 from raterlens.diagnostics.findings import find
 from raterlens.diagnostics.panel_summary import headline, judged
 from raterlens.estimation.optimiser import TOLERANCE, Progress
@@ -28,8 +28,7 @@ from raterlens.output.report.reproduce import Request
 from raterlens.pictures.files import svg
 from raterlens.pictures.fit_comparison import compared
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine, pairing_warnings
-from raterlens.ratings.linking import examine_links
+from raterlens.ratings.design import examine, examine_links, pairing_warnings
 from raterlens.reading.formats.file_formats import open_table
 from raterlens.reading.formats.sheet_choice import ALL_SHEETS
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
@@ -144,7 +143,7 @@ def fit(
 
 def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, Any]:
     """Fits side by side: models, what the comparison says in words, and every rater in each."""
-    found = side_by_side(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
+    found = map_in_processes(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
     return {
         "models": [
             {name: _plain(value) for name, value in row.items()}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
 from raterlens.likelihood.engines.numpy import about_means, mean_variances, rows_of_students
 from raterlens.likelihood.nodes import Nodes

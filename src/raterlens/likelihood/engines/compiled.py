@@ -15,9 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.linear_algebra import mirrored
 from raterlens.base.threads import available_cores, in_threads, spans
-from raterlens.base.types import Array, Indices
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices, take_in_blocks
 from raterlens.likelihood.nodes import Nodes
-from raterlens.ratings.long_columns import looked_up
 
 Matrix: TypeAlias = Array | sparse.csr_array
 Weighting: TypeAlias = Callable[[Array], Array]
@@ -51,7 +50,7 @@ class Moments:
 
     def of(self, rows: NDArray[np.integer]) -> "Moments":
         """Those of other rows."""
-        return Moments(looked_up(self.mean, rows), looked_up(self.sd, rows))
+        return Moments(take_in_blocks(self.mean, rows), take_in_blocks(self.sd, rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.dask_cluster import (
+from raterlens.base.arrays import Array, Indices
+from raterlens.base.atomic_files import reason
+from raterlens.base.cluster import (
     ClusterLostError,
     addresses,
     check_alive,
@@ -28,18 +30,15 @@ from raterlens.base.dask_cluster import (
     result,
     share,
 )
-from raterlens.base.drafts import reason
 from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
-from raterlens.base.types import Array, Indices
 from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
 from raterlens.likelihood.engines.disk import Part, add, among, cell_part, kinds_part
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.packed_file import open_packed
-from raterlens.ratings.stored import StoredRatings, part_edges
+from raterlens.ratings.packed import StoredRatings, open_packed, part_edges
 
 if TYPE_CHECKING:
     from distributed import Client, Future

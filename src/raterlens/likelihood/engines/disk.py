@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import available_cores
-from raterlens.base.types import Array, Indices
 from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
 from raterlens.likelihood.engines.compiled import (
     DENSE,
@@ -27,8 +27,7 @@ from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, 
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.packed_file import Scratch, forget
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.packed import Scratch, StoredRatings, forget
 
 
 @dataclass(frozen=True, slots=True)

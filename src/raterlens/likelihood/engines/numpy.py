@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.types import Array, Indices
+from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
 from raterlens.likelihood.nodes import NestedNodes, Nodes
 

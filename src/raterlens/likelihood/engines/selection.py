@@ -11,8 +11,8 @@ from raterlens.likelihood.engines.contract import Engine
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.pieces import by_piece
-from raterlens.ratings.stored import StoredRatings
+from raterlens.ratings.groupings import by_piece
+from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.models.facets import SHAPE
 from raterlens.output.report import english as words

@@ -12,7 +12,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike
 
-from raterlens.base.types import Array
+from raterlens.base.arrays import Array
 from raterlens.pictures.label_placement import TYPE, legend_columns, text_width
 from raterlens.pictures.style import MARKS, Mark
 

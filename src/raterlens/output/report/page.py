@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from raterlens.base.meanwhile import meanwhile
+from raterlens.base.threads import in_background
 from raterlens.diagnostics.findings import Findings, find
 from raterlens.diagnostics.panel_summary import caveats
 from raterlens.diagnostics.verdicts import CAPABLE
@@ -23,7 +23,7 @@ from raterlens.output.report.page_tables import (
 )
 from raterlens.output.report.rater_pages import curves, rater_data
 from raterlens.output.report.rater_rows import panel
-from raterlens.ratings.linking import TARGET_SE, Linking, examine_links
+from raterlens.ratings.design import TARGET_SE, Linking, examine_links
 from raterlens.version import __version__
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def content(
     found = found or find(fit, ratings, cuts=cuts)
     diagnosis, ranked = found.diagnosis, not found.differences.equal
     raters = panel(fit, diagnosis, ranked=ranked)
-    with meanwhile(lambda: (curves(fit, raters), _links(ratings))) as beside:
+    with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
         drawn = pictures(fit, ranked=ranked)
         numbers = rater_data(fit, raters, diagnosis, lambda: beside()[0])
         drawn["frames"] = frames(fit, numbers)

@@ -10,7 +10,7 @@ from raterlens.output.report.encode import rounded
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.inference.result import Result
-    from raterlens.ratings.linking import Linking
+    from raterlens.ratings.design import Linking
 
 MOST_STUDENTS = 20_000
 """The rest is left to students.csv, so that the page stays small enough to mail."""

@@ -13,7 +13,7 @@ from raterlens.config.option_fields import takes_several
 from raterlens.judging.bounds import Bounds
 
 IMPORT = "import raterlens as rl"
-SET_ASIDE = "from raterlens.ratings.grouping_columns import set_aside"
+SET_ASIDE = "from raterlens.ratings.groupings import set_aside"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
 """What `rl.read_facets` takes: a control file says the rest itself."""
 _OPTIONS = (*fields(ReadConfig), *fields(FitConfig), *fields(Bounds))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from raterlens.base.drafts import write_whole
+from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import choose
 from raterlens.ratings.coded import Ratings
 
@@ -34,7 +34,7 @@ def write_facets(
     path = Path(path)
     choose("scale", scale, SCALES)
     text = "\n".join(_lines(ratings, title.translate(_SEPARATORS), SCALES[scale])) + "\n"
-    write_whole(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+    atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:

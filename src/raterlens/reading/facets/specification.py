@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from raterlens.base.drafts import reason
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.reading.facets.label_lines import FacetLabels, read_facet

@@ -9,7 +9,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import shortened
-from raterlens.ratings.backend import Backend
+from raterlens.ratings.coded import Backend
 from raterlens.reading.formats.lazy_table import Rows, Table, is_plain, rows_of, series_of
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 
-from raterlens.base.drafts import reason
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import Message, Option, shortened
 from raterlens.config import ReadConfig
-from raterlens.ratings.packed_file import SUFFIX as PACKED
+from raterlens.ratings.packed import SUFFIX as PACKED
 from raterlens.reading.formats.lazy_table import Table, suffix_of
 from raterlens.reading.formats.openers import (
     open_control,

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Mask
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import Message, Option, listed
-from raterlens.base.types import Mask
 from raterlens.config import ReadConfig
-from raterlens.ratings.backend import Backend
+from raterlens.ratings.coded import Backend
 from raterlens.reading.proposals.findings import Finding
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Mask
 from raterlens.base.text import Option, listed, shortened
-from raterlens.base.types import Mask
 from raterlens.reading.levels import Levels
 from raterlens.reading.proposals.findings import Finding
 from raterlens.reading.proposals.label_words import is_total, total_pattern

@@ -1,4 +1,4 @@
-"""Columns of one value per rating: runs of equal values, their sums, distinct values and look-ups, block by block."""
+"""Array types; runs, distinct values and look-ups in long columns; masks that hold everywhere."""
 
 from typing import Any, TypeVar
 
@@ -6,6 +6,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from raterlens.base.threads import in_blocks
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -62,7 +67,7 @@ def distinct_counts(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.i
     return (seen := np.flatnonzero(times)), times[seen]
 
 
-def looked_up(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Number]:
+def take_in_blocks(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Number]:
     """`table[places]`, without all places as wide integers at once."""
     found = np.empty(len(places), dtype=table.dtype)
 
@@ -71,3 +76,23 @@ def looked_up(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Nu
 
     in_blocks(block, len(places))
     return found
+
+
+def all_true(*shape: int) -> Mask:
+    """True throughout; cannot be written to.
+
+    Examples
+    --------
+    >>> all_true(2, 1).tolist(), is_all_true(all_true(2, 1)), is_all_true(np.ones(2, dtype=bool))
+    ([[True], [True]], True, False)
+    """
+    return np.broadcast_to(np.True_, shape)
+
+
+def is_all_true(mask: Mask) -> bool:
+    """Whether a mask is one of these; others have to be looked at."""
+    return mask.size > 1 and not any(mask.strides) and bool(mask.flat[0])
+
+
+def count(mask: Mask) -> int:
+    return mask.size if is_all_true(mask) else int(np.count_nonzero(mask))

@@ -20,17 +20,17 @@ except ImportError:  # Windows: what a killed run leaves behind stays there
     fcntl = None  # type: ignore[assignment]
 
 PREFIX = ".raterlens-"
-OF_THE_SYSTEM = "(os error "
+RUST_OS_ERROR = "(os error "
 """In the message where a library in Rust met an error of the system, whatever it raises."""
 
 
 @contextmanager
-def draft_folder(place: Path) -> Iterator[Path]:
+def staging_folder(place: Path) -> Iterator[Path]:
     """A hidden folder in `place`, gone afterwards; those that killed runs left there are removed first.
 
     A folder is locked while it is in use, and the system unlocks it when its process ends, however it does.
     """
-    remove_abandoned(place)
+    remove_stale_folders(place)
     while True:
         made = tempfile.TemporaryDirectory(prefix=PREFIX, dir=place, ignore_cleanup_errors=True)
         with made as name, _locked(Path(name)) as alone:
@@ -40,7 +40,7 @@ def draft_folder(place: Path) -> Iterator[Path]:
                 return
 
 
-def remove_abandoned(place: Path) -> None:
+def remove_stale_folders(place: Path) -> None:
     """Remove the draft folders in `place` that no process uses."""
     if fcntl is None:
         return
@@ -225,20 +225,20 @@ def _to_disk(path: Path) -> None:
             os.close(handle)
 
 
-def write_whole(out: Path, write: Callable[[Path], object], option: str = "out") -> None:
+def atomic_write(out: Path, write: Callable[[Path], object], option: str = "out") -> None:
     """Write a file by way of a draft: it appears when it is whole, and a failure leaves what was there."""
     try:
         place = Path(os.path.realpath(out))
         if place.exists() and not stat.S_ISREG(place.stat().st_mode):
             write(place)  # a device or a pipe is written to, not replaced
             return
-        with draft_folder(place.parent) as draft:
+        with staging_folder(place.parent) as draft:
             write(draft / place.name)
             _to_disk(draft / place.name)
             os.replace(draft / place.name, place)
             _to_disk(place.parent)
     except Exception as error:
-        if not isinstance(error, OSError) and OF_THE_SYSTEM not in str(error):
+        if not isinstance(error, OSError) and RUST_OS_ERROR not in str(error):
             raise
         raise OptionError(
             f"cannot write {str(out)!r}: {reason(error)}",

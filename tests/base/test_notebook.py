@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 import raterlens as rl
-from raterlens.notebook import MOST, intervals, lines, shown, table
+from raterlens.base.notebook import MOST, intervals, lines, shown, table
 
 
 @pytest.fixture(scope="module")

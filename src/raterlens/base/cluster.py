@@ -13,6 +13,7 @@ from raterlens.base.threads import one_thread
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

@@ -1,11 +1,20 @@
-"""Runs, sums, counts and look-ups, against the plain way."""
+"""Long columns by runs, and masks that hold everywhere."""
 
 from itertools import groupby
 
 import numpy as np
 import pytest
 
-from raterlens.ratings.long_columns import distinct, distinct_counts, looked_up, run_starts, run_sums
+from raterlens.base.arrays import (
+    all_true,
+    count,
+    distinct,
+    distinct_counts,
+    is_all_true,
+    run_starts,
+    run_sums,
+    take_in_blocks,
+)
 
 ROWS = 300_000  # more than a block
 
@@ -44,4 +53,27 @@ def test_distinct_values_and_how_often(columns, size):
 
 def test_looking_up(columns):
     table = np.arange(9) ** 2
-    np.testing.assert_array_equal(looked_up(table, columns[0]), table[columns[0]])
+    np.testing.assert_array_equal(take_in_blocks(table, columns[0]), table[columns[0]])
+
+
+def test_a_mask_that_holds_everywhere_is_known_without_looking() -> None:
+    mask = all_true(3, 2)
+    assert mask.shape == (3, 2)
+    assert mask.all()
+    assert mask.base is not None
+    assert is_all_true(mask)
+    assert is_all_true(mask[:, 0])
+    assert count(mask) == 6
+    with pytest.raises(ValueError, match="read-only"):
+        mask[0, 0] = False
+
+
+@pytest.mark.parametrize("mask", [np.ones(3, bool), np.zeros(3, bool), np.broadcast_to(np.False_, (3,))])
+def test_other_masks_have_to_be_looked_at(mask: np.ndarray) -> None:
+    assert not is_all_true(mask)
+    assert count(mask) == int(mask.sum())
+
+
+def test_an_empty_mask_is_counted() -> None:
+    assert count(all_true(0, 1)) == 0
+    assert count(all_true(1)) == 1

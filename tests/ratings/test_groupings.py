@@ -1,4 +1,4 @@
-"""Labels per rating as codes, and times in periods."""
+"""Pieces of work, repeats, times and groups."""
 
 import datetime as dt
 
@@ -6,10 +6,68 @@ import numpy as np
 import polars as pl
 import pytest
 
+import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
-from raterlens.ratings.grouping_columns import levels_of, periods_of, set_aside, time_of, times
+from raterlens.ratings.groupings import (
+    by_piece,
+    levels_of,
+    occurrence,
+    one_each,
+    periods_of,
+    read_once,
+    readings_of,
+    set_aside,
+    time_of,
+    times,
+)
 from raterlens.reading.reader import read
 from raterlens.simulation.simulate import simulate
+
+
+def of_pieces(rows):
+    frame = pl.DataFrame(rows, schema=["student", "essay", "rater", "score"], orient="row")
+    return rl.read(frame, student="student", rater="rater", score="score", piece="essay")
+
+
+def test_a_label_counts_within_its_student():
+    ratings = of_pieces([("a", "x", "r", 1), ("a", "y", "r", 0), ("b", "x", "r", 1), ("b", "x", "s", 0)])
+    found = by_piece(ratings)
+    assert found.ratings.n_students == 3
+    assert found.student.tolist() == [0, 0, 1]
+    assert ratings.piece.labels.gather(found.label).to_list() == ["x", "y", "x"]
+    assert not one_each(ratings)
+    assert not read_once(ratings)
+    assert ratings.facets == ()
+
+
+def test_one_piece_per_student_and_pieces_read_once():
+    assert one_each(of_pieces([("a", "x", "r", 1), ("b", "y", "s", 0), ("b", "y", "r", 1)]))
+    assert read_once(of_pieces([("a", "x", "r", 1), ("a", "y", "s", 0), ("b", "x", "r", 1)]))
+
+
+def test_parts_keep_their_pieces():
+    ratings = of_pieces([("a", "x", "r", 1), ("a", "y", "r", 0), ("b", "z", "r", 1)])
+    some = ratings.subset(ratings.student == 1)
+    assert some.piece.labels.to_list() == ["z"]
+
+
+STUDENT, RATER = np.array([0, 0, 0, 0, 1]), np.array([1, 1, 1, 0, 1])
+
+
+def test_nothing_occurs_again():
+    assert occurrence(STUDENT, RATER, np.array([0, 1, 2, 0, 0])) is None
+    assert occurrence(*(np.empty(0, dtype=np.int32),) * 3) is None
+    which, number = readings_of(STUDENT, RATER, np.array([0, 1, 2, 0, 0]))
+    assert number == 3
+    assert which.tolist() == [1, 1, 1, 0, 2]
+
+
+def test_an_item_that_occurs_again_is_of_the_next_reading():
+    item = np.array([0, 1, 0, 0, 0])
+    assert occurrence(STUDENT, RATER, item).tolist() == [0, 0, 1, 0, 0]
+    which, number = readings_of(STUDENT, RATER, item)
+    assert number == 4
+    assert which[0] == which[1] != which[2]
 
 
 @pytest.fixture(scope="module")

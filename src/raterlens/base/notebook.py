@@ -1,4 +1,4 @@
-"""How objects show themselves in notebooks: a heading, a few lines, a small picture or table. All text is escaped."""
+"""HTML for notebooks."""
 
 from collections.abc import Iterable, Sequence
 from html import escape

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from raterlens.base.dask_cluster import (
+from raterlens.base.cluster import (
     check_client,
     check_versions,
     cluster_at,
